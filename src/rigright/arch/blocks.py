@@ -1,0 +1,108 @@
+"""Building stones that families share: attention, ffn, experts, norms, with their weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.arch.record import Cut, Ffn, Mix, Mixer, Weight
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a layer: what it does (mixer or ffn) and its weights."""
+
+    weights: tuple[Weight, ...]
+    mixer: Mixer | None = None
+    ffn: Ffn | None = None
+
+
+def matrix(role: str, outputs: int, inputs: int, cut: Cut, *, bias: bool = False) -> tuple[Weight, ...]:
+    """A linear layer, with its bias where it has one."""
+    weights = (Weight(role=role, shape=(outputs, inputs), cut=cut),)
+    if not bias:
+        return weights
+    return (*weights, Weight(role=f"{role}.bias", shape=(outputs,), cut=Cut.WHOLE if cut == Cut.IN else cut))
+
+
+def norm(width: int, *, bias: bool = False) -> tuple[Weight, ...]:
+    """RMSNorm, or LayerNorm with its shift."""
+    scale = Weight(role="norm", shape=(width,))
+    return (scale, Weight(role="norm.bias", shape=(width,))) if bias else (scale,)
+
+
+def attention(
+    hidden: int,
+    mixer: Mixer,
+    *,
+    qkv_bias: bool = False,
+    out_bias: bool = False,
+    qk_norm: int = 0,
+    part: str = "attn",
+) -> Block:
+    """Multi-head attention: MHA, GQA, MQA. `qk_norm` is the width of the norms on q and k (per head)."""
+    weights = (
+        *matrix(f"{part}.q", mixer.heads * mixer.key_dim, hidden, Cut.OUT, bias=qkv_bias),
+        *matrix(f"{part}.k", mixer.kv_heads * mixer.key_dim, hidden, Cut.KV, bias=qkv_bias),
+        *matrix(f"{part}.v", mixer.kv_heads * mixer.value_dim, hidden, Cut.KV, bias=qkv_bias),
+        *matrix(f"{part}.o", hidden, mixer.heads * mixer.value_dim, Cut.IN, bias=out_bias),
+        *((*norm(qk_norm), *norm(qk_norm)) if qk_norm else ()),
+    )
+    return Block(weights, mixer=mixer)
+
+
+def gqa(
+    heads: int, kv_heads: int, head_dim: int, *, window_tok: int | None = None, kind: Mix = Mix.FULL
+) -> Mixer:
+    """The usual attention: keys and values of one width; a window makes it sliding."""
+    return Mixer(
+        kind=Mix.WINDOW if window_tok is not None and kind == Mix.FULL else kind,
+        heads=heads,
+        kv_heads=kv_heads,
+        key_dim=head_dim,
+        value_dim=head_dim,
+        window_tok=window_tok,
+    )
+
+
+def dense(hidden: int, width: int, *, gated: bool = True, bias: bool = False) -> Block:
+    """A dense feed-forward: gate, up, down, or up and down only."""
+    weights = (
+        *(matrix("ffn.gate", width, hidden, Cut.OUT, bias=bias) if gated else ()),
+        *matrix("ffn.up", width, hidden, Cut.OUT, bias=bias),
+        *matrix("ffn.down", hidden, width, Cut.IN, bias=bias),
+    )
+    return Block(weights, ffn=Ffn(width=width, gated=gated))
+
+
+def experts(hidden: int, ffn: Ffn, *, router_bias: bool = False, bias: bool = False) -> Block:
+    """Routed experts with their router, and shared experts as one dense ffn of their summed width."""
+
+    def routed(role: str, outputs: int, inputs: int) -> tuple[Weight, ...]:
+        shapes = ((role, (outputs, inputs)), *(((f"{role}.bias", (outputs,)),) if bias else ()))
+        return tuple(
+            Weight(role=name, shape=shape, cut=Cut.EXPERT, copies=ffn.experts, used=ffn.per_tok)
+            for name, shape in shapes
+        )
+
+    shared = ffn.shared_width
+    weights = (
+        *matrix("router", ffn.experts, hidden, Cut.WHOLE, bias=router_bias),
+        *(routed("expert.gate", ffn.width, hidden) if ffn.gated else ()),
+        *routed("expert.up", ffn.width, hidden),
+        *routed("expert.down", hidden, ffn.width),
+        *(matrix("shared.gate", shared, hidden, Cut.OUT) if shared and ffn.gated else ()),
+        *(matrix("shared.up", shared, hidden, Cut.OUT) if shared else ()),
+        *(matrix("shared.down", hidden, shared, Cut.IN) if shared else ()),
+    )
+    return Block(weights, ffn=ffn)
+
+
+def embedding(vocab: int, hidden: int) -> tuple[Weight, ...]:
+    """The token table."""
+    return (Weight(role="embed", shape=(vocab, hidden), cut=Cut.VOCAB),)
+
+
+def head(vocab: int, hidden: int, *, tied: bool, bias: bool = False) -> tuple[Weight, ...]:
+    """The matrix that makes logits; nothing of its own where tied (a bias stays)."""
+    weights = matrix("head", vocab, hidden, Cut.VOCAB, bias=bias)
+    return weights[1:] if tied else weights

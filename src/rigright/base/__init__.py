@@ -1,0 +1,1 @@
+"""What every room needs: units, table reader, shelf, errors, words."""

@@ -1,0 +1,32 @@
+"""Loads a folder of variants: every file of a package that bears one agreed name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+
+@cache
+def names(package: str) -> tuple[str, ...]:
+    """The files of a folder, sorted, without importing any of them."""
+    folder = importlib.import_module(package)
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(folder.__path__)))
+
+
+def take(package: str, file: str, bears: str) -> Any:
+    """What one file of the folder bears under the agreed name."""
+    module = importlib.import_module(f"{package}.{file}")
+    if not hasattr(module, bears):
+        raise DataError(say('{file} in {folder} bears no "{name}"', file=file, folder=package, name=bears))
+    return getattr(module, bears)
+
+
+@cache
+def load(package: str, bears: str) -> dict[str, Any]:
+    """Every file of the folder -> what it bears under the agreed name."""
+    return {file: take(package, file, bears) for file in names(package)}

@@ -1,0 +1,125 @@
+"""Reads the plain tables of `data/` (and of users) into frozen records.
+
+A reader is a mapping from column name to a function that turns a cell's text into a value.
+An empty cell is None before any reader sees it. An error names file, row and column.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.words import say
+
+DATA = Path(__file__).parent.parent / "data"
+MAX_TABLE_BYTES = 64 * 2**20
+
+CellReader = Callable[[str], object]
+Row = dict[str, Any]
+
+
+def text(cell: str) -> str:
+    """A cell kept as it is."""
+    return cell
+
+
+def whole(cell: str) -> int:
+    """A cell that is a whole number."""
+    return int(cell)
+
+
+def number(cell: str) -> float:
+    """A cell that is a finite number."""
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError(cell)
+    return value
+
+
+def scaled(factor: float) -> Callable[[str], float]:
+    """A reader for a column in another unit: multiply by the factor to get SI or bytes."""
+    return lambda cell: number(cell) * factor
+
+
+def yes(cell: str) -> bool:
+    """A cell that is y/n, yes/no or true/false."""
+    return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}[cell.lower()]
+
+
+def read_rows(path: Path, readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()) -> list[Row]:
+    """Read a whole CSV; the first bad cell is an error."""
+    rows = []
+    for line, raw in raw_rows(path, required=tuple(readers)):
+        row, faults = read_cells(raw, readers, required=required)
+        for column in faults:
+            raise bad_cell(path, line, column, raw.get(column))
+        rows.append(row)
+    return rows
+
+
+def read_cells(
+    raw: Mapping[str, str], readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()
+) -> tuple[Row, list[str]]:
+    """One row's cells -> values, and the columns that could not be read."""
+    row: Row = {}
+    faults: list[str] = []
+    for column, reader in readers.items():
+        cell = (raw.get(column) or "").strip()
+        try:
+            row[column] = reader(cell) if cell else None
+        except (ValueError, KeyError, OverflowError, RigError):
+            row[column] = None
+            faults.append(column)
+        if column in required and row[column] is None and column not in faults:
+            faults.append(column)
+    return row, faults
+
+
+def bad_cell(path: Path, line: int, column: str, cell: object) -> DataError:
+    """The error for one cell."""
+    return DataError(
+        say(
+            '{file}, line {line}, column {column}: cannot read "{cell}"',
+            file=path.name,
+            line=line,
+            column=column,
+            cell=cell or "",
+        )
+    )
+
+
+def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row's line number and its cells as text; a missing column is an error."""
+    try:
+        if path.stat().st_size > MAX_TABLE_BYTES:
+            raise DataError(say("{file} is larger than a table may be ({limit} MiB)", file=path, limit=64))
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, strict=True)
+            missing = [name for name in required if name not in (table.fieldnames or ())]
+            if missing:
+                raise DataError(
+                    say("{file} lacks the column {column}", file=path.name, column=", ".join(missing))
+                )
+            for cells in table:
+                yield table.line_num, {name: value or "" for name, value in cells.items() if name is not None}
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=path)) from None
+    except OSError as error:
+        raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(say("{file} is not a CSV table: {why}", file=path, why=error)) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read one of our own TOML tables."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(say("{file} is not a TOML table: {why}", file=path, why=error)) from None

@@ -1,0 +1,66 @@
+"""Sentences a person reads, in English and in Simplified Chinese.
+
+Code writes a sentence in English with `say`; the English text is also its key.
+Translations live in `data/words/<language>/*.toml`, one table `[sentences]` a file.
+A record carries `Sentence`s, and only the face that shows them picks the language.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ENGLISH = "en"
+CHINESE = "zh"
+LANGUAGES = (ENGLISH, CHINESE)
+
+_FOLDER = Path(__file__).parent.parent / "data" / "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """An English template with the values that fill its `{names}`."""
+
+    text: str
+    values: tuple[tuple[str, object], ...] = ()
+
+    def __str__(self) -> str:
+        return tell(self, ENGLISH)
+
+
+def say(text: str, /, **values: object) -> Sentence:
+    """Make a sentence; every template handed to this needs a translation."""
+    return Sentence(text, tuple(values.items()))
+
+
+def tell(thing: object, language: str) -> str:
+    """Write a sentence (or anything else) out in one language."""
+    if not isinstance(thing, Sentence):
+        return str(thing)
+    template = sentences(language).get(thing.text, thing.text)
+    return template.format_map({name: tell(value, language) for name, value in thing.values})
+
+
+@cache
+def sentences(language: str) -> Mapping[str, str]:
+    """English template -> template in the language; empty for English."""
+    found: dict[str, str] = {}
+    for path in sorted((_FOLDER / language).glob("*.toml")):
+        found.update(tomllib.loads(path.read_text(encoding="utf-8"))["sentences"])
+    return found
+
+
+def pick_language(wish: str | None = None) -> str:
+    """Choose the language: the wish, else the locale of the environment, else English."""
+    if wish is not None:
+        return wish
+    settings = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    told = next((setting for setting in settings if setting), None)
+    if told is None and os.name == "nt":
+        told = locale.getlocale()[0]
+    return CHINESE if (told or "").lower().startswith(("zh", "chinese")) else ENGLISH

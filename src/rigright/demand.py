@@ -1,0 +1,64 @@
+"""What is wanted: the work a model shall do. Every number may also be an array of as many choices.
+
+A field left at None takes the engine's or framework's own default, which the cost room looks up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
+Numbers = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Inference: so many sequences at once, each so long, in one engine."""
+
+    engine: str = "vllm"  # id in data/engines.toml
+    weights: str = "bf16"  # id in data/formats.toml, or "gguf:Q4_K_M"
+    kv: str = "16bit"  # "16bit", "fp8", "q8_0", ...
+    context_tok: Numbers = 4096  # tokens a sequence holds at its end: prompt and output
+    batch: Numbers = 1  # sequences held at once
+    budget_tok: Numbers = None  # tokens an engine puts in one step (max_num_batched_tokens, ubatch)
+    max_seqs: Numbers = None  # sequences an engine is prepared for (max_num_seqs)
+    utilisation: Numbers = None  # share of the device an engine may take (gpu_memory_utilization)
+    graphs: bool = True  # CUDA graphs captured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Training or fine-tuning: method, states, batch, and what is kept or recomputed."""
+
+    method: str = "full"  # "full", "lora", "qlora", "dora"
+    optimizer: str = "adamw"  # id in data/optimizers.toml
+    precision: str = (
+        "bf16-mixed"  # id in data/precisions.toml: "bf16-mixed", "bf16", "fp16-mixed", "fp32", "fp8"
+    )
+    base: str = "nf4"  # format of the frozen base (qlora)
+    micro_batch: Numbers = 1
+    seq_tok: Numbers = 2048
+    recompute: str = "none"  # "none", "selective", "full"
+    flash: bool = True  # attention without the score matrix
+    chunked_loss: bool = False  # fused or chunked cross-entropy: logits never stand whole
+    rank: Numbers = 16  # of the adapters
+    targets: str = "attn"  # "attn", "ffn", "all": which matrices get adapters
+    sharding: str = "none"  # "none", "zero1", "zero2", "zero3", "fsdp", "hsdp"
+    schedule: str = "1f1b"  # "1f1b", "gpipe", "interleaved", "zero-bubble"
+    virtual_stages: Numbers = 1  # model chunks a pipeline rank holds (interleaved)
+    accumulate: Numbers = 1  # micro-batches an optimizer step gathers
+    offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How the work is cut over chips: each a number or an array of choices."""
+
+    tp: Numbers = 1  # tensor parallel (with sequence parallel where `sequence_parallel`)
+    pp: Numbers = 1  # pipeline stages
+    dp: Numbers = 1  # data parallel replicas (ZeRO and FSDP shard over these)
+    ep: Numbers = 1  # expert parallel, inside tp x dp
+    cp: Numbers = 1  # context parallel
+    sequence_parallel: bool = False
+    attention_dp: bool = False  # attention replicated over tp ranks, each with its own sequences

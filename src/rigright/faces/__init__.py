@@ -1,0 +1,1 @@
+"""Ask the user, call a verb, show a page; no arithmetic."""

@@ -1,0 +1,18 @@
+"""What a verb's ask hands back to the frame: a page for people, plain data for `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rigright.report.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Made lazily: only the one that is shown is built."""
+
+    page: Callable[[], Page]
+    plain: Callable[[str], Any]  # language -> JSON-able data
+    exit_code: int = 0

@@ -1,0 +1,1 @@
+"""One file a verb: `SUMMARY`, `add(parser)` its arguments, `answer(options) -> Answer`."""

@@ -1,0 +1,1 @@
+"""What exists: chips, nodes, CPUs, clouds, prices, software, formats, engines, as frozen records."""

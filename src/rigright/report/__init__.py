@@ -1,0 +1,1 @@
+"""Records -> `Page` (`pages/<verb>.py`) -> text, markdown, html (`formats/<name>.py`)."""

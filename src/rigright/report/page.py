@@ -1,0 +1,93 @@
+"""The page: what a person is shown, before any format or language is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rigright.base.words import Sentence
+
+Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
+Shown = Sentence | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One sentence on its own."""
+
+    said: Shown
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table; numbers stand right."""
+
+    head: Shown
+    right: bool = False
+    flexible: bool = False  # may be cut or wrapped on a narrow screen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of cells under heads."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Shown, ...], ...]
+    title: Shown | None = None
+    tones: tuple[Tone, ...] = ()  # one a row, or none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A stretch of a bar."""
+
+    name: Shown
+    size: float
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar: pieces against a limit, such as the parts of one GPU's memory."""
+
+    label: Shown
+    pieces: tuple[Piece, ...]
+    limit: float
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """Bars on one scale with a legend."""
+
+    bars: tuple[Bar, ...]
+    title: Shown | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """A short list."""
+
+    items: tuple[Shown, ...]
+    title: Shown | None = None
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What to type next."""
+
+    items: tuple[str, ...]
+    title: Shown | None = None
+
+
+Part = Line | Table | Bars | Points | Commands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A title and parts, top to bottom."""
+
+    title: Shown
+    parts: tuple[Part, ...]

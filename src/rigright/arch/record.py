@@ -92,7 +92,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tower:
-    """A stack of layers of one width: "text", "decoder", "encoder", "vision", "audio", "unet", "vae", "mtp"."""
+    """Layers of one width: "text", "decoder", "encoder", "vision", "audio", "unet", "vae", "mtp"."""
 
     name: str
     hidden: int

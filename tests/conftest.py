@@ -1,0 +1,24 @@
+"""Fixtures for every test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference data beside the repository, where it is there."""
+    folder = ROOT.parent / "shared"
+    if not (folder / "measured").is_dir():
+        pytest.skip("the reference data (../shared) is not beside this checkout")
+    return folder

@@ -1,0 +1,132 @@
+"""Which GGML type each tensor gets in a GGUF mix: the rows of data/gguf_rules.csv, applied in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rigright.arch.record import Arch, Layer, Weight
+from rigright.arch.roles import is_bias, part
+from rigright.facts.formats import Mix, Rule, ggml_types
+
+SEVENTY_B_LAYERS = 80
+
+# GGUF names of our roles, as the rules know them; what is not here keeps the base type
+_TENSORS = {
+    "attn.v": "attn_v",
+    "attn.k": "attn_k",
+    "attn.q": "attn_q",
+    "attn.o": "attn_output",
+    "attn.qkv": "attn_qkv",
+    "ffn.down": "ffn_down",
+    "ffn.gate": "ffn_gate",
+    "ffn.up": "ffn_up",
+    "ffn.gate_up": "ffn_up",
+    "expert.down": "ffn_down",
+    "expert.gate": "ffn_gate",
+    "expert.up": "ffn_up",
+    "expert.gate_up": "ffn_up",
+    "shared.down": "ffn_down",
+    "shared.gate": "ffn_gate",
+    "shared.up": "ffn_up",
+    "embed": "token_embd",
+    "embed.layers": "per_layer_token_embd",
+    "head": "output",
+}
+
+# a type whose block does not divide the row falls back to one whose block does
+_FALLBACKS = {
+    "Q2_K": "Q4_0",
+    "Q3_K": "Q4_0",
+    "Q4_K": "Q5_0",
+    "Q5_K": "Q5_1",
+    "Q6_K": "Q8_0",
+    "TQ1_0": "Q4_0",
+    "TQ2_0": "Q4_0",
+}
+_FALLBACK = "IQ4_NL"
+_SMALL_BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor stands: what the conditions of the rules ask about."""
+
+    index: int
+    layers: int
+    gqa: float
+    experts: int
+    falcon: bool
+    tied: bool
+    seventy_b: bool
+
+
+def place(arch: Arch, layer: Layer | None, index: int) -> Place:
+    """The place of a tensor of one layer (None: before or after the layers)."""
+    mixer = layer.mixer if layer else None
+    experts = max((item.ffn.experts for item in arch.trunk.layers if item.ffn), default=0)
+    gqa = mixer.heads / mixer.kv_heads if mixer and mixer.kv_heads else 1
+    return Place(
+        index=index,
+        layers=len(arch.trunk.layers),
+        gqa=gqa,
+        experts=experts,
+        falcon=arch.family == "falcon",
+        tied=arch.tied,
+        seventy_b=len(arch.trunk.layers) == SEVENTY_B_LAYERS and gqa > 1,
+    )
+
+
+def tensor_type(weight: Weight, mix: Mix, where: Place) -> str:
+    """The GGML type of one tensor."""
+    if is_bias(weight) or len(weight.shape) == 1 or part(weight) in {"norm", "router"}:
+        return "F32"
+    if len(weight.shape) != 2 or part(weight) in {"position", "conv", "patch"}:
+        return "F32"
+    chosen = mix.base
+    for rule in mix.rules:
+        if _speaks_of(rule, weight, where) and (not rule.was or chosen in rule.was):
+            chosen = rule.type
+    return _fitting(chosen, weight.shape[-1])
+
+
+def _speaks_of(rule: Rule, weight: Weight, where: Place) -> bool:
+    name = _TENSORS.get(weight.role)
+    names = {name, "output"} if name == "token_embd" and where.tied else {name}
+    names |= {"exps"} if part(weight) == "expert" else set()
+    return rule.tensor in names and all(_holds(condition, where) for condition in rule.when)
+
+
+def _fitting(chosen: str, width: int) -> str:
+    if width % ggml_types()[chosen].block_elems == 0:
+        return chosen
+    second = _FALLBACKS.get(chosen, _FALLBACK)
+    return second if width % _SMALL_BLOCK == 0 else "F16"
+
+
+def more_bits(index: int, layers: int) -> bool:
+    """The layers that a "_M" mix gives more bits: the first and last eighth, and every third between."""
+    eighth = layers // 8
+    return index < eighth or index >= 7 * layers // 8 or (index - eighth) % 3 == 2
+
+
+_CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
+    "gqa>": lambda place, number: place.gqa >= number,
+    "experts>": lambda place, number: place.experts >= number,
+    "experts": lambda place, number: place.experts == number,
+    "experts!": lambda place, number: place.experts != number,
+    "first": lambda place, number: place.index < place.layers // number,
+    "middle": lambda place, number: place.layers // number <= place.index < 7 * place.layers // number,
+    "index<": lambda place, number: place.index < number,
+    "more": lambda place, _: more_bits(place.index, place.layers),
+    "falcon": lambda place, _: place.falcon,
+    "!falcon": lambda place, _: not place.falcon,
+    "70b": lambda place, _: place.seventy_b,
+    "untied": lambda place, _: not place.tied,
+    "plain": lambda _place, _: False,
+}
+
+
+def _holds(condition: str, where: Place) -> bool:
+    name, _, number = condition.replace("<", "<=").partition("=")
+    return _CONDITIONS[name](where, int(number or 0))

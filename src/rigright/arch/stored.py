@@ -1,0 +1,138 @@
+"""The weight format a config says its files come in: quantization_config -> an id of the format table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rigright.arch.config import Config
+from rigright.base.errors import DataError
+from rigright.base.words import Sentence, say
+
+_KEYS = ("quantization_config", "compression_config", "nvidia_modelopt_quant", "quantization")
+# what a scheme calls itself -> how many bits decide between these
+_BY_BITS = {
+    "awq": {4: "awq4"},
+    "gptq": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
+    "auto-round": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
+    "autoround": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
+    "mlx": {2: "mlx2", 3: "mlx3", 4: "mlx4", 5: "mlx5", 6: "mlx6", 8: "mlx8"},
+    "exl2": {4: "gptq4"},
+    "int": {4: "gptq4", 8: "int8"},
+    "float": {8: "fp8"},
+}
+_BY_ALGORITHM = {
+    "NVFP4": "nvfp4",
+    "NVFP4_AWQ": "nvfp4",
+    "W4A8_NVFP4_FP8": "nvfp4",
+    "MXFP4": "mxfp4",
+    "W4A8_MXFP4_FP8": "mxfp4",
+    "MXFP8": "mxfp8",
+    "FP8": "fp8",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
+    "FP8_PB_WO": "fp8-block",
+    "FP8_PB_REAL": "fp8-block",
+    "W4A16_AWQ": "awq4",
+    "W4A8_AWQ": "awq4",
+    "W8A16": "int8",
+    "W8A8_SQ_PER_CHANNEL": "int8",
+    "INT8_SQ": "int8",
+}
+_PACKED = {
+    "nvfp4-pack-quantized": "nvfp4",
+    "mxfp4-pack-quantized": "mxfp4",
+    "float-quantized": "fp8",
+    "int-quantized": "int8",
+    "naive-quantized": "int8",
+}
+_FLOAT_BLOCKS = frozenset({"mxfp4", "nvfp4", "mxfp8"})
+
+
+def stored_format(config: Config) -> tuple[str | None, tuple[Sentence, ...]]:
+    """The format id (None: not quantised), and a warning where the scheme is not known."""
+    for scope in (config, *(config.part(key) for key in ("text_config", "llm_config", "language_config"))):
+        for key in _KEYS:
+            if isinstance(scope.raw.get(key), dict):
+                return _scheme(scope.part(key), has_mlx=key == "quantization")
+    return None, ()
+
+
+def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentence, ...]]:
+    try:
+        found = _mlx(config) if has_mlx else _named(config)
+    except (DataError, TypeError, AttributeError):
+        found = None
+    if found is not None:
+        return found, ()
+    told = config.raw.get("quant_method") or config.raw.get("quant_algo") or config.raw.get("format")
+    return None, (
+        say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=_short(told)),
+    )
+
+
+def _mlx(config: Config) -> str | None:
+    mode = config.word("mode", default="affine").lower()
+    return (
+        mode if mode in {"mxfp4", "nvfp4", "mxfp8"} else _BY_BITS["mlx"].get(config.whole("bits", default=4))
+    )
+
+
+def _named(config: Config) -> str | None:
+    """The scheme by its own name; a mixed one by what its groups hold."""
+    algorithm = config.raw.get("quant_algo") or config.part("quantization").raw.get("quant_algo")
+    if isinstance(algorithm, str):
+        return _BY_ALGORITHM.get(algorithm.upper()) or _mixed(config)
+    method = config.word("quant_method", default="").lower().replace("_", "-")
+    if method in {"compressed-tensors", "modelopt", "quark"} or config.has("config_groups"):
+        return _grouped(config)
+    if method.startswith("bitsandbytes") or config.has("load_in_4bit") or config.has("load_in_8bit"):
+        return _bitsandbytes(config)
+    return _method(config, method)
+
+
+def _method(config: Config, method: str) -> str | None:
+    if method in {"fp8", "fbgemm-fp8", "deepspeedfp"}:
+        return "fp8-block" if config.raw.get("weight_block_size") else "fp8"
+    if method in _FLOAT_BLOCKS:
+        return method
+    bits = config.raw.get("bits", config.raw.get("w_bit", 4))
+    return _BY_BITS.get(method, {}).get(bits) if isinstance(bits, int) else None
+
+
+def _bitsandbytes(config: Config) -> str:
+    if config.flag("load_in_8bit", "_load_in_8bit", default=False):
+        return "int8"
+    return "fp4" if config.word("bnb_4bit_quant_type", default="nf4") == "fp4" else "nf4"
+
+
+def _grouped(config: Config) -> str | None:
+    """compressed-tensors and its like: the first group's weights decide, the smallest bits first."""
+    packed = config.raw.get("format")
+    groups = [config.part("config_groups").part(key) for key in list(config.part("config_groups"))[:64]]
+    found = [_weights(group.part("weights"), group.raw.get("format") or packed) for group in groups]
+    kinds = [kind for kind in found if kind is not None]
+    return min(kinds, key=_bits, default=_PACKED.get(packed) if isinstance(packed, str) else None)
+
+
+def _weights(weights: Config, packed: Any) -> str | None:
+    bits, kind = weights.whole("num_bits", default=16), weights.word("type", default="int")
+    group = weights.raw.get("group_size")
+    if packed in {"nvfp4-pack-quantized", "mxfp4-pack-quantized"}:
+        return _PACKED[packed]
+    if kind == "float" and bits == 4:
+        return "mxfp4" if group == 32 else "nvfp4"
+    if kind == "float" and bits == 8:
+        return "mxfp8" if group == 32 else "fp8-block" if weights.raw.get("block_structure") else "fp8"
+    return _BY_BITS["int"].get(bits)
+
+
+def _mixed(config: Config) -> str | None:
+    """Several formats in one file: the one the bulk (the experts) has."""
+    told = config.raw.get("moe_quant_algo")
+    layers = config.part("quantized_layers")
+    algorithms = [layer.get("quant_algo") for layer in layers.raw.values() if isinstance(layer, dict)]
+    found = [_BY_ALGORITHM.get(str(word).upper()) for word in (told, *algorithms[:100_000])]
+    return min((kind for kind in found if kind), key=_bits, default=_grouped(config))
+
+
+def _bits(kind: str) -> int:
+    return 4 if kind in {"nvfp4", "mxfp4", "nf4", "fp4", "awq4", "gptq4"} else 8

@@ -65,7 +65,7 @@ def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentenc
         return found, ()
     told = config.raw.get("quant_method") or config.raw.get("quant_algo") or config.raw.get("format")
     return None, (
-        say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=_short(told)),
+        say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=str(told)[:40]),
     )
 
 

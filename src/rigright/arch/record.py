@@ -88,6 +88,7 @@ class Layer:
     ffn: Ffn | None = None
     cross: Mixer | None = None  # cross-attention beside the mixer (encoder-decoder)
     map_elems: tuple[int, ...] = ()  # feature-map elements each op writes a sample (image layers)
+    kept_elems: int = 0  # of those, what autograd keeps for the backward pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ class Serving:
     kv: str = "16bit"  # "16bit", "fp8", "q8_0", ...
     context_tok: Numbers = 4096  # tokens a sequence holds at its end: prompt and output
     batch: Numbers = 1  # sequences held at once
+    prompt_tok: Numbers = None  # of the context, what comes in at once; None: all of it
     budget_tok: Numbers = None  # tokens an engine puts in one step (max_num_batched_tokens, ubatch)
     max_seqs: Numbers = None  # sequences an engine is prepared for (max_num_seqs)
     utilisation: Numbers = None  # share of the device an engine may take (gpu_memory_utilization)

@@ -1,0 +1,112 @@
+"""Serving engines: their defaults and how each takes memory, by version."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA, read_toml
+from rigright.base.units import to_gib
+from rigright.base.words import say
+
+Steps = tuple[tuple[float, int], ...]
+
+_ASKED = re.compile(r"\s*(?P<name>[a-z][a-z0-9 ._+-]*?)\s*(?:(?:==|@|\s[vb]?(?=\d))\s*[vb]?(?P<version>\d[\w.]*))?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One engine at one version; the head of data/engines.toml says what each field means."""
+
+    id: str
+    label: str
+    version: str
+    as_of: str
+    confidence: str
+    source: str
+    pool: str
+    paging: str
+    block_tok: int
+    window_extra: str
+    hidden_copies: float
+    ffn_copies: float
+    logit_rows: str
+    logit_bytes: float
+    split: str
+    graph_sizes: Steps
+    aliases: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    small_chips: tuple[str, ...] = ()
+    share: float | None = None
+    share_of: str = "total"
+    share_rule: str | None = None  # a share that follows from the device and the layout
+    share_flag: str | None = None
+    budget_tok: Steps | None = None  # None: the whole prompt at once
+    max_seqs: Steps | None = None  # None: as many as are asked
+    latent_block_tok: int = 0
+    pad_tok: int = 1
+    swa_share: float | None = None
+    element_bytes: float = 2  # of an activation
+    masks: bool = False
+    rope_tables: bool = False
+    margin_mib: float = 0
+    kv_save: str | None = None  # the cache format that saves most and is common
+    before: tuple[dict[str, Any], ...] = ()
+
+    def default(self, steps: Steps | None, device_bytes: float, chip: str = "") -> int | None:
+        """The engine's default on a device of so many bytes."""
+        if steps is None:
+            return None
+        reached = [value for least, value in steps if to_gib(device_bytes) >= least]
+        small = any(chip.startswith(name) for name in self.small_chips)
+        return reached[0] if small else reached[-1]
+
+
+@cache
+def engines() -> dict[str, Engine]:
+    """Every engine at its newest version, by id."""
+    return {key: _engine(key, row) for key, row in read_toml(DATA / "engines.toml").items()}
+
+
+def _engine(key: str, row: dict[str, Any]) -> Engine:
+    return Engine(id=key, **{name: _frozen(value) for name, value in row.items()})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def find_engine(asked: str) -> Engine:
+    """The engine of a loose name, with a version where one is told: "vllm", "vLLM 0.8.5", "hf==4.38.2"."""
+    match = _ASKED.match(asked.lower())
+    name = match["name"].strip() if match else ""
+    known = {word: engine for engine in engines().values() for word in (engine.id, engine.label.lower(), *engine.aliases)}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+        raise AskError(
+            say(
+                'no engine is called "{asked}"; there are: {known}',
+                asked=asked,
+                known=", ".join(dict.fromkeys(known[word].id for word in near)) or ", ".join(engines()),
+            )
+        )
+    version = match["version"] if match else None
+    return known[name] if version is None else at_version(known[name], version)
+
+
+def at_version(engine: Engine, version: str) -> Engine:
+    """The engine as it was at a version."""
+    older = [row for row in engine.before if _order(version) < _order(row["version"])]
+    if not older:
+        return replace(engine, version=version)
+    era = min(older, key=lambda row: _order(row["version"]))
+    return replace(engine, **{name: _frozen(value) for name, value in era.items()} | {"version": version})
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d+", version)[:3])

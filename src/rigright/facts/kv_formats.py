@@ -1,0 +1,52 @@
+"""How caches are stored: bits of an element, and the engines that can store it so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import say
+
+BITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvFormat:
+    """One way to store a cache entry."""
+
+    id: str
+    label: str
+    bits: float  # an element, scales included
+    source: str
+    as_of: str
+    engines: tuple[str, ...] = ()  # none: every engine
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def element_bytes(self) -> float:
+        """Bytes of one cached element."""
+        return self.bits / BITS
+
+
+@cache
+def kv_formats() -> dict[str, KvFormat]:
+    """Every cache format by id."""
+    return {key: _format(key, row) for key, row in read_toml(DATA / "kv_formats.toml").items()}
+
+
+def _format(key: str, row: dict[str, object]) -> KvFormat:
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return KvFormat(id=key, **values)  # type: ignore[arg-type]
+
+
+def find_kv_format(asked: str) -> KvFormat:
+    """The cache format of a name."""
+    name = asked.strip().lower()
+    for form in kv_formats().values():
+        if name in {form.id, form.label.lower(), *form.aliases}:
+            return form
+    raise AskError(
+        say('no cache format is called "{asked}"; there are: {known}', asked=asked, known=", ".join(kv_formats()))
+    )

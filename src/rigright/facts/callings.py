@@ -1,0 +1,95 @@
+"""What each chip may be called: the words that must be said and those that may be said with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, Row, read_rows, text, whole
+from rigright.base.units import to_gib
+from rigright.facts.chips import Chip, chips
+
+_PIECES = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}|[0-9a-z]+")
+_MEMORY = re.compile(r"[0-9]+gb")
+_SOCKET = re.compile(r"(sxm|oam)[0-9]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """One way to call a chip."""
+
+    chip: Chip
+    key: frozenset[str]  # must be said
+    may: frozenset[str]  # all that may be said, the key among it
+    own: frozenset[str]  # of these, the words that tell this chip from most others
+    rank: int | None  # which of several equal ones is meant where nothing more is said
+
+
+@cache
+def brands() -> dict[str, frozenset[str]]:
+    """A vendor -> the brand words its chips may bear or leave out."""
+    found: dict[str, set[str]] = {}
+    for row in read_rows(DATA / "chip_words.csv", {"word": text, "kind": text, "value": text}):
+        if row["kind"] == "brand":
+            found.setdefault(row["value"], set()).add(row["word"])
+    return {vendor: frozenset(words) for vendor, words in found.items()}
+
+
+@cache
+def callings() -> tuple[Calling, ...]:
+    """Every way to call every chip: by its own id and name, or as the table of aliases says."""
+    readers = {"id": text, "key": text, "also": text, "rank": whole}
+    told: dict[str, list[Row]] = {}
+    for row in read_rows(DATA / "chip_aliases.csv", readers, required=("id", "key")):
+        told.setdefault(row["id"], []).append(row)
+    return tuple(calling for chip in chips() for calling in _callings(chip, told.get(chip.id, [])))
+
+
+def _callings(chip: Chip, told: list[Row]) -> Iterator[Calling]:
+    brand = brands().get(chip.vendor, frozenset()) | pieces(chip.vendor)
+    place = pieces(chip.architecture) | pieces(chip.form) | pieces(chip.mem_type) | memory_words(chip)
+    place |= {found.group(1) for word in place if (found := _SOCKET.fullmatch(word))}
+    isa = {chip.isa} if chip.isa else set()
+    place |= {word for pci_id in chip.pci_ids for word in (pci_id, pci_id.partition(":")[2])}
+    names = pieces(chip.id) | pieces(chip.name)
+    for row in told or [{"key": " ".join(_key(chip, brand | place)), "also": None, "rank": None}]:
+        said = frozenset(row["key"].split()) | pieces(row["also"] or "")
+        yield Calling(
+            chip=chip,
+            key=frozenset(row["key"].split()),
+            may=said | names | brand | place | isa,
+            own=said | isa | (names - brand - place),
+            rank=row["rank"],
+        )
+    for pci_id in chip.pci_ids:
+        number = pci_id.partition(":")[2]
+        yield Calling(
+            chip=chip,
+            key=frozenset({number}),
+            may=frozenset(brand | place),
+            own=frozenset({pci_id, number}),
+            rank=None,
+        )
+
+
+def _key(chip: Chip, optional: set[str] | frozenset[str]) -> list[str]:
+    """The words of an id that no other reading of it may leave out."""
+    words = [word for word in _PIECES.findall(chip.id) if not _MEMORY.fullmatch(word)]
+    return [word for word in words if word not in optional] or words
+
+
+def pieces(name: str) -> set[str]:
+    """The plain pieces of one of our own names: "RTX 3080 10GB" -> rtx, 3080, 10gb."""
+    return set(_PIECES.findall(name.lower()))
+
+
+def memory_words(chip: Chip) -> set[str]:
+    """The memory sizes that may stand in a chip's name."""
+    return {memory_word(to_gib(size)) for size in (chip.mem_bytes, *chip.mem_options_bytes)}
+
+
+def memory_word(size: float) -> str:
+    """How a memory size stands among a chip's words: "80gb"."""
+    return f"{size:g}gb"

@@ -1,0 +1,221 @@
+"""Chips: every accelerator we know, as frozen records in SI units and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
+from rigright.base.tables import number as figure
+from rigright.base.units import GIB, GIGA, KILO, MIB, TERA
+
+_MILLI = 1 / KILO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """One accelerator. Rates are dense; None is unknown or not there."""
+
+    id: str
+    name: str
+    vendor: str
+    segment: str  # "consumer", "workstation", "datacenter", "embedded", "soc"
+    architecture: str
+    launch: str  # "2022-10"
+    isa: str | None  # compute capability "9.0", or "gfx942", or "metal"
+    mem_bytes: float  # as advertised: "80 GB" of a card is 80 GiB
+    mem_options_bytes: tuple[float, ...]  # sizes a shared-memory machine is sold with
+    mem_usable_bytes: float  # what the driver reports as total
+    mem_program_bytes: float  # what a program is handed: the driver's total without its own reserve
+    mem_estimated: bool  # the two above are taken from comparable chips, not seen
+    mem_source: str
+    mem_type: str
+    bus_bits: int | None
+    mem_bytes_per_s: float
+    ecc: bool
+    unified_memory: bool  # CPU and GPU share it
+    devices: int  # how many devices a driver shows for one chip (MI250X: 2, half the memory each)
+    fp32_flops_per_s: float | None
+    fp16_flops_per_s: float | None  # fastest fp16 rate: GeForce reaches it only when accumulating in fp16
+    fp16_acc32_flops_per_s: float | None  # accumulating in fp32, as PyTorch does
+    bf16_flops_per_s: float | None
+    tf32_flops_per_s: float | None
+    fp8_flops_per_s: float | None
+    fp8_acc32_flops_per_s: float | None
+    fp4_flops_per_s: float | None
+    int8_ops_per_s: float | None
+    sparsity: bool  # 2:4 structured sparsity doubles the rates above
+    l2_bytes: float | None
+    last_cache_bytes: float | None  # AMD's Infinity Cache
+    sms: int | None  # SMs, CUs, cores: what the vendor counts
+    cores: int | None
+    tensor_core_gen: int | None
+    link: str | None  # the direct link between chips, as named by the vendor
+    link_both_ways_bytes_per_s: float | None  # vendors' figure: all links, both directions added
+    link_one_way_bytes_per_s: float | None  # what one direction carries: half of it
+    link_max_chips: int | None  # how many chips one link domain holds
+    pcie_gen: int | None
+    pcie_lanes: int | None
+    form: str
+    slots: float | None
+    length_m: float | None
+    power_connectors: str | None
+    tdp_w: float | None
+    msrp_usd: float | None
+    msrp_source: str | None
+    pci_ids: tuple[str, ...]  # "10de:2330"
+    sources: str
+    as_of: str
+    confidence: str  # "high", "med", "low"
+    notes: str
+
+    @property
+    def compute_capability(self) -> tuple[int, int] | None:
+        """CUDA's compute capability as two numbers, or None where there is none."""
+        major, dot, minor = (self.isa or "").partition(".")
+        return (int(major), int(minor)) if dot and major.isdigit() and minor.isdigit() else None
+
+    @property
+    def training_flops_per_s(self) -> float | None:
+        """The 16-bit rate ordinary training and inference reach: bf16, else fp16 accumulating in fp32."""
+        return self.bf16_flops_per_s or self.fp16_acc32_flops_per_s
+
+
+def _gib_list(cell: str) -> tuple[float, ...]:
+    return tuple(float(size) * GIB for size in cell.split())
+
+
+def _words(cell: str) -> tuple[str, ...]:
+    return tuple(cell.split())
+
+
+_COLUMNS = {
+    "id": ("id", text),
+    "name": ("name", text),
+    "vendor": ("vendor", text),
+    "segment": ("segment", text),
+    "architecture": ("architecture", text),
+    "launch": ("launch", text),
+    "isa": ("isa", text),
+    "mem_gib": ("mem_bytes", scaled(GIB)),
+    "mem_options_gib": ("mem_options_bytes", _gib_list),
+    "mem_driver_mib": ("mem_usable_bytes", scaled(MIB)),
+    "mem_program_gib": ("mem_program_bytes", scaled(GIB)),
+    "mem_source": ("mem_source", text),
+    "mem_type": ("mem_type", text),
+    "bus_bits": ("bus_bits", whole),
+    "mem_gb_per_s": ("mem_bytes_per_s", scaled(GIGA)),
+    "ecc": ("ecc", yes),
+    "unified": ("unified_memory", yes),
+    "devices": ("devices", whole),
+    "fp32_tflops": ("fp32_flops_per_s", scaled(TERA)),
+    "fp16_tflops": ("fp16_flops_per_s", scaled(TERA)),
+    "fp16_acc32_tflops": ("fp16_acc32_flops_per_s", scaled(TERA)),
+    "bf16_tflops": ("bf16_flops_per_s", scaled(TERA)),
+    "tf32_tflops": ("tf32_flops_per_s", scaled(TERA)),
+    "fp8_tflops": ("fp8_flops_per_s", scaled(TERA)),
+    "fp8_acc32_tflops": ("fp8_acc32_flops_per_s", scaled(TERA)),
+    "fp4_tflops": ("fp4_flops_per_s", scaled(TERA)),
+    "int8_tops": ("int8_ops_per_s", scaled(TERA)),
+    "sparsity": ("sparsity", yes),
+    "l2_mib": ("l2_bytes", scaled(MIB)),
+    "last_cache_mib": ("last_cache_bytes", scaled(MIB)),
+    "sms": ("sms", whole),
+    "cores": ("cores", whole),
+    "tensor_core_gen": ("tensor_core_gen", whole),
+    "link": ("link", text),
+    "link_both_ways_gb_per_s": ("link_both_ways_bytes_per_s", scaled(GIGA)),
+    "link_max_chips": ("link_max_chips", whole),
+    "pcie_gen": ("pcie_gen", whole),
+    "pcie_lanes": ("pcie_lanes", whole),
+    "form": ("form", text),
+    "slots": ("slots", figure),
+    "length_mm": ("length_m", scaled(_MILLI)),
+    "power_connectors": ("power_connectors", text),
+    "tdp_w": ("tdp_w", figure),
+    "msrp_usd": ("msrp_usd", figure),
+    "msrp_source": ("msrp_source", text),
+    "pci_ids": ("pci_ids", _words),
+    "sources": ("sources", text),
+    "as_of": ("as_of", text),
+    "confidence": ("confidence", text),
+    "notes": ("notes", text),
+}
+_READERS = {column: reader for column, (_, reader) in _COLUMNS.items()}
+_REQUIRED = (
+    *("id", "name", "vendor", "segment", "architecture", "launch", "mem_gib", "mem_type", "mem_gb_per_s"),
+    *("ecc", "unified", "devices", "sparsity", "form", "sources", "as_of", "confidence"),
+)
+
+
+@cache
+def chips() -> tuple[Chip, ...]:
+    """Every chip of the table, in its order."""
+    rows = read_rows(DATA / "chips.csv", _READERS, required=_REQUIRED)
+    return tuple(_chip(row) for row in rows)
+
+
+@cache
+def by_id() -> dict[str, Chip]:
+    """Every chip under its id."""
+    return {chip.id: chip for chip in chips()}
+
+
+def _chip(row: Row) -> Chip:
+    fields = {field: row[column] for column, (field, _) in _COLUMNS.items()}
+    share = memory_share(fields["vendor"], fields["segment"], fields["mem_bytes"])
+    seen = fields["mem_program_bytes"] is not None
+    fields["mem_usable_bytes"] = fields["mem_usable_bytes"] or fields["mem_bytes"] * share.driver
+    fields["mem_program_bytes"] = fields["mem_program_bytes"] or fields["mem_bytes"] * share.program
+    both_ways = fields["link_both_ways_bytes_per_s"]
+    return Chip(
+        **fields
+        | {
+            "mem_options_bytes": fields["mem_options_bytes"] or (),
+            "mem_estimated": not seen,
+            "mem_source": fields["mem_source"] or share.why,
+            "link_one_way_bytes_per_s": both_ways / 2 if both_ways else None,
+            "pci_ids": fields["pci_ids"] or (),
+            "notes": fields["notes"] or "",
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryShare:
+    """How much of the advertised memory drivers and programs see on chips nobody has shown us."""
+
+    vendor: str | None
+    segment: str | None
+    max_bytes: float | None
+    driver: float
+    program: float
+    why: str
+
+
+@cache
+def _memory_shares() -> tuple[MemoryShare, ...]:
+    readers = {
+        "vendor": text,
+        "segment": text,
+        "max_gib": scaled(GIB),
+        "driver_share": figure,
+        "program_share": figure,
+        "why": text,
+    }
+    names = {"max_gib": "max_bytes", "driver_share": "driver", "program_share": "program"}
+    rows = read_rows(DATA / "chip_memory.csv", readers, required=("driver_share", "program_share", "why"))
+    return tuple(
+        MemoryShare(**{names.get(column, column): row[column] for column in readers}) for row in rows
+    )
+
+
+def memory_share(vendor: str, segment: str, mem_bytes: float) -> MemoryShare:
+    """The first row of the table that fits this kind of chip; the last fits all."""
+    return next(
+        share
+        for share in _memory_shares()
+        if share.vendor in {None, vendor}
+        and share.segment in {None, segment}
+        and (share.max_bytes is None or mem_bytes <= share.max_bytes)
+    )

@@ -1,0 +1,222 @@
+"""One finder for loose chip names, used everywhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rigright.base.errors import AskError
+from rigright.base.units import to_gib
+from rigright.base.words import Sentence, say
+from rigright.facts.callings import Calling, callings, memory_word, memory_words, pieces
+from rigright.facts.chips import Chip, by_id, chips, memory_share
+from rigright.facts.counting import read_counts
+from rigright.facts.naming import Token, boxes, read_tokens
+
+_MOST_SHOWN = 8
+_MARKS = frozenset({"open", "close", "plus"})
+_LEAST_SEEN, _MOST_SEEN = 0.86, 1.01  # a driver's total against the advertised size: T4 with ECC, H200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """The chip a name means, and what was assumed where the name left it open."""
+
+    chip: Chip
+    note: Sentence | None = None
+
+
+def find_chip(text: str) -> Chip:
+    """The chip a loose name means."""
+    return match_chip(text).chip
+
+
+def match_chip(text: str, *, total_bytes: float | None = None) -> Match:
+    """The chip a loose name means, with a note on what was assumed; a known total memory narrows it."""
+    known = by_id().get(text)
+    if known:
+        return Match(chip=known)
+    counted = read_counts(read_tokens(text))
+    return match_tokens(text, counted.name, total_bytes=total_bytes or counted.total_bytes)
+
+
+def find_chips(text: str) -> tuple[Chip, ...]:
+    """Every chip a loose name could mean, in the order of the table."""
+    said, agreeing = _read(text, read_counts(read_tokens(text)).name)
+    if not agreeing:
+        raise _unknown(text, said)
+    return tuple({calling.chip.id: calling.chip for calling in agreeing}.values())
+
+
+def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
+    """The chip that tokens mean; `text` is what an error quotes."""
+    said, agreeing = _read(text, tokens)
+    if total_bytes is not None:
+        agreeing = [one for one in agreeing if _has_room(one.chip, total_bytes)] or agreeing
+    if not agreeing:
+        raise _unknown(text, said)
+    full = [calling for calling in agreeing if calling.key <= said]
+    most = max((len(calling.key) for calling in full), default=0)
+    meant = {calling.chip.id: calling for calling in full if len(calling.key) == most}
+    if not meant and len({calling.chip.id for calling in agreeing}) == 1:
+        meant = {agreeing[0].chip.id: agreeing[0]}
+    return _choose(text, said, list(meant.values()) or agreeing, sure=bool(meant))
+
+
+def _has_room(chip: Chip, total_bytes: float) -> bool:
+    """Whether a driver may report this total for the chip: a little less than advertised."""
+    return any(
+        _LEAST_SEEN * size <= total_bytes <= size * _MOST_SEEN
+        for size in (chip.mem_bytes / chip.devices, *chip.mem_options_bytes)
+    )
+
+
+def _choose(text: str, said: frozenset[str], meant: list[Calling], *, sure: bool) -> Match:
+    """The only one, or the usual one with a note; otherwise the list of what it could be."""
+    if sure and len(meant) == 1:
+        return _sized(text, said, meant[0].chip)
+    ranked = sorted((calling for calling in meant if calling.rank is not None), key=lambda one: one.rank or 0)
+    if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
+        raise AskError(
+            say(
+                '"{text}" could mean {choices}; say which',
+                text=text,
+                choices=shown_names({one.chip.id: one.chip for one in meant}.values()),
+            )
+        )
+    chip = ranked[0].chip
+    others = [calling.chip for calling in meant if calling.chip is not chip]
+    note = say(
+        '"{text}" is taken as {chip}; it could also be {others}',
+        text=text,
+        chip=chip.name,
+        others=shown_names(others),
+    )
+    return replace(_sized(text, said, chip), note=note)
+
+
+def _sized(text: str, said: frozenset[str], chip: Chip) -> Match:
+    """Give a shared-memory machine the size that was said, or its largest with a note."""
+    if len(chip.mem_options_bytes) < 2:
+        return Match(chip=chip)
+    for size in chip.mem_options_bytes:
+        if memory_word(to_gib(size)) in said:
+            return Match(chip=with_memory(chip, size))
+    note = say(
+        '"{text}" is taken with {size} GiB of memory; it is sold with {sizes} GiB',
+        text=text,
+        size=f"{to_gib(chip.mem_bytes):g}",
+        sizes=", ".join(f"{to_gib(size):g}" for size in chip.mem_options_bytes),
+    )
+    return Match(chip=chip, note=note)
+
+
+def with_memory(chip: Chip, mem_bytes: float) -> Chip:
+    """The same chip sold with another size of memory."""
+    share = memory_share(chip.vendor, chip.segment, mem_bytes)
+    return replace(
+        chip,
+        mem_bytes=mem_bytes,
+        mem_usable_bytes=mem_bytes * share.driver,
+        mem_program_bytes=mem_bytes * share.program,
+        mem_estimated=True,
+        mem_source=share.why,
+    )
+
+
+def _read(text: str, tokens: tuple[Token, ...]) -> tuple[frozenset[str], list[Calling]]:
+    """The words that name the chip, and the callings that agree with them.
+
+    lspci and rocm-smi put the name in square brackets behind a code name; elsewhere brackets hold
+    remarks, which count only where they agree with the name before them.
+    """
+    square, outside = _split_brackets(tokens)
+    readings = [_plain(square), _plain(tokens), _plain(outside)]
+    for said in readings:
+        agreeing = _agreeing(said)
+        if agreeing:
+            return said, agreeing
+    said = _plain(outside) or _plain(tokens)
+    if not said:
+        raise AskError(say('"{text}" names no chip; write for example RTX 4090 or H100', text=text))
+    return said, []
+
+
+def _split_brackets(tokens: tuple[Token, ...]) -> tuple[list[Token], list[Token]]:
+    """What stands in square brackets, and what stands in none."""
+    square, outside, open_marks = [], [], list[str]()
+    for token in tokens:
+        if token.kind == "open":
+            open_marks.append(token.text)
+        elif token.kind == "close":
+            open_marks = open_marks[:-1]
+        elif not open_marks:
+            outside.append(token)
+        elif "[" in open_marks:
+            square.append(token)
+    return square, outside
+
+
+def _plain(tokens: Iterable[Token]) -> frozenset[str]:
+    """The words of a name: all but marks of counting."""
+    return frozenset(token.text for token in tokens if token.kind not in _MARKS)
+
+
+def _agreeing(said: frozenset[str]) -> list[Calling]:
+    """The callings that nothing said speaks against, and that something said speaks for."""
+    named = said - boxes()
+    return [
+        one
+        for one in callings()
+        if said & one.own and (said <= one.may or (named <= one.may and _stands_in_boxes(one.chip)))
+    ]
+
+
+def _stands_in_boxes(chip: Chip) -> bool:
+    """Whether the chip is built into whole machines such as a DGX."""
+    return (chip.link_max_chips or 0) > 4
+
+
+def _unknown(text: str, said: frozenset[str]) -> AskError:
+    """Why nothing answers to a name, and what is near."""
+    sizes = frozenset(word for word in said if word.endswith("gb") and word[0].isdecimal())
+    of_other_size = {calling.chip.id: calling.chip for calling in _agreeing(said - sizes)} if sizes else {}
+    if of_other_size:
+        return AskError(
+            say(
+                'no "{text}" is known; there is {choices}',
+                text=text,
+                choices=shown_names(of_other_size.values()),
+            )
+        )
+    near = _nearest(text)
+    if near:
+        return AskError(
+            say('no chip "{text}" is known; the nearest are {choices}', text=text, choices=shown_names(near))
+        )
+    return AskError(say('no chip "{text}" is known; `rigright look-up chips` lists all', text=text))
+
+
+def _nearest(text: str) -> list[Chip]:
+    """The chips whose names are written most alike."""
+    names = {
+        written: chip
+        for chip in chips()
+        for written in (chip.name.lower(), chip.id.replace("-", " "), " ".join(sorted(pieces(chip.id))))
+    }
+    names |= {" ".join(sorted(one.key)): one.chip for one in callings() if one.key}
+    close = difflib.get_close_matches(text.lower()[:60], names, n=6, cutoff=0.55)
+    return list({names[name].id: names[name] for name in close}.values())[:3]
+
+
+def shown_names(found: Iterable[Chip]) -> str:
+    """Names for a sentence, with their memory where the name leaves it out, at most eight."""
+    found = list(found)
+    names = [_with_size(chip) for chip in found[:_MOST_SHOWN]]
+    return ", ".join(names) + (f", ... ({len(found)})" if len(found) > _MOST_SHOWN else "")
+
+
+def _with_size(chip: Chip) -> str:
+    size = f"{to_gib(chip.mem_bytes):g}"
+    return chip.name if memory_words(chip) & pieces(chip.name) else f"{chip.name} ({size} GB)"

@@ -1,0 +1,133 @@
+"""Nodes: cards in a box, read from loose text such as "2x RTX 4090 + 1x 3090" or "2 nodes of 8x h100"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
+from rigright.facts.counting import Counted, read_counts
+from rigright.facts.find import Match, match_tokens
+from rigright.facts.naming import Token, read_tokens
+
+MOST_CARDS = 4096
+MOST_NODES = 65536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One device as a driver shows it."""
+
+    chip: Chip
+    index: int
+    total_bytes: float  # what the driver reports as total
+    free_bytes: float | None = None  # what is free now, where somebody looked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Cards in one box, and how many such boxes."""
+
+    cards: tuple[Card, ...]
+    n_nodes: int = 1
+    notes: tuple[Sentence, ...] = ()  # what was assumed while reading
+
+    @property
+    def n_cards(self) -> int:
+        """Cards in all boxes together."""
+        return len(self.cards) * self.n_nodes
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it holds cards of more than one kind or size."""
+        return len({(card.chip.id, card.total_bytes) for card in self.cards}) > 1
+
+    @property
+    def shown(self) -> str:
+        """Its cards for people: "8x H100 SXM5 80GB"."""
+        kinds = Counter(card.chip.name for card in self.cards)
+        inside = " + ".join(f"{count}x {name}" for name, count in kinds.items())
+        return inside if self.n_nodes == 1 else f"{self.n_nodes} x ({inside})"
+
+
+def find_node(text: str) -> Node:
+    """The cards and boxes a loose text means."""
+    groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
+    matches = [_match(text, group) for group in groups]
+    n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)
+    count = sum(_count(group, match) for group, match in zip(groups, matches, strict=True))
+    if not (0 < count <= MOST_CARDS and 0 < n_nodes <= MOST_NODES):
+        raise AskError(
+            say('"{text}" names {count} cards in {nodes} nodes', text=text, count=count, nodes=n_nodes)
+        )
+    cards: list[Card] = []
+    for group, match in zip(groups, matches, strict=True):
+        for _ in range(_count(group, match)):
+            cards.extend(_devices(match.chip, group, len(cards)))
+    notes = dict.fromkeys(match.note for match in matches if match.note)
+    return Node(cards=tuple(cards), n_nodes=n_nodes, notes=tuple(notes))
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    """Cut at every plus outside brackets."""
+    groups: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth = max(0, depth + {"open": 1, "close": -1}.get(token.kind, 0))
+        if token.kind == "plus" and depth == 0:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    return _joined(groups)
+
+
+def _joined(groups: list[list[Token]]) -> list[list[Token]]:
+    """A part without a name says more about the one before: "RTX 4090, 24564 MiB, 20 GiB free"."""
+    joined: list[list[Token]] = []
+    for group in groups:
+        if joined and not any(token.kind in {"word", "unknown"} for token in group):
+            joined[-1].extend(group)
+        else:
+            joined.append(group)
+    return joined
+
+
+def _match(text: str, group: Counted) -> Match:
+    quoted = " ".join(token.text for token in group.name) or text
+    return match_tokens(quoted, group.name, total_bytes=group.total_bytes)
+
+
+def _count(group: Counted, match: Match) -> int:
+    """How many chips a group names: said, or as many as the box holds, or one."""
+    if group.count is not None:
+        return group.count
+    return group.box if group.box and (match.chip.link_max_chips or 0) > 1 else 1
+
+
+def _devices(chip: Chip, group: Counted, first: int) -> list[Card]:
+    """The devices a driver shows for one chip."""
+    one = device_of(chip)
+    total_bytes = group.total_bytes or one.mem_usable_bytes
+    return [
+        Card(chip=one, index=first + place, total_bytes=total_bytes, free_bytes=group.free_bytes)
+        for place in range(chip.devices)
+    ]
+
+
+def device_of(chip: Chip) -> Chip:
+    """One of the devices a chip shows: the chip itself, or its share of memory, bandwidth and peak."""
+    if chip.devices == 1:
+        return chip
+    shared = [
+        name for name in Chip.__slots__ if name.endswith(("_flops_per_s", "_ops_per_s")) or name in _SHARED
+    ]
+    parts = {name: getattr(chip, name) for name in shared}
+    share = {name: value / chip.devices for name, value in parts.items() if value is not None}
+    return replace(chip, name=f"{chip.name} 1/{chip.devices}", devices=1, **share)
+
+
+_SHARED = frozenset(
+    {"mem_bytes", "mem_usable_bytes", "mem_program_bytes", "mem_bytes_per_s", "l2_bytes", "tdp_w"}
+)

@@ -1,0 +1,143 @@
+"""The command line from its arguments to its exit code: find the verb, ask it, show its answer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+from rigright import __version__
+from rigright.base import shelf
+from rigright.base.errors import AskError
+from rigright.base.words import ENGLISH, LANGUAGES, pick_language, tell
+from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
+from rigright.faces.cli.parser import Parser, add_output
+from rigright.faces.cli.terminal import open_mouth, screen
+from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
+from rigright.report.draw.cells import clean
+from rigright.report.page import Page
+
+_FORMS = ("json", "markdown", "html")
+_VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Answer one command line."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    language, form = _wishes(arguments)
+    open_mouth(form, language)
+    try:
+        code = _run(arguments, language)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except SystemExit as done:
+        return int(done.code or 0)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a person gets a sentence
+        return _regret(error, arguments, language, form)
+    return code
+
+
+def _run(arguments: list[str], language: str) -> int:
+    """Split the line at its verb, and let the verb answer."""
+    before, verb, after = _split(arguments)
+    if verb == "help":
+        before, verb, after = [*before, "--help"], next(iter(after), None), []
+    if verb is None:
+        return _front(before, language)
+    if verb not in verbs():
+        raise AskError(unknown_verb(verb))
+    file = verb.replace("-", "_")
+    options = verb_parser(verb, language).read([*before, *after])
+    options.language = language
+    answer: Answer = shelf.take(ASKS, file, "answer")(options)
+    _print(_shown(answer, options, language))
+    return answer.exit_code
+
+
+def verb_parser(verb: str, language: str) -> Parser:
+    """The parser of one verb."""
+    file = verb.replace("-", "_")
+    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, "SUMMARY"), language)
+    shelf.take(ASKS, file, "add")(parser)
+    add_output(parser, language)
+    return parser
+
+
+def _front(arguments: list[str], language: str) -> int:
+    """No verb: the version, or help on the whole."""
+    parser = Parser("rigright", TAGLINE, language)
+    parser.add_argument("--version", action="version", version=f"rigright {__version__}")
+    add_output(parser, language)
+    options = parser.read([one for one in arguments if one not in {"-h", "--help"}])
+    _print(_shown(Answer(front_page, _about), options, language))
+    return 0
+
+
+def _about(language: str) -> dict[str, object]:
+    """The front page for scripts."""
+    summaries = shelf.load(ASKS, "SUMMARY")
+    commands = {file.replace("_", "-"): tell(summary, language) for file, summary in summaries.items()}
+    return {"name": "rigright", "version": __version__, "commands": commands}
+
+
+def _shown(answer: Answer, options: argparse.Namespace, language: str) -> str:
+    """The answer in the form asked for; only that one is made."""
+    if options.form == "json":
+        from rigright.report.plain import dumps
+
+        return dumps(answer.plain(language), language) + "\n"
+    page: Page = answer.page()
+    render = shelf.take("rigright.report.formats", options.form, "render")
+    return str(render(page, screen(options, language, sys.stdout)))
+
+
+def _regret(error: Exception, arguments: list[str], language: str, form: str) -> int:
+    """Say what went wrong: to a person on stderr, and with --json to a script on stdout too."""
+    if debugging():
+        import traceback
+
+        traceback.print_exception(error)
+    found = trouble(error, arguments)
+    sentence = clean(tell(found.sentence, language))
+    try:
+        if form == "json":
+            from rigright.report.plain import dumps
+
+            problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
+            _print(dumps({"error": problem}, language) + "\n")
+            sys.stdout.flush()
+        print(f"rigright: {sentence}", file=sys.stderr)  # noqa: T201 - this is the face
+    except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return found.exit_code
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """What stands before the verb, the verb, and what stands after it."""
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-"):
+        index += 2 if arguments[index] in _VALUED else 1
+    verb = arguments[index] if index < len(arguments) else None
+    return arguments[:index], verb, arguments[index + 1 :]
+
+
+def _wishes(arguments: list[str]) -> tuple[str, str]:
+    """Language and form, known before anything is parsed, so that complaints keep to them."""
+    wish = None
+    for argument, value in pairwise([*arguments, ""]):
+        name, equals, inside = argument.partition("=")
+        if name == "--lang":
+            wish = inside if equals else value
+    form = next((form for form in _FORMS if f"--{form}" in arguments), "text")
+    return (pick_language(wish) if wish in {None, *LANGUAGES} else ENGLISH), form

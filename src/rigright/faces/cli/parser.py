@@ -1,0 +1,131 @@
+"""argparse in two languages: help and complaints are told like every other sentence."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from rigright.base.errors import AskError
+from rigright.base.words import LANGUAGES, Sentence, say, sentences, tell
+from rigright.faces.cli.complaints import understand
+from rigright.report.draw.cells import wrap
+
+_POSITIONALS = say("what is asked")
+_OPTIONS = say("options")
+_OUTPUT = say("how it is shown")
+_HELP = say("show this help")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser for one verb, with the options that every verb knows."""
+
+    def __init__(self, prog: str, summary: Sentence, language: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=tell(summary, language),
+            formatter_class=lambda prog: Formatter(prog, language),
+            add_help=False,
+            allow_abbrev=False,
+        )
+        self.language = language
+        self._positionals.title, self._optionals.title = (
+            tell(_POSITIONALS, language),
+            tell(_OPTIONS, language),
+        )
+        self.add_argument("-h", "--help", action="help", help=str(_HELP))
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse; what nobody knows is refused, with the nearest that is known."""
+        options, extras = self.parse_known_args(arguments)
+        if extras:
+            raise AskError(unknown_argument(extras[0], list(self._option_string_actions)))
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """A complaint of argparse becomes an error like all others."""
+        raise AskError(understand(message))
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help that is told in one language and knows that Chinese letters are two cells wide."""
+
+    def __init__(self, prog: str, language: str) -> None:
+        super().__init__(prog, max_help_position=30)
+        self._language = language
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """The first line of help."""
+        super().add_usage(usage, actions, groups, prefix or tell(say("usage: "), self._language))
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        """Each help text is an English sentence with a translation."""
+        return translate(action.help or "", self._language).replace("%", "%%")
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in wrap(text, width))
+
+
+def translate(text: str, language: str) -> str:
+    """A sentence without values, known by its English text."""
+    return sentences(language).get(text, text)
+
+
+def add_output(parser: argparse.ArgumentParser, language: str) -> None:
+    """The options that every verb knows."""
+    group = parser.add_argument_group(tell(_OUTPUT, language))
+    form = group.add_mutually_exclusive_group()
+    for name, text in (
+        ("json", say("print JSON, for scripts")),
+        ("markdown", say("print Markdown, to paste")),
+        ("html", say("print one self-contained HTML page")),
+    ):
+        form.add_argument(
+            f"--{name}", dest="form", action="store_const", const=name, default="text", help=str(text)
+        )
+    group.add_argument("--why", action="store_true", help=str(say("show formulas, facts and their sources")))
+    group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; by default the locale's")))
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help=str(say("colours; auto: on a terminal, unless NO_COLOR is set")),
+    )
+    group.add_argument(
+        "--width",
+        type=cells,
+        metavar="CELLS",
+        help=str(say("width of the screen; by default the terminal's")),
+    )
+
+
+def cells(text: str) -> int:
+    """A width of a screen in cells."""
+    from rigright.report.screen import LEAST_CELLS
+
+    if not text.isdecimal() or not LEAST_CELLS <= int(text[:9]) <= 10_000:
+        raise AskError(
+            say('--width "{text}": write a whole number from {least} to 10000', text=text, least=LEAST_CELLS)
+        )
+    return int(text)
+
+
+def unknown_argument(argument: str, known: Sequence[str]) -> Sentence:
+    """The complaint about an argument, with the nearest known option."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(argument.partition("=")[0], known, n=1, cutoff=0.6)
+    if argument.startswith("-") and near:
+        return say(
+            "there is no option {argument} here; did you mean {near}?", argument=argument, near=near[0]
+        )
+    if argument.startswith("-"):
+        return say("there is no option {argument} here; --help lists the options", argument=argument)
+    return say(
+        '"{argument}" is one argument too many; put quotes around a name with spaces, '
+        "and see --help for what is asked",
+        argument=argument,
+    )

@@ -1,0 +1,77 @@
+"""The streams the answer goes to: how wide they are, what they can show, and look-alikes for the rest."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import os
+import sys
+from typing import TextIO
+
+from rigright.base.words import CHINESE
+from rigright.report.screen import LEAST_CELLS, Screen
+
+_LOOK_ALIKES = {
+    "█": "#", "▓": "=", "▒": "+", "░": "o", "▚": "%", "▙": "*", "▞": "x", "▛": "z", "·": ".", "•": "-",
+    "│": "|", "─": "-", "–": "-", "—": "-", "…": "...", "✓": "ok", "✗": "x", "×": "x", "≤": "<=", "≥": ">=",
+    "≈": "~", "→": "->", "µ": "u", "“": '"', "”": '"', "‘": "'", "’": "'", "²": "^2", "°": " deg",
+}  # fmt: skip
+_DRAWN = "█▓▒░▚▙▞▛·•│─…✓✗"
+_PIPE_CELLS = 100  # where nobody says how wide it is
+
+
+def open_mouth(form: str, language: str) -> None:
+    """Ready both streams: documents are UTF-8, and no letter that a terminal lacks is an error."""
+    codecs.register_error("rigright-look-alikes", _look_alike)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is None:
+            continue
+        if (form != "text" and stream is sys.stdout) or (language == CHINESE and not can(stream, "中文")):
+            reconfigure(encoding="utf-8")
+        reconfigure(errors="rigright-look-alikes")
+
+
+def screen(options: argparse.Namespace, language: str, stream: TextIO) -> Screen:
+    """The screen as it is, where the user does not say otherwise."""
+    return Screen(
+        width=options.width or _columns(stream),
+        colour=_coloured(options.color, stream),
+        unicode=can(stream, _DRAWN),
+        language=language,
+    )
+
+
+def can(stream: TextIO, letters: str) -> bool:
+    """Whether a stream can carry these letters."""
+    try:
+        letters.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _columns(stream: TextIO) -> int:
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told[:6]) > 0:
+        return max(int(told[:6]), LEAST_CELLS)
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns or _PIPE_CELLS, LEAST_CELLS)
+    except (OSError, ValueError, AttributeError):
+        return _PIPE_CELLS
+
+
+def _coloured(wish: str, stream: TextIO) -> bool:
+    if wish != "auto":
+        return wish == "always"
+    capable = os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "ANSICON", "TERM"))
+    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return capable and not refused and stream.isatty()
+
+
+def _look_alike(error: UnicodeError) -> tuple[str, int]:
+    """Letters a stream cannot encode, by the nearest it can."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    return "".join(_LOOK_ALIKES.get(letter, "?") for letter in letters), error.end

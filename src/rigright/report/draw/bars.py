@@ -1,0 +1,129 @@
+"""Bars with pieces on one scale: letters tell the pieces apart, colour only helps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rigright.base.words import tell
+from rigright.report.draw.cells import clean, cut, pad, width, wrap
+from rigright.report.draw.ink import dye, fill, toned
+from rigright.report.page import Bar, Bars, Piece, Shown, Tone
+from rigright.report.screen import Screen
+
+_WIDEST, _SHORTEST = 56, 16  # cells of the bar itself
+
+
+def draw_bars(bars: Bars, screen: Screen) -> list[str]:
+    """The lines of all bars and their legend."""
+    orders = piece_orders(bars)
+    scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
+    side = min(max((width(_told(bar.label, screen)) for bar in bars.bars), default=0), screen.width // 4)
+    tail = max((width(_told(bar.shown, screen)) for bar in bars.bars), default=0)
+    room = min(screen.width - side - tail - 5, _WIDEST)
+    narrow = room < _SHORTEST
+    lines = []
+    for bar in bars.bars:
+        lines += (
+            _under(bar, orders, scale, screen)
+            if narrow
+            else [_beside(bar, orders, scale, (side, room), screen)]
+        )
+    return lines + _legend(bars, orders, 0 if narrow else side + 2, screen)
+
+
+def piece_orders(bars: Bars) -> dict[Shown, int]:
+    """Each name of a piece -> its place in the legend, so that it looks alike in all bars."""
+    names = dict.fromkeys(piece.name for bar in bars.bars for piece in bar.pieces if piece.size > 0)
+    return {name: order for order, name in enumerate(names)}
+
+
+def total(bar: Bar) -> float:
+    """What the pieces of a bar come to."""
+    return sum(piece.size for piece in _real(bar.pieces))
+
+
+def _legend(bars: Bars, orders: dict[Shown, int], indent: int, screen: Screen) -> list[str]:
+    """Which letter is which piece, with sizes where there is one bar only."""
+    shown = {piece.name: piece.shown for piece in bars.bars[0].pieces} if len(bars.bars) == 1 else {}
+    entries = [f"{_told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in orders]
+    room = screen.width - indent
+    lines: list[str] = []
+    used = room
+    for order, entry in enumerate(entries):
+        first, *more = wrap(entry, room - 2)
+        head = f"{dye(fill(order, screen), order, screen)} {first}"
+        if used + width(first) + 5 <= room:
+            lines[-1] += f"   {head}"
+            used += width(first) + 5
+        else:
+            lines.append(head)
+            used = width(first) + 2
+        lines += [f"  {line}" for line in more]
+    return [" " * indent + line for line in lines]
+
+
+def _beside(bar: Bar, orders: dict[Shown, int], scale: float, sizes: tuple[int, int], screen: Screen) -> str:
+    """A bar between its label and what it comes to."""
+    side, room = sizes
+    label = pad(cut(_told(bar.label, screen), side, "…" if screen.unicode else "~"), side)
+    behind = " " * (room - round(max(bar.limit, total(bar)) / scale * room))
+    strip = _strip(bar, orders, scale / room, screen)
+    return f"{label}  {strip}{behind}  {toned(_told(bar.shown, screen), _tone(bar), screen)}"
+
+
+def _under(bar: Bar, orders: dict[Shown, int], scale: float, screen: Screen) -> list[str]:
+    """A bar under its label: the screen is narrow."""
+    said = f"{_told(bar.label, screen)}: {_told(bar.shown, screen)}"
+    strip = _strip(bar, orders, scale / (screen.width - 3), screen)
+    return [*(toned(line, _tone(bar), screen) for line in wrap(said, screen.width)), strip]
+
+
+def _tone(bar: Bar) -> Tone:
+    return "bad" if total(bar) > bar.limit else "plain"
+
+
+def _strip(bar: Bar, orders: dict[Shown, int], per_cell: float, screen: Screen) -> str:
+    """The pieces, the free rest, and a mark where the limit stands."""
+    pieces = _real(bar.pieces)
+    free, edge = ("·", "│") if screen.unicode else (".", "|")
+    cells = _shares([piece.size for piece in pieces], per_cell)
+    letters = [
+        (fill(orders[piece.name], screen), orders[piece.name])
+        for piece, count in zip(pieces, cells, strict=True)
+        for _ in range(count)
+    ]
+    limit = max(round(bar.limit / per_cell), 0)
+    taken = _runs(letters[:limit], screen)
+    over = _runs(letters[limit:], screen)
+    return taken + toned(free * (limit - len(letters)), "dim", screen) + edge + over
+
+
+def _shares(sizes: list[float], per_cell: float) -> list[int]:
+    """Whole cells for each size: none vanishes, and together they take what they take."""
+    cells = [max(1, round(size / per_cell)) for size in sizes]
+    spare = max(round(sum(sizes) / per_cell), len(sizes)) - sum(cells)
+    while spare and cells:
+        largest = cells.index(max(cells))
+        cells[largest] += 1 if spare > 0 else -1
+        spare += -1 if spare > 0 else 1
+    return cells
+
+
+def _runs(letters: list[tuple[str, int]], screen: Screen) -> str:
+    """Letters in their colours, each stretch dyed once."""
+    text, start = "", 0
+    for index in range(1, len(letters) + 1):
+        if index == len(letters) or letters[index] != letters[start]:
+            letter, order = letters[start]
+            text += dye(letter * (index - start), order, screen)
+            start = index
+    return text
+
+
+def _real(pieces: Iterable[Piece]) -> list[Piece]:
+    return [piece for piece in pieces if math.isfinite(piece.size) and piece.size > 0]
+
+
+def _told(thing: Shown, screen: Screen) -> str:
+    return clean(tell(thing, screen.language))

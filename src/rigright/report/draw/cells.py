@@ -1,0 +1,101 @@
+"""Text measured in terminal cells: Chinese characters take two, marks that combine take none."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+_HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # never starts a line
+_HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Foreign text without what could steer a terminal; line ends and tabs become spaces."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+
+
+def width(text: str) -> int:
+    """How many cells a text takes."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def pad(text: str, cells: int, *, right: bool = False) -> str:
+    """Fill up with spaces, on the right or, for numbers, on the left."""
+    space = " " * (cells - width(text))
+    return space + text if right else text + space
+
+
+def cut(text: str, cells: int, mark: str) -> str:
+    """The text, or as much of it as leaves room for the mark that says so."""
+    return text if width(text) <= cells else _head(text, cells - width(mark)) + mark
+
+
+def wrap(text: str, cells: int) -> list[str]:
+    """Lines of at most so many cells; Chinese may break anywhere but before closing marks."""
+    cells = max(cells, 2)
+    lines = [""]
+    for space, unit in _units(text):
+        gap = space if lines[-1] else ""
+        if width(lines[-1]) + len(gap) + width(unit) <= cells:
+            lines[-1] += gap + unit
+            continue
+        pieces = _pieces(unit, cells)
+        lines[-1:] = [*filter(None, lines[-1:]), *pieces]
+    return lines
+
+
+def longest_word(text: str) -> int:
+    """Cells of the longest stretch that does not break."""
+    return max((width(unit) for _, unit in _units(text)), default=0)
+
+
+def _cells(letter: str) -> int:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 2
+    return 0 if unicodedata.category(letter) in {"Mn", "Me", "Cf"} else 1
+
+
+def _head(text: str, cells: int) -> str:
+    """The longest beginning that fits."""
+    used = 0
+    for index, letter in enumerate(text):
+        used += _cells(letter)
+        if used > cells:
+            return text[:index]
+    return text
+
+
+def _pieces(unit: str, cells: int) -> list[str]:
+    """A unit cut hard where it is longer than a line."""
+    pieces = []
+    while width(unit) > cells:
+        head = _head(unit, cells)
+        pieces.append(head)
+        unit = unit[len(head) :]
+    return [*pieces, unit] if unit else pieces
+
+
+def _units(text: str) -> list[tuple[str, str]]:
+    """What never breaks inside, each with the space before it."""
+    units: list[tuple[str, str]] = []
+    for word in text.split():
+        parts = [word] if word.isascii() else _split_wide(word)
+        units.append((" ", parts[0]))
+        units.extend(("", part) for part in parts[1:])
+    return units
+
+
+def _split_wide(word: str) -> list[str]:
+    """A word cut before and after every wide letter, marks kept with what they belong to."""
+    parts = [word[0]]
+    for before, letter in pairwise(word):
+        joined = letter in _HUGS_LEFT or before in _HUGS_RIGHT or (_cells(before) < 2 and _cells(letter) < 2)
+        if joined or _cells(letter) == 0:
+            parts[-1] += letter
+        else:
+            parts.append(letter)
+    return parts

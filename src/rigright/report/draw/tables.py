@@ -1,0 +1,105 @@
+"""A table on a screen: columns that give way, and cards where no table fits."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from rigright.base.words import tell
+from rigright.report.draw.cells import clean, longest_word, pad, width, wrap
+from rigright.report.draw.ink import toned
+from rigright.report.page import Shown, Table, Tone
+from rigright.report.screen import NARROW_CELLS, Screen
+
+_GAP = "  "
+_LEAST_FLEXIBLE, _LEAST_TEXT = 16, 10  # a column is not squeezed below this
+
+
+def draw_table(table: Table, screen: Screen) -> list[str]:
+    """The lines of a table."""
+    heads = [_told(column.head, screen) for column in table.columns]
+    rows = [[_told(cell, screen) for cell in row] for row in table.rows]
+    widths = _widths(table, heads, rows, screen.width)
+    if widths is None:
+        return _cards(table, heads, rows, screen)
+    right = [column.right for column in table.columns]
+    lines = [toned(line, "dim", screen) for line in _row(heads, widths, right)] if any(heads) else []
+    if lines:
+        rule = "─" if screen.unicode else "-"
+        lines.append(toned(_GAP.join(rule * cells for cells in widths), "dim", screen))
+    for cells, tone in zip(rows, _tones(table), strict=False):
+        lines += [toned(line, tone, screen) for line in _row(cells, widths, right)]
+    return lines
+
+
+def _told(thing: Shown, screen: Screen) -> str:
+    return clean(tell(thing, screen.language))
+
+
+def _tones(table: Table) -> tuple[Tone, ...]:
+    plain: Tone = "plain"
+    return table.tones or (plain,) * len(table.rows)
+
+
+def _row(cells: list[str], widths: list[int], right: list[bool]) -> list[str]:
+    """One row, as many lines high as its fullest cell."""
+    wrapped = [wrap(cell, cells_wide) for cell, cells_wide in zip(cells, widths, strict=True)]
+    lines = []
+    for pieces in zip_longest(*wrapped, fillvalue=""):
+        padded = [pad(piece, cells, right=at) for piece, cells, at in zip(pieces, widths, right, strict=True)]
+        lines.append(_GAP.join(padded).rstrip())
+    return lines
+
+
+def _widths(table: Table, heads: list[str], rows: list[list[str]], room: int) -> list[int] | None:
+    """How wide each column is, giving way step by step; None where no table fits."""
+    room -= len(_GAP) * (len(heads) - 1)
+    bodies = [max((width(row[index]) for row in rows), default=0) for index in range(len(heads))]
+    full = [max(body, width(head)) for body, head in zip(bodies, heads, strict=True)]
+    tight = [max(body, longest_word(head)) for body, head in zip(bodies, heads, strict=True)]
+    if sum(full) <= room:
+        return full
+    squeezed = _squeeze(tight, tight, room)
+    if squeezed or room < NARROW_CELLS:
+        return squeezed
+    flexible = [
+        min(cells, max(_LEAST_FLEXIBLE, longest_word(head))) if column.flexible else cells
+        for column, cells, head in zip(table.columns, tight, heads, strict=True)
+    ]
+    texts = [
+        least if column.right else min(least, _LEAST_TEXT)
+        for column, least in zip(table.columns, flexible, strict=True)
+    ]
+    return _squeeze(tight, flexible, room) or _squeeze(tight, texts, room)
+
+
+def _squeeze(widths: list[int], least: list[int], room: int) -> list[int] | None:
+    """Columns wider than a level give way down to it, none below its least; None where that is not enough."""
+    for level in range(room, 0, -1):
+        given = [max(min(cells, level), floor) for cells, floor in zip(widths, least, strict=True)]
+        if sum(given) <= room:
+            return given
+    return None
+
+
+def _cards(table: Table, heads: list[str], rows: list[list[str]], screen: Screen) -> list[str]:
+    """Each row as a card: its first cell, then a line for each other."""
+    side = min(max((width(head) for head in heads[1:]), default=0), screen.width // 2 - 3)
+    lines: list[str] = []
+    for row, tone in zip(rows, _tones(table), strict=False):
+        lines += [""] if lines else []
+        lines += [
+            toned(line, "strong" if tone == "plain" else tone, screen) for line in wrap(row[0], screen.width)
+        ]
+        for head, cell in zip(heads[1:], row[1:], strict=True):
+            lines += _card_line(head, cell, side, screen) if cell else []
+    return lines
+
+
+def _card_line(head: str, cell: str, side: int, screen: Screen) -> list[str]:
+    """The name of a column and what stands there."""
+    room = screen.width - side - 4
+    names = wrap(head, side)
+    return [
+        f"  {toned(pad(name, side), 'dim', screen)}  {piece}".rstrip()
+        for name, piece in zip_longest(names, wrap(cell, room), fillvalue="")
+    ]

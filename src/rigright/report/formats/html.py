@@ -1,0 +1,107 @@
+"""A page as one self-contained HTML file: nothing is fetched, everything foreign is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from rigright.base.tables import DATA
+from rigright.base.words import tell
+from rigright.report.draw.bars import piece_orders, total
+from rigright.report.draw.cells import clean
+from rigright.report.draw.ink import mark
+from rigright.report.page import Bar, Bars, Commands, Line, Page, Points, Shown, Table
+from rigright.report.screen import Screen
+
+_LANGUAGE = {"en": "en", "zh": "zh-Hans"}
+_PIECES = 8
+
+
+def render(page: Page, screen: Screen) -> str:
+    """The page as a whole HTML document; the screen only tells the language."""
+    title = _told(page.title, screen)
+    style = (DATA / "page.css").read_text(encoding="utf-8")
+    body = [f"<h1>{title}</h1>"]
+    for part in page.parts:
+        head = getattr(part, "title", None)
+        body += [f"<h2>{_told(head, screen)}</h2>"] if head is not None else []
+        write: Callable[..., str] = _WRITTEN[type(part)]
+        body.append(write(part, screen))
+    return (
+        f'<!doctype html>\n<html lang="{_LANGUAGE[screen.language]}">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        + "\n".join(filter(None, body))
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _told(said: Shown, screen: Screen) -> str:
+    return escape(clean(tell(said, screen.language)))
+
+
+def _line(line: Line, screen: Screen) -> str:
+    marked = f"{escape(mark(line.tone, screen))}{_told(line.said, screen)}"
+    return f'<p class="{line.tone}">{marked}</p>'
+
+
+def _table(table: Table, screen: Screen) -> str:
+    sides = [' class="right"' if column.right else "" for column in table.columns]
+    heads = "".join(
+        f"<th{side}>{_told(column.head, screen)}</th>"
+        for side, column in zip(sides, table.columns, strict=True)
+    )
+    tones = table.tones or ("plain",) * len(table.rows)
+    rows = []
+    for row, tone in zip(table.rows, tones, strict=False):
+        cells = (f"<td{side}>{_told(cell, screen)}</td>" for side, cell in zip(sides, row, strict=True))
+        rows.append(f'<tr class="{tone}">{"".join(cells)}</tr>')
+    return '<div class="scroll"><table>\n<tr>' + heads + "</tr>\n" + "\n".join(rows) + "\n</table></div>"
+
+
+def _bars(bars: Bars, screen: Screen) -> str:
+    orders = piece_orders(bars)
+    scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
+    strips = [_bar(bar, orders, scale, screen) for bar in bars.bars]
+    names = (
+        f'<span><i class="p{order % _PIECES}"></i>{_told(name, screen)}</span>'
+        for name, order in orders.items()
+    )
+    return f'<div class="bars">\n{"".join(strips)}</div>\n<div class="legend">{"".join(names)}</div>'
+
+
+def _bar(bar: Bar, orders: dict[Shown, int], scale: float, screen: Screen) -> str:
+    pieces = [piece for piece in bar.pieces if piece.name in orders and piece.size > 0]
+    stretches = [
+        f'<i class="p{orders[piece.name] % _PIECES}" style="width:{100 * piece.size / scale:.2f}%"'
+        f' title="{_told(piece.name, screen)} {escape(clean(piece.shown))}"></i>'
+        for piece in pieces
+    ]
+    free = max(bar.limit - total(bar), 0)
+    stretches.append(f'<i class="free" style="width:{100 * free / scale:.2f}%"></i>')
+    stretches.append(f'<i class="limit" style="left:calc({100 * bar.limit / scale:.2f}% - 2px)"></i>')
+    tone = "bad" if total(bar) > bar.limit else "plain"
+    return (
+        f"<span>{_told(bar.label, screen)}</span>"
+        f'<div class="strip">{"".join(stretches)}</div>'
+        f'<span class="{tone}">{escape(clean(bar.shown))}</span>\n'
+    )
+
+
+def _points(points: Points, screen: Screen) -> str:
+    items = "".join(f"<li>{_told(item, screen)}</li>" for item in points.items)
+    return f'<ul class="{points.tone}">{items}</ul>' if items else ""
+
+
+def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
+    lines = "\n".join(escape(clean(item)) for item in commands.items)
+    return f"<pre>{lines}</pre>" if lines else ""
+
+
+_WRITTEN: dict[type, Callable[..., str]] = {
+    Line: _line,
+    Table: _table,
+    Bars: _bars,
+    Points: _points,
+    Commands: _commands,
+}

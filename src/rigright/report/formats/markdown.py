@@ -1,0 +1,83 @@
+"""A page to paste where Markdown is read: tables stay tables, bars stand in a code block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from rigright.base.words import tell
+from rigright.report.draw.bars import draw_bars
+from rigright.report.draw.cells import clean
+from rigright.report.draw.ink import mark
+from rigright.report.page import Bars, Commands, Line, Page, Points, Shown, Table
+from rigright.report.screen import Screen
+
+_BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen
+_SPECIAL = re.compile(r"[\\`*<>|\[\]~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_OPENING = re.compile(r"\A(\d{0,9})([#=+.)-])(?=[\s#=-]|\Z)")  # would open a heading, list or rule
+
+
+def render(page: Page, screen: Screen) -> str:
+    """The page as Markdown; the screen only tells the language."""
+    blocks = [f"# {_told(page.title, screen)}"]
+    for part in page.parts:
+        title = getattr(part, "title", None)
+        blocks += [f"## {_told(title, screen)}"] if title is not None else []
+        write: Callable[..., str] = _WRITTEN[type(part)]
+        blocks.append(write(part, screen))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\g<0>", clean(text))
+
+
+def _told(said: Shown, screen: Screen) -> str:
+    return escape(tell(said, screen.language))
+
+
+def _opened(said: Shown, screen: Screen) -> str:
+    """A sentence that stands at the start of a block."""
+    return _OPENING.sub(r"\1\\\2", _told(said, screen))
+
+
+def _line(line: Line, screen: Screen) -> str:
+    said = _opened(line.said, screen)
+    if line.tone == "strong" and said:
+        return f"**{said}**"
+    return f"{escape(mark(line.tone, screen))} {said}".strip()
+
+
+def _table(table: Table, screen: Screen) -> str:
+    heads = [_told(column.head, screen) for column in table.columns]
+    rules = ["---:" if column.right else "---" for column in table.columns]
+    rows = [[_told(cell, screen) for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
+
+
+def _bars(bars: Bars, screen: Screen) -> str:
+    lines = draw_bars(bars, replace(screen, width=_BAR_CELLS, colour=False))
+    return _fenced("text", [line.replace("```", "'''") for line in lines])
+
+
+def _points(points: Points, screen: Screen) -> str:
+    return "\n".join(f"- {_opened(item, screen)}" for item in points.items)
+
+
+def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
+    return _fenced("sh", [clean(item).replace("```", "'''") for item in commands.items])
+
+
+def _fenced(kind: str, lines: list[str]) -> str:
+    return "\n".join([f"```{kind}", *lines, "```"]) if lines else ""
+
+
+_WRITTEN: dict[type, Callable[..., str]] = {
+    Line: _line,
+    Table: _table,
+    Bars: _bars,
+    Points: _points,
+    Commands: _commands,
+}

@@ -1,0 +1,69 @@
+"""A page for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rigright.base.words import tell
+from rigright.report.draw.bars import draw_bars
+from rigright.report.draw.cells import clean, width, wrap
+from rigright.report.draw.ink import mark, toned
+from rigright.report.draw.tables import draw_table
+from rigright.report.page import Bars, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.screen import Screen
+
+_WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read
+
+
+def render(page: Page, screen: Screen) -> str:
+    """The page as lines of text, none wider than the screen but commands, which are to be copied."""
+    blocks = [_heading(page.title, screen)]
+    for before, part in zip((None, *page.parts), page.parts, strict=False):
+        lines = _draw(part, screen)
+        if lines and isinstance(part, Line) and isinstance(before, Line):
+            blocks[-1] += lines
+        elif lines:
+            blocks.append(_heading(getattr(part, "title", None), screen) + lines)
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _heading(title: Shown | None, screen: Screen) -> list[str]:
+    lines = _wrapped(title or "", screen)
+    return [toned(line, "strong", screen) for line in lines if line]
+
+
+def _draw(part: Part, screen: Screen) -> list[str]:
+    draw: Callable[..., list[str]] = _DRAWN[type(part)]
+    return draw(part, screen)
+
+
+def _line(line: Line, screen: Screen) -> list[str]:
+    return [toned(text, line.tone, screen) for text in _hung(mark(line.tone, screen), line.said, screen)]
+
+
+def _points(points: Points, screen: Screen) -> list[str]:
+    bullet = "  • " if screen.unicode else "  - "
+    return [toned(text, points.tone, screen) for item in points.items for text in _hung(bullet, item, screen)]
+
+
+def _commands(commands: Commands, screen: Screen) -> list[str]:
+    return [f"  {toned('$', 'dim', screen)} {clean(item)}" for item in commands.items]
+
+
+def _hung(mark: str, said: Shown, screen: Screen) -> list[str]:
+    """A sentence behind a mark, its further lines hung under its first word."""
+    lines = _wrapped(said, screen, less=width(mark))
+    return [mark + lines[0], *(" " * width(mark) + line for line in lines[1:])]
+
+
+def _wrapped(said: Shown, screen: Screen, *, less: int = 0) -> list[str]:
+    return wrap(clean(tell(said, screen.language)), min(screen.width, _WIDEST_TEXT) - less)
+
+
+_DRAWN: dict[type, Callable[..., list[str]]] = {
+    Line: _line,
+    Table: draw_table,
+    Bars: draw_bars,
+    Points: _points,
+    Commands: _commands,
+}

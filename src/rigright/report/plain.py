@@ -1,0 +1,31 @@
+"""Plain data -> JSON text: order kept, numbers that are none left out as null, any language as it is."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from rigright.base.words import Sentence, tell
+
+
+def dumps(data: Any, language: str) -> str:
+    """JSON for `--json`."""
+    return json.dumps(_settle(data, language), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def _settle(thing: Any, language: str) -> Any:
+    """Sentences told, arrays as lists, NaN and infinity as null: JSON knows none of them."""
+    if isinstance(thing, Mapping):
+        return {str(key): _settle(value, language) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_settle(value, language) for value in thing]
+    if isinstance(thing, Sentence):
+        return tell(thing, language)
+    if isinstance(thing, Enum):
+        return _settle(thing.value, language)
+    if hasattr(thing, "tolist"):
+        return _settle(thing.tolist(), language)
+    return None if isinstance(thing, float) and not math.isfinite(thing) else thing

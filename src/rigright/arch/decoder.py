@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -71,6 +71,8 @@ class Style:
     head_bias: bool = False
     positions: int = 0  # rows of a learned position table
     windows: tuple[int | None, ...] = ()  # each layer's; empty: none slides
+    extra: tuple[Weight, ...] = ()  # more weights of each layer
+    outer: tuple[Weight, ...] = ()  # more weights outside the layers
 
 
 def read_decoder(config: Config, name: str, style: Style, **sizes: int | bool) -> Arch:
@@ -163,7 +165,6 @@ def text_arch(
     *,
     size: Sizes,
     layers: Sequence[Layer],
-    outer: Sequence[Weight] = (),
 ) -> Arch:
     """A language model of one tower: token table, layers, last norm, head, and what more stands outside."""
     positions = (Weight(role="position", shape=(style.positions, size.hidden)),) if style.positions else ()
@@ -174,7 +175,7 @@ def text_arch(
         outer=(
             *blocks.embedding(size.vocab, size.hidden),
             *positions,
-            *outer,
+            *style.outer,
             *(norm(size.hidden, style) if style.last_norm else ()),
             *blocks.head(size.vocab, size.hidden, tied=size.tied, bias=style.head_bias),
         ),
@@ -212,11 +213,9 @@ def layer_types(config: Config, layers: int, default: Callable[[int], str]) -> l
     return [str(kind) for kind in told[:layers]]
 
 
-def windows(
-    config: Config, slides: Callable[[int], bool], *, keys: tuple[str, ...] = ("sliding_window",)
-) -> tuple[int | None, ...]:
+def windows(config: Config, slides: Callable[[int], bool]) -> tuple[int | None, ...]:
     """Each layer's window: by layer_types, else where the family's own rule says it slides."""
-    window = config.maybe(*keys)
+    window = config.maybe("sliding_window")
     if not window:
         return ()
     kinds = layer_types(config, config.layers(*LAYERS), lambda index: _SLIDES[slides(index)])
@@ -238,6 +237,9 @@ def mixes(kind: str) -> Mix:
     return Mix.WINDOW if kind in SLIDING else Mix.CHUNK if kind == CHUNKED else Mix.FULL
 
 
-def defaults(config: Config, given: Mapping[str, object]) -> Config:
-    """The config with a class's own defaults where a key is absent (a null stays a null)."""
-    return config.over(**{key: value for key, value in given.items() if not config.has(key)})
+def late_windows(config: Config) -> tuple[int | None, ...]:
+    """Qwen's rule: no windows unless asked, and then from layer `max_window_layers` on."""
+    if not config.flag("use_sliding_window", default=False):
+        return ()
+    first = config.whole("max_window_layers", default=0)
+    return windows(config, lambda index: index >= first)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from rigright.arch.config import Config
+from rigright.arch.defaults import full
 from rigright.arch.record import Arch
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
@@ -76,7 +77,8 @@ def _nearest(config: Config) -> str:
 
 
 def _read(file: str, config: Config, name: str) -> Arch:
-    arch: Arch = shelf.take(FAMILIES, file, "read")(config, name)
+    kind = _told(config)[:1]
+    arch: Arch = shelf.take(FAMILIES, file, "read")(full(config, kind[0] if kind else file), name)
     return arch
 
 

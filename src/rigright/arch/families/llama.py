@@ -19,8 +19,6 @@ MATCHES = (
     "InternLM3ForCausalLM",
     "iquestcoder",
     "IQuestCoderForCausalLM",
-    "hyperclovax",
-    "HyperCLOVAXForCausalLM",
     "deepseek_llm",
     "skywork",
     "SkyworkForCausalLM",

@@ -1,0 +1,38 @@
+"""Falcon 7B, 40B, 180B, RW and Falcon 2: one, few or all key-value heads; parts side by side or not."""
+
+from __future__ import annotations
+
+from rigright.arch.config import Config
+from rigright.arch.decoder import HEADS, Style, read_decoder
+from rigright.arch.record import Arch
+
+MATCHES = ("falcon", "FalconForCausalLM", "RefinedWeb", "RefinedWebModel", "RWForCausalLM")
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a Falcon config."""
+    new = config.flag("new_decoder_architecture", default=False)
+    biased = config.flag("bias", default=False)
+    style = Style(
+        family="falcon",
+        qkv_bias=biased,
+        out_bias=biased,
+        ffn_bias=biased,
+        gated=False,
+        norm="layer",
+        norms=_norms(config, new=new),
+    )
+    return read_decoder(config, name, style, kv_heads=_kv_heads(config, new=new))
+
+
+def _norms(config: Config, *, new: bool) -> int:
+    if not config.flag("parallel_attn", default=True):
+        return 2
+    return config.size("num_ln_in_parallel_attn", default=2) if new else 1
+
+
+def _kv_heads(config: Config, *, new: bool) -> int:
+    heads = config.size(*HEADS)
+    if new:
+        return config.size("num_kv_heads", "n_head_kv", default=heads)
+    return 1 if config.flag("multi_query", default=True) else heads

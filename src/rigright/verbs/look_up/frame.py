@@ -1,0 +1,70 @@
+"""Looks a kind of thing up: finds by words, filters by conditions, sorts, cuts."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from rigright.base import shelf
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.report.listing import Asked, Kind, Listing
+from rigright.verbs.look_up.conditions import read_condition, sort_records
+
+FOLDER = "rigright.verbs.look_up.kinds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the listing shall hold, and in which order."""
+
+    where: tuple[str, ...] = ()  # "memory>=24GB", ...: all must hold
+    sort: str | None = None  # a field, "-" before it for the largest first
+    limit: int | None = None
+    with_sources: bool = False
+
+
+def kind_names() -> tuple[str, ...]:
+    """Everything that can be looked up, as it is typed."""
+    return tuple(name.replace("_", "-") for name in shelf.names(FOLDER))
+
+
+def find_kind(name: str) -> Kind:
+    """The kind of that name; one more or one less `s` is forgiven."""
+    known = kind_names()
+    wanted = name.strip().lower().replace("_", "-")
+    for written in (wanted, wanted + "s", wanted.removesuffix("s")):
+        if written in known:
+            kind: Kind = shelf.take(FOLDER, written.replace("-", "_"), "KIND")
+            return kind
+    near = difflib.get_close_matches(wanted[:40], known, n=1)
+    raise AskError(
+        say(
+            'nothing of the kind "{name}" can be looked up; there are {kinds}',
+            name=name,
+            kinds=", ".join([*near, *(one for one in known if one not in near)]),
+        )
+    )
+
+
+def look_up(name: str, words: tuple[str, ...] = (), *, today: date, wish: Wish | None = None) -> Listing:
+    """Find records of a kind by words, then filter, sort and cut."""
+    wish = wish or Wish()
+    kind = find_kind(name)
+    asked = Asked(words=words, today=today)
+    conditions = [read_condition(text, kind.fields) for text in wish.where]
+    records: tuple[Any, ...] = tuple(
+        record for record in kind.find(asked) if all(condition.holds(record) for condition in conditions)
+    )
+    if wish.sort is not None:
+        records = sort_records(records, wish.sort, kind.fields)
+    kept = records if wish.limit is None else records[: max(wish.limit, 0)]
+    return Listing(
+        kind=kind,
+        records=kept,
+        total=len(records),
+        notes=kind.notes(asked, kept) if kind.notes else (),
+        with_sources=wish.with_sources,
+    )

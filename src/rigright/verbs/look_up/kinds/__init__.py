@@ -1,0 +1,1 @@
+"""One file a kind of thing that can be looked up; each bears `KIND`."""

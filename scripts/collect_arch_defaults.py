@@ -1,0 +1,68 @@
+"""Collects what a config leaves unsaid: the class defaults of model types, from an installed transformers.
+
+Run by hand when a new transformers is out, with a Python that has it:
+
+    python scripts/collect_arch_defaults.py KIND... > src/rigright/data/arch/defaults.json
+
+Without kinds it renews those the table holds already.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).parent.parent / "src/rigright/data/arch/defaults.json"
+NO_SHAPE = re.compile(
+    r"drop|init_|initializer|eps|token|use_cache|_act$|act_fn|activation|rope|label|mask_(time|feature)|loss|apply_spec"
+    r"|temperature|softcap|logit|aux|momentum|gradient|clip_value|attentions$|theta|scaling|ctc_|pad_|ignore"
+)
+SHAPE = re.compile(
+    r"image_token|num_(query|latent|special)_?tokens?|vision_token|mask_token|register_tokens|use_mask|class_token|"
+    r"per_layer_token|max_token|n_query|gated|feed_forward|use_logit|cls_token|activation_type|logit_scale|"
+    r"apply_.*norm|apply_.*residual|with_.*token|num_pad|token_type|layer_scale|use_clipped|scaling_factor"
+)
+
+
+def kind_row(kind: str) -> dict[str, Any]:
+    """Keys with their defaults, other names of keys, and the kinds of nested configs."""
+    from transformers import PreTrainedConfig
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    found = CONFIG_MAPPING[kind]
+    bare = {field.name for field in dataclasses.fields(PreTrainedConfig)} - {"is_encoder_decoder"}
+    keys = {
+        field.name: default
+        for field in dataclasses.fields(found)
+        if field.name not in bare
+        and (SHAPE.search(field.name) or not NO_SHAPE.search(field.name))
+        and (default := _default(field)) is not dataclasses.MISSING
+    }
+    parts = {key: getattr(part, "model_type", "") for key, part in found.sub_configs.items()}
+    row = {"keys": keys, "alias": dict(found.attribute_map), "parts": {k: v for k, v in parts.items() if v}}
+    return {name: value for name, value in row.items() if value}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    value = field.default_factory() if callable(field.default_factory) else field.default
+    plain = value is None or isinstance(value, int | float | str | bool | list | tuple | dict)
+    return value if plain else dataclasses.MISSING
+
+
+def main() -> None:
+    """Print the table."""
+    import transformers
+
+    kinds = sys.argv[1:] or [kind for kind in json.loads(TABLE.read_text()) if not kind.startswith("_")]
+    source = f"configuration classes of transformers {transformers.__version__}, dataclass field defaults"
+    rows = [("_source", source), *((kind, kind_row(kind)) for kind in sorted(set(kinds)))]
+    lines = (f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in rows)
+    print("{\n" + ",\n".join(lines) + "\n}")
+
+
+if __name__ == "__main__":
+    main()

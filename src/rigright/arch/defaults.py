@@ -1,0 +1,45 @@
+"""What a config leaves unsaid: its class's defaults, laid beneath the keys it has.
+
+An absent key takes the default, a null stays null, and a key under another name of its class
+(`hidden_size` for `d_model`) is found under both. `scripts/collect_arch_defaults.py` renews the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from rigright.arch.config import Config
+from rigright.base.tables import DATA
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: dict[str, Any] = json.loads((DATA / "arch" / "defaults.json").read_text(encoding="utf-8"))
+    return table
+
+
+def full(config: Config, kind: str) -> Config:
+    """The config of one kind with nothing left unsaid."""
+    row = _table().get(kind, {})
+    keys: dict[str, Any] = {**row.get("keys", {}), **config.raw}
+    for other, own in row.get("alias", {}).items():
+        if other in config.raw and own not in config.raw:
+            keys[own] = config.raw[other]
+        elif own in keys:
+            keys[other] = keys[own]
+    return Config(keys, config.where)
+
+
+def part(config: Config, key: str, kind: str | None = None) -> Config:
+    """A nested config of the kind it names, else of `kind`, else of the kind its class expects."""
+    inner = config.part(key)
+    own = _table().get(str(config.raw.get("model_type")), {}).get("parts", {}).get(key, "")
+    told = inner.raw.get("model_type")
+    named = (
+        told if isinstance(told, str) and told in _table() and told != config.raw.get("model_type") else None
+    )
+    found = named or kind or own
+    return full(inner, found).over(model_type=found)

@@ -1,0 +1,100 @@
+"""BART and its kin: encoder and decoder with learned or fixed position tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.arch.blocks import embedding, norm
+from rigright.arch.config import Config
+from rigright.arch.defaults import full
+from rigright.arch.heads import dense_label, labels, vocab_head
+from rigright.arch.record import Arch, Mix, Tower, Weight
+from rigright.arch.stack import Stack, layer, linear, table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """In what one of them differs from BART."""
+
+    spare_rows: int | None = 2  # rows of the position table beyond the context; None: computed, no table
+    embed_norm: bool = True
+    last_norm: bool = False
+
+
+_KINDS = {
+    "bart": Traits(),
+    "mbart": Traits(last_norm=True),
+    "plbart": Traits(),
+    "pegasus": Traits(spare_rows=0, embed_norm=False, last_norm=True),
+    "marian": Traits(spare_rows=0, embed_norm=False),
+    "m2m_100": Traits(spare_rows=None, embed_norm=False, last_norm=True),
+    "blenderbot": Traits(spare_rows=0, embed_norm=False, last_norm=True),
+    "blenderbot-small": Traits(spare_rows=0),
+}
+MATCHES = (*_KINDS, "BartForConditionalGeneration", "MarianMTModel", "M2M100ForConditionalGeneration")
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a BART-like config."""
+    told = config.word("model_type", default="bart")
+    kind = told if told in _KINDS else "bart"
+    config = full(config, kind)
+    classes = config.items("architectures", default=[])
+    called = str(classes[0]) if classes else "ForConditionalGeneration"
+    hidden, vocab = config.size("d_model"), config.size("vocab_size")
+    generates = called.endswith(("ForConditionalGeneration", "MTModel", "ForCausalLM"))
+    tied = config.flag("tie_word_embeddings", default=True)
+    shared = config.flag("share_encoder_decoder_embeddings", default=True)
+    own = () if shared else embedding(config.size("decoder_vocab_size", default=vocab), hidden)
+    head = vocab_head(vocab, hidden, tied=tied, bias=False) if generates else ()
+    towers = (
+        _tower(config, kind, name="encoder", outer=embedding(vocab, hidden) if own else ()),
+        _tower(
+            config,
+            kind,
+            name="decoder",
+            outer=(*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden)),
+        ),
+    )
+    return Arch(
+        name=name,
+        family=kind,
+        task="text",
+        towers=towers,
+        vocab=vocab,
+        tied=tied and generates,
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def _label(config: Config, called: str, hidden: int) -> tuple[Weight, ...]:
+    if called.endswith("ForSequenceClassification"):
+        told = any(key in config.raw for key in ("id2label", "num_labels"))
+        usual = 3 if config.raw.get("model_type") == "bart" else 2
+        return dense_label(hidden, labels(config) if told else usual)
+    return linear("head", labels(config), hidden) if called.endswith("QuestionAnswering") else ()
+
+
+def _tower(config: Config, kind: str, *, name: str, outer: tuple[Weight, ...]) -> Tower:
+    traits = _KINDS[kind]
+    hidden = config.size("d_model")
+    decodes = name == "decoder"
+    stack = Stack(
+        hidden=hidden,
+        heads=config.size(f"{name}_attention_heads"),
+        width=config.size(f"{name}_ffn_dim"),
+        cross_hidden=hidden if decodes else 0,
+        kind=Mix.FULL if decodes else Mix.BOTH,
+    )
+    rows = None if traits.spare_rows is None else config.size("max_position_embeddings") + traits.spare_rows
+    return Tower(
+        name=name,
+        hidden=hidden,
+        layers=(layer(stack),) * config.layers(f"{name}_layers"),
+        outer=(
+            *outer,
+            *(table(rows, hidden) if rows else ()),
+            *norm(hidden, bias=True) * (traits.embed_norm + traits.last_norm),
+        ),
+    )

@@ -1,0 +1,183 @@
+"""Encoders of BERT's shape: embeddings with norms, bidirectional layers, and a head for the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.arch.blocks import embedding, norm
+from rigright.arch.config import Config
+from rigright.arch.defaults import full
+from rigright.arch.heads import dense_label, labels, task, vocab_head
+from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
+from rigright.arch.stack import Stack, layer, linear, table
+
+_LAST_WORD = frozenset({"ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel"})
+_BERT_POOLS = frozenset(
+    {"", "ForPreTraining", "ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice"}
+)
+_ROBERTA_POOLS = frozenset({"", "ForMultipleChoice"})
+_GTE_POOLS = frozenset({"ForSequenceClassification"})
+_ALWAYS = _BERT_POOLS | _LAST_WORD | {"ForTokenClassification", "ForQuestionAnswering"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """In what an encoder differs from BERT."""
+
+    pools: frozenset[str] = _BERT_POOLS  # tasks whose class has a pooler
+    dense_label: bool = False  # a dense layer before the labels
+    types: bool = True  # token types
+    positions: bool = True  # a learned position table
+    embed_norm: bool = True
+    last_norm: bool = False  # norms stand before the parts, and one after the last
+    biases: str = "qkvogudc"
+    gated: bool = False
+    head: str = "masked"  # "masked", "electra" (norm first)
+    extra_tables: tuple[str, ...] = ()  # keys of more position tables (layout)
+    spare_rows: int = 0  # rows of the position table beyond the longest context
+    dense_choice: bool = False  # a dense layer before the score of a choice
+
+
+_ROBERTA = Traits(pools=_ROBERTA_POOLS, dense_label=True)
+_KINDS = {
+    "bert": Traits(),
+    "ernie": Traits(),
+    "nystromformer": Traits(pools=frozenset(), dense_label=True, dense_choice=True, spare_rows=2),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "data2vec-text": _ROBERTA,
+    "ibert": _ROBERTA,
+    "jina_embeddings_v3": Traits(pools=_ROBERTA_POOLS, dense_label=True, positions=False),
+    "roberta-prelayernorm": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True),
+    "xlm-roberta-xl": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True, embed_norm=False),
+    "megatron-bert": Traits(last_norm=True, embed_norm=False),
+    "distilbert": Traits(pools=frozenset(), dense_label=True, types=False, dense_choice=True),
+    "mpnet": Traits(pools=_ROBERTA_POOLS, dense_label=True, types=False),
+    "electra": Traits(pools=frozenset(), dense_label=True, head="electra", dense_choice=True),
+    "layoutlm": Traits(pools=_ALWAYS, extra_tables=("max_2d_position_embeddings",) * 4),
+    "nomic_bert": Traits(pools=_BERT_POOLS - {""}, positions=False, gated=True, biases=""),
+    "gte": Traits(pools=_GTE_POOLS, positions=False, gated=True, biases="qkvod"),
+    "longformer": _ROBERTA,
+    "big_bird": Traits(pools=_ALWAYS, dense_label=True),
+    "roformer": Traits(pools=frozenset(), dense_label=True, positions=False),
+}
+MATCHES = (*_KINDS, "xlm_roberta", "BertModel", "RobertaModel", "XLMRobertaModel", "MPNetModel")
+_FALLBACK = "ForMaskedLM"
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a BERT-like config."""
+    kind = config.word("model_type", default="bert").replace("xlm_roberta", "xlm-roberta")
+    kind = kind if kind in _KINDS else "bert"
+    config = full(config, kind)
+    asked = task(config, "" if "architectures" not in config else _FALLBACK)
+    tower = encoder(config, kind, asked)
+    return Arch(
+        name=name,
+        family=kind,
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=asked in _LAST_WORD and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def encoder(config: Config, kind: str, asked: str = "") -> Tower:
+    """The tower of one kind, with the head of a task."""
+    traits = _KINDS[kind]
+    hidden = config.size("hidden_size", "dim")
+    width = config.size("embedding_size", default=hidden) if kind in {"electra", "roformer"} else hidden
+    pooled = linear("project", hidden, hidden) if asked in traits.pools else ()
+    return Tower(
+        name="encoder",
+        hidden=hidden,
+        layers=_layers(config, kind, hidden),
+        outer=(
+            *_tables(config, traits, width),
+            *_strange(config, kind, hidden),
+            *(linear("project", hidden, width) if width != hidden else ()),
+            *(norm(hidden, bias=True) if traits.last_norm else ()),
+            *pooled,
+            *_head(config, traits, asked, hidden=hidden, width=width),
+        ),
+    )
+
+
+def _layers(config: Config, kind: str, hidden: int) -> tuple[Layer, ...]:
+    traits = _KINDS[kind]
+    heads = config.size("num_attention_heads", "n_heads")
+    crossed = config.flag("add_cross_attention", default=False)
+    extra = {"longformer": linear("attn.q", hidden, hidden) * 3, "nystromformer": _kernel(config, heads)}
+    stack = Stack(
+        hidden=hidden,
+        heads=heads,
+        head_dim=config.maybe("head_dim") if kind in {"nomic_bert", "gte"} else None,
+        width=config.size("intermediate_size", "hidden_dim"),
+        gated=traits.gated,
+        biases=traits.biases,
+        cross_hidden=hidden if crossed else 0,
+        kind=Mix.FULL if config.flag("is_decoder", default=False) else Mix.BOTH,
+        extra=extra.get(kind, ()),
+    )
+    return (layer(stack),) * config.layers("num_hidden_layers", "n_layers")
+
+
+def _kernel(config: Config, heads: int) -> tuple[Weight, ...]:
+    """Nyströmformer's convolution over the values of each head."""
+    rows = config.maybe("conv_kernel_size")
+    return (Weight(role="attn.conv", shape=(heads, 1, rows, 1)),) if rows else ()
+
+
+def _tables(config: Config, traits: Traits, width: int) -> tuple[Weight, ...]:
+    """Words, positions, token types, and the norm over their sum."""
+    positions = ("max_position_embeddings",) * traits.positions + traits.extra_tables
+    types = config.whole("type_vocab_size", default=2) if traits.types else 0
+    return (
+        *embedding(config.size("vocab_size"), width),
+        *(weight for key in positions for weight in table(config.size(key) + traits.spare_rows, width)),
+        *(table(types, width) if types else ()),
+        *(norm(width, bias=True) if traits.embed_norm else ()),
+    )
+
+
+def _strange(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+    """Tables that one kind alone has."""
+    heads = config.size("num_attention_heads", "n_heads")
+    if kind == "mpnet":
+        return table(config.size("relative_attention_num_buckets", default=32), heads)
+    if kind == "roformer":
+        return table(config.size("max_position_embeddings"), hidden // heads)
+    return ()
+
+
+def _head(config: Config, traits: Traits, asked: str, *, hidden: int, width: int) -> tuple[Weight, ...]:
+    """What the task puts on top."""
+    vocab = config.size("vocab_size")
+    tied = config.flag("tie_word_embeddings", default=True)
+    if asked == "ForPreTraining" and traits.head == "electra":
+        return (*linear("project", hidden, hidden), *linear("head", 1, hidden))
+    if asked in _LAST_WORD:
+        ordered = linear("head", 2, hidden) if asked == "ForPreTraining" else ()
+        return (*_words(traits, vocab, hidden=hidden, width=width, tied=tied), *ordered)
+    if asked == "ForSequenceClassification":
+        classes = labels(config)
+        return dense_label(hidden, classes) if traits.dense_label else linear("head", classes, hidden)
+    if asked == "ForMultipleChoice" and traits.dense_choice:
+        return dense_label(hidden, 1)
+    if asked == "ForTokenClassification":
+        return linear("head", labels(config), hidden)
+    return linear("head", _PLAIN[asked], hidden) if asked in _PLAIN else ()
+
+
+_PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipleChoice": 1}
+
+
+def _words(traits: Traits, vocab: int, *, hidden: int, width: int, tied: bool) -> tuple[Weight, ...]:
+    if traits.head == "electra":
+        dense = (*norm(width, bias=True), *linear("project", width, hidden))
+    else:
+        dense = (*linear("project", width, hidden), *norm(width, bias=True))
+    return (*dense, *vocab_head(vocab, width, tied=tied))

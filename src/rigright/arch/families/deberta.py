@@ -1,0 +1,121 @@
+"""DeBERTa, first and second form: attention to content and to relative positions apart."""
+
+from __future__ import annotations
+
+from rigright.arch.blocks import embedding, norm
+from rigright.arch.config import Config
+from rigright.arch.defaults import full
+from rigright.arch.heads import labels, task, vocab_head
+from rigright.arch.record import Arch, Tower, Weight
+from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+
+MATCHES = ("deberta", "deberta-v2", "deberta_v2", "DebertaModel", "DebertaV2Model")
+_POOLS = frozenset({"ForSequenceClassification", "ForMultipleChoice"})
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a DeBERTa config."""
+    kind = "deberta" if config.word("model_type", default="deberta-v2") == "deberta" else "deberta-v2"
+    config = full(config, kind)
+    asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
+    hidden = config.size("hidden_size")
+    stack = Stack(
+        hidden=hidden,
+        heads=config.size("num_attention_heads"),
+        head_dim=config.maybe("attention_head_size") if kind == "deberta-v2" else None,
+        width=config.size("intermediate_size"),
+        biases="qvoud" if kind == "deberta" else "qkvoud",
+        extra=_relative(config, kind, hidden),
+    )
+    tower = Tower(
+        name="encoder",
+        hidden=hidden,
+        layers=(layer(stack),) * config.layers("num_hidden_layers"),
+        outer=(*_tables(config, kind, hidden), *_head(config, asked, hidden)),
+    )
+    return Arch(
+        name=name,
+        family=kind,
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def _kinds(config: Config) -> frozenset[str]:
+    """Which of content-to-position and position-to-content attention it has."""
+    told = config.raw.get("pos_att_type") or ()
+    return frozenset(told.lower().split("|") if isinstance(told, str) else map(str, told))
+
+
+def _relative(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+    """What a layer adds for relative positions."""
+    heads = config.size("num_attention_heads")
+    talk = config.flag("talking_head", default=False) and kind == "deberta"
+    mixing = linear("attn.talk", heads, heads, bias=False) * 2 if talk else ()
+    if not config.flag("relative_attention", default=False) or config.flag("share_att_key", default=False):
+        return mixing
+    kinds = _kinds(config)
+    return (
+        *mixing,
+        *(linear("attn.k", hidden, hidden, bias=kind != "deberta") if "c2p" in kinds else ()),
+        *(linear("attn.q", hidden, hidden) if "p2c" in kinds else ()),
+    )
+
+
+def _tables(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+    width = config.size("embedding_size", default=hidden)
+    types = config.whole("type_vocab_size", default=0)
+    return (
+        *embedding(config.size("vocab_size"), width),
+        *(
+            table(config.size("max_position_embeddings"), width)
+            if config.flag("position_biased_input", default=True)
+            else ()
+        ),
+        *(table(types, width) if types else ()),
+        *(linear("project", hidden, width, bias=False) if width != hidden else ()),
+        *norm(hidden, bias=True),
+        *(_distances(config, kind, hidden) if config.flag("relative_attention", default=False) else ()),
+        *_convolution(config, kind, hidden),
+    )
+
+
+def _distances(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+    """The table of relative positions, and its norm."""
+    furthest = config.number("max_relative_positions", default=-1)
+    span = int(furthest) if furthest >= 1 else config.size("max_position_embeddings")
+    buckets = int(config.number("position_buckets", default=-1)) if kind == "deberta-v2" else -1
+    normed = "layer_norm" in str(config.raw.get("norm_rel_ebd") or "none") and kind == "deberta-v2"
+    rows = 2 * (buckets if buckets > 0 else span)
+    return (*table(rows, hidden), *(norm(hidden, bias=True) if normed else ()))
+
+
+def _convolution(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+    kernel = config.whole("conv_kernel_size", default=0)
+    if not kernel or kind == "deberta":
+        return ()
+    groups = config.size("conv_groups", default=1)
+    return (*conv("conv", (hidden, hidden // groups, kernel)), *norm(hidden, bias=True))
+
+
+def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
+    width = config.size("embedding_size", default=hidden)
+    pooled = linear("project", config.size("pooler_hidden_size", default=hidden), hidden)
+    if asked == "ForMaskedLM":
+        tied = config.flag("tie_word_embeddings", default=True)
+        vocab = config.size("vocab_size")
+        if not config.flag("legacy", default=True):
+            return (*linear("project", hidden, hidden), *norm(hidden, bias=True), *vector(vocab))
+        words = vocab_head(vocab, width, tied=tied)
+        return (*linear("project", width, hidden), *norm(width, bias=True), *words)
+    classes = {
+        "ForSequenceClassification": labels(config),
+        "ForTokenClassification": labels(config),
+        "ForQuestionAnswering": 2,
+        "ForMultipleChoice": 1,
+    }.get(asked)
+    return (*(pooled if asked in _POOLS else ()), *(linear("head", classes, hidden) if classes else ()))

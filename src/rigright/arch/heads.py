@@ -1,0 +1,52 @@
+"""The task heads that encoders carry, by the class a config names: masked words, labels, spans."""
+
+from __future__ import annotations
+
+from rigright.arch.blocks import matrix
+from rigright.arch.config import Config
+from rigright.arch.record import Cut, Weight
+from rigright.arch.stack import linear
+
+TASKS = (
+    "ForMaskedLM",
+    "ForPreTraining",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForQuestionAnswering",
+    "ForMultipleChoice",
+    "ForNextSentencePrediction",
+    "ForImageClassification",
+    "ForMaskedImageModeling",
+    "ForConditionalGeneration",
+    "ForCausalLM",
+    "ForAudioClassification",
+    "ForAudioFrameClassification",
+    "ForCTC",
+    "LMHeadModel",
+    "WithProjection",
+    "Backbone",
+)
+
+
+def task(config: Config, default: str) -> str:
+    """What the config's class ends in; "" for the bare model."""
+    named = config.items("architectures", default=[])
+    found = str(named[0]) if named else default
+    return next((ending for ending in TASKS if found.endswith(ending)), "" if named else default)
+
+
+def labels(config: Config) -> int:
+    """How many classes a classifier tells apart."""
+    names = config.raw.get("id2label")
+    return len(names) if isinstance(names, dict) and names else config.size("num_labels", default=2)
+
+
+def vocab_head(vocab: int, width: int, *, tied: bool, bias: bool = True) -> tuple[Weight, ...]:
+    """The matrix that makes logits, with a bias that stays where it is tied."""
+    weights = matrix("head", vocab, width, Cut.VOCAB, bias=bias)
+    return weights[1:] if tied else weights
+
+
+def dense_label(hidden: int, classes: int) -> tuple[Weight, ...]:
+    """A dense layer, then the classes."""
+    return (*linear("project", hidden, hidden), *linear("head", classes, hidden))

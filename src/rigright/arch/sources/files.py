@@ -1,0 +1,95 @@
+"""Foreign files, opened with care: only plain files, never more bytes than allowed, JSON without tricks."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rigright.base.errors import DataError, MissingError
+from rigright.base.units import MIB
+from rigright.base.words import say
+
+MAX_CONFIG_BYTES = 16 * MIB
+
+
+@contextmanager
+def plain_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file, open for reading, and its size; devices, pipes and folders are refused unopened."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise DataError(say("{path} is no plain file: it is {kind}", path=path, kind=_kind(mode)))
+        with path.open("rb") as file:
+            yield file, os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=path)) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
+
+
+def _kind(mode: int) -> object:
+    if stat.S_ISDIR(mode):
+        return say("a folder")
+    if stat.S_ISFIFO(mode):
+        return say("a pipe")
+    return say("a device or a socket")
+
+
+def read_json(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
+    """The object a JSON file holds."""
+    with plain_file(path) as (file, size):
+        if size > limit:
+            raise DataError(
+                say(
+                    "{path} has {size} MiB: too large for what it should be (at most {limit} MiB)",
+                    path=path,
+                    size=size // MIB,
+                    limit=limit // MIB,
+                )
+            )
+        raw = file.read(limit + 1)
+    return parse_json(raw, str(path))
+
+
+def parse_json(raw: bytes, where: str) -> dict[str, Any]:
+    """Bytes -> the JSON object in them; `where` names them in errors."""
+    try:
+        held = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_pairs)
+    except UnicodeDecodeError:
+        raise DataError(say("{path} is not JSON but binary or another encoding", path=where)) from None
+    except RecursionError:
+        raise DataError(say("{path} is nested too deeply to be real", path=where)) from None
+    except _TwiceError as twice:
+        raise DataError(
+            say('{path} gives "{key}" twice, with different values', path=where, key=str(twice)[:60])
+        ) from None
+    except ValueError as error:
+        raise DataError(
+            say("{path} is not JSON, or is cut off: {why}", path=where, why=str(error)[:80])
+        ) from None
+    if not isinstance(held, dict):
+        raise DataError(say("{path} holds no keys and values at its top", path=where))
+    return held
+
+
+class _TwiceError(ValueError):
+    """A key stands twice and not alike."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a key that stands twice must say the same."""
+    held = dict(pairs)
+    if len(held) == len(pairs):
+        return held
+    seen: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in seen and seen[key] != value:
+            raise _TwiceError(key)
+        seen[key] = value
+    return held

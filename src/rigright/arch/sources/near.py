@@ -1,0 +1,75 @@
+"""What an unclear or wrong name of a model may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from functools import cache
+
+from rigright.arch.sources import zoo
+from rigright.arch.sources.spelling import Spelling, own_part, selects, spell
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA, Row, read_rows, text
+from rigright.base.words import say
+
+SHOWN = 8  # names an error lists at most
+
+
+@cache
+def alias_rows() -> list[Row]:
+    """Names of models that have the architecture of one in the zoo."""
+    columns = ("alias", "model", "why", "source")
+    return read_rows(DATA / "model_aliases.csv", dict.fromkeys(columns, text), required=columns)
+
+
+def listed(names: list[str]) -> str:
+    """Names for an error: the shortest first, newer versions before older ones, each model once."""
+    ordered = sorted(names, key=lambda name: (len(spell(own_part(name)).words), age(name), len(name), name))
+    once = list({spell(own_part(name)).words: name for name in reversed(ordered)}.values())[::-1]
+    more = len(once) - SHOWN
+    return ", ".join(once[:SHOWN]) + (f", ... (+{more})" if more > 0 else "")
+
+
+def age(name: str) -> tuple[float, ...]:
+    """Smaller for newer: the version number, turned round."""
+    words = sorted(spell(own_part(name)).words)
+    digits = [word.lstrip("krvm") for word in words]
+    return tuple(sorted(-float(word) for word in digits if word.replace(".", "", 1).isdigit()))
+
+
+def unknown(asked: str, spelling: Spelling) -> AskError:
+    near = _near(spelling)
+    if not near:
+        return AskError(
+            say(
+                'no model is known as "{asked}"; see: rigright look-up models, or give its config.json',
+                asked=asked[:80],
+            )
+        )
+    return AskError(
+        say(
+            'no model is known as "{asked}"; near it: {names}; or give its config.json',
+            asked=asked[:80],
+            names=", ".join(near),
+        )
+    )
+
+
+def _near(spelling: Spelling) -> list[str]:
+    """The nearest names: words may be misspelt, and some may be missing."""
+    names = {name: spell(own_part(name)).words for name in zoo.names()}
+    names |= {row["alias"]: spell(row["alias"]).words for row in alias_rows()}
+    vocabulary = {word for words in names.values() for word in words}
+    letters = [word for word in vocabulary if word.isalpha()]
+    mended = spelling.words & vocabulary
+    for word in spelling.words - vocabulary:
+        mended |= set(difflib.get_close_matches(word, letters, n=1, cutoff=0.7) if len(word) > 2 else ())
+    scored = sorted((-_score(mended, words), len(name), name) for name, words in names.items())
+    return [name for score, _, name in scored if score < 0][:5]
+
+
+def _score(asked: Iterable[str], words: frozenset[str]) -> float:
+    """Words in common count, the family's name most; words too many count a little against."""
+    shared = words.intersection(asked)
+    families = sum(2.0 for word in shared if word.isalpha() and not selects(word))
+    return families + len(shared) - 0.3 * len(words - shared) if families else 0.0

@@ -1,0 +1,145 @@
+"""The name of a model, taken apart: which model, dates, trainings, and how the weights are stored."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from rigright.base.tables import DATA, read_toml
+
+MAX_NAME = 300
+
+# 1_6b and 2_5 are 1.6b and 2.5, and so are v1-5 and llama-3-1-70b
+_UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?!\d))")
+_HYPHEN_DOT = re.compile(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
+_GGUF = re.compile(r"(?<![a-z0-9])(i?q\d_(?:k_(?:xl|[slm])|k|[01]|xxs|xs|s|m|nl)|tq[12]_0)(?![a-z0-9])")
+_GLUED_VERSION = re.compile(r"(?<=[a-z]{4})v(?=\d)")
+_FULL_BITS = re.compile(r"(?<![a-z0-9])(\d)[ -]bit(?![a-z])")
+_WORD = re.compile(
+    r"\d+x\d+(?:\.\d+)?b(?![a-z])"  # 8x7b
+    r"|[ae]?\d+(?:\.\d+)*[bmkte](?![a-z])"  # 7b, a3b, e4b, 270m, 128k, 16e
+    r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|w\d+a|f)\d+(?![a-z0-9.])"  # int4, fp8, w4a16
+    r"|\dbit"
+    r"|(?<![a-z0-9])[a-z]\d+(?:\.\d+)*(?![a-z])"  # r1, k2.5, t5
+    r"|\d+(?:\.\d+)*"
+    r"|[a-z]+"
+)
+_GAPS = re.compile(r"[^a-z0-9.+\u4e00-\u9fff]+")
+_VERSION = re.compile(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
+_DATE = re.compile(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
+_FAMILY = re.compile(r"[a-jlnps-u]\d+")  # t5, e5; not r1, k2, m2.5
+_SIZE = re.compile(r"[ae]?\d+(?:x\d+)?(?:\.\d+)*b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """What the words of a name say."""
+
+    words: frozenset[str]  # which model: family, version, size, kind
+    dates: frozenset[str]
+    variants: frozenset[str]  # instruct, chat, hf ...: the architecture is the same
+    formats: frozenset[str]  # words that tell the storage
+    stored: str | None  # the one format id they mean
+    part: str | None = None  # of a pipeline: unet, vae ...
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """What words mean (data/model_words.toml)."""
+    return read_toml(DATA / "model_words.toml")
+
+
+@cache
+def spell(name: str) -> Spelling:
+    """Take a name apart."""
+    text, mix = _without_mix(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower())
+    phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
+    words = [_plain(word) for phrase in phrases for word in _WORD.findall(phrase)]
+    words, formats, stored = _formats(words)
+    return _sorted(words, formats, mix or stored)
+
+
+def _plain(word: str) -> str:
+    """v3 and 3.0 are 3."""
+    return _VERSION.sub(r"\1", word)
+
+
+def _without_mix(text: str) -> tuple[str, str | None]:
+    """Cut a GGUF mix such as Q4_K_M out of a name."""
+    found = _GGUF.search(text)
+    if found is None:
+        return text, None
+    return text[: found.start()] + " " + text[found.end() :], "gguf:" + found[1].upper()
+
+
+def _dotted(text: str) -> str:
+    text = _FULL_BITS.sub(r"\1bit", _UNDERSCORE_DOT.sub(".", text))
+    return _HYPHEN_DOT.sub(r"\1.\2", text)
+
+
+def _same(text: str) -> list[str]:
+    """Replace nicknames and words of other languages by those the names bear; split where words end."""
+    same: dict[str, str] = tables()["same"]
+    text = _foreign().sub(lambda found: f" {same[found[0]]} ", text)
+    text = " ".join(_GAPS.split(text)).strip()
+    return _nicknames().sub(lambda found: same[found[0]], text).split()
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    return _any_of(alias for alias in tables()["same"] if not alias.isascii())
+
+
+@cache
+def _nicknames() -> re.Pattern[str]:
+    words = _any_of(alias for alias in tables()["same"] if alias.isascii())
+    return re.compile(rf"(?<![a-z0-9])(?:{words.pattern})(?![a-z0-9.])")
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Any of the words, the longest first."""
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
+
+
+def _formats(words: list[str]) -> tuple[list[str], frozenset[str], str | None]:
+    """Take the words of storage out: those of two words first, else the most telling single one."""
+    known: dict[str, str] = tables()["formats"]
+    singles = [word for word in words if word in known]
+    pairs = [f"{one} {two}" for one in singles for two in singles if f"{one} {two}" in known]
+    stored = next((known[word] for word in (*pairs, *singles) if known[word]), None)
+    return [word for word in words if word not in known], frozenset(singles), stored
+
+
+def _sorted(words: list[str], formats: frozenset[str], stored: str | None) -> Spelling:
+    variants = set(tables()["variants"]["words"])
+    if any(_SIZE.fullmatch(word) for word in words):
+        variants.add("base")
+    part = next((word for word in words if word in tables()["parts"]["words"]), None)
+    dates = frozenset(word for word in words if _DATE.fullmatch(word))
+    return Spelling(
+        words=frozenset(
+            word for word in words if word not in variants and word not in dates and word != part
+        ),
+        dates=dates,
+        variants=frozenset(words) & variants,
+        formats=formats,
+        stored=stored,
+        part=part,
+    )
+
+
+def selects(word: str) -> bool:
+    """Whether a word tells one model of a family from another: a number, a size; not a kind such as coder."""
+    return word in tables()["sizes"]["words"] or (
+        any(sign.isdigit() for sign in word) and not _FAMILY.fullmatch(word)
+    )
+
+
+def own_part(name: str) -> str:
+    """A name without its publisher; vit-b/16 has none."""
+    own = name.rpartition("/")[2]
+    return own if any(word.isalpha() for word in spell(own).words) else name

@@ -38,6 +38,7 @@ def age(name: str) -> tuple[float, ...]:
 
 
 def unknown(asked: str, spelling: Spelling) -> AskError:
+    """The error for a name that no model answers to."""
     near = _near(spelling)
     if not near:
         return AskError(

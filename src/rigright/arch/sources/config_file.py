@@ -1,0 +1,49 @@
+"""A config.json, under whatever name it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rigright.arch.read import read_config
+from rigright.arch.record import Arch
+from rigright.arch.sources.files import read_json
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+CONFIG = "config.json"
+SUFFIXES = (".json", ".jsonc")
+# other JSON that lies beside models -> what it is
+_OTHERS = {
+    "weight_map": say("an index of weight files: give the folder it lies in"),
+    "added_tokens": say("a tokenizer"),
+    "chat_template": say("the settings of a tokenizer"),
+    "tokenizer_class": say("the settings of a tokenizer"),
+    "peft_type": say("an adapter: give the folder it lies in"),
+}
+_TELLING = ("model_type", "architectures", "_class_name", "hidden_size", "n_embd", "d_model")
+
+
+def open_config(path: Path) -> Arch:
+    """The Arch of a config file; named after the file, or after the folder of a config.json."""
+    raw = read_json(path)
+    refuse_others(raw, path)
+    return read_config(raw, _name(path, raw))
+
+
+def refuse_others(raw: dict[str, Any], path: Path) -> None:
+    """JSON of another kind is an error that says which."""
+    if any(key in raw for key in _TELLING):
+        return
+    for key, kind in _OTHERS.items():
+        if key in raw:
+            raise DataError(say("{path} is no model's config but {kind}", path=path, kind=kind))
+
+
+def _name(path: Path, raw: dict[str, Any]) -> str:
+    told = raw.get("_model")
+    if isinstance(told, str) and told:
+        return told[:200]
+    if path.name == CONFIG:
+        return path.resolve().parent.name or CONFIG
+    return path.stem.replace("__", "/", 1)

@@ -1,0 +1,130 @@
+"""Where a description of a model comes from: one door that picks the source by what it is given."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rigright.arch.record import Arch
+from rigright.arch.sources import find
+from rigright.arch.sources.opened import Opened
+from rigright.base.errors import AskError, MissingError, RigError
+from rigright.base.words import say
+
+MAX_TEXT = 4096
+HUB = "hub:"
+_SHAPE = re.compile(r"\s*\w+\s*=\s*\w+\s*,")
+_FACTORY = re.compile(r"(?P<file>.+\.py):(?P<factory>[A-Za-z_][\w.]*)\Z", re.DOTALL)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")
+_FILE_ENDINGS = (".json", ".gguf", ".safetensors", ".py", ".bin", ".pt", ".pth", ".onnx", ".ckpt")
+
+
+def open_model(asked: str, *, run_code: bool = False, input_shape: str | None = None) -> Arch:
+    """The Arch of whatever describes a model: a name, a path, a hub id, a shape, or `file.py:factory`."""
+    return examine(asked, run_code=run_code, input_shape=input_shape).arch
+
+
+def examine(asked: str, *, run_code: bool = False, input_shape: str | None = None) -> Opened:
+    """The same, with what the weight files hold where there are any."""
+    asked = asked.strip()
+    if not asked:
+        raise AskError(say("no model is named; give a name, a config.json, a folder or a GGUF file"))
+    if len(asked) > MAX_TEXT or "\0" in asked:
+        raise AskError(say("that is no model's name or path: {letters} letters", letters=len(asked)))
+    if _SHAPE.match(asked):
+        return _shape(asked)
+    factory = _FACTORY.match(asked)
+    if factory is not None:
+        return _module(Path(factory["file"]), factory["factory"], run_code=run_code, input_shape=input_shape)
+    return _path(asked) or _named(asked)
+
+
+def _shape(asked: str) -> Opened:
+    from rigright.arch.sources.shape import read_shape
+
+    return Opened(arch=read_shape(asked))
+
+
+def _module(file: Path, factory: str, *, run_code: bool, input_shape: str | None) -> Opened:
+    from rigright.arch.sources.module import trace
+
+    return Opened(arch=trace(file, factory, run_code=run_code, input_shape=input_shape))
+
+
+def _path(asked: str) -> Opened | None:
+    """What lies at a path; None where the text is no path."""
+    whole, _, part = asked.partition("#")
+    path = Path(whole).expanduser() if whole.startswith("~") else Path(whole)
+    try:
+        is_folder, is_there = path.is_dir(), path.exists() or path.is_symlink()
+    except (OSError, ValueError):
+        is_folder, is_there = False, False
+    if is_folder:
+        return _folder(path, part, asked)
+    if is_there:
+        return _file(path)
+    if _looks_like_path(whole):
+        raise MissingError(say("there is no file {file}", file=path))
+    return None
+
+
+def _looks_like_path(text: str) -> bool:
+    return text.startswith((".", "/", "~")) or "\\" in text or text.lower().endswith(_FILE_ENDINGS)
+
+
+def _folder(path: Path, part: str, asked: str) -> Opened | None:
+    """A model's folder; a folder without a model is None where the name may mean something else."""
+    from rigright.arch.sources.folder import holds_model, open_folder
+
+    if not holds_model(path) and not _looks_like_path(asked) and find.is_known(asked):
+        return None
+    return open_folder(path, part or None)
+
+
+def _file(path: Path) -> Opened:
+    ending = path.suffix.lower()
+    if ending == ".gguf":
+        from rigright.arch.sources.gguf_arch import open_gguf
+
+        return open_gguf(path)
+    if ending == ".safetensors":
+        from rigright.arch.sources.folder import open_weights
+
+        return open_weights(path)
+    if ending == ".py":
+        raise AskError(
+            say(
+                "{path} is a program: name what makes the model, as {path}:factory, and add --run-code",
+                path=path,
+            )
+        )
+    if ending in _FILE_ENDINGS and ending != ".json":
+        raise AskError(
+            say(
+                "{path}: files of this kind are not opened (they can run code); give its config.json",
+                path=path,
+            )
+        )
+    from rigright.arch.sources.config_file import open_config
+
+    return Opened(arch=open_config(path))
+
+
+def _named(asked: str) -> Opened:
+    """A name: of the zoo, else of the hub."""
+    if asked.startswith(HUB):
+        return _hub(asked.removeprefix(HUB))
+    try:
+        return Opened(arch=find.find(asked))
+    except RigError as unknown:
+        if not _HUB_ID.match(asked) or isinstance(unknown, MissingError):
+            raise
+        return _hub(asked, unknown)
+
+
+def _hub(name: str, unknown: RigError | None = None) -> Opened:
+    from rigright.arch.sources.hub import open_hub
+
+    if not _HUB_ID.match(name):
+        raise AskError(say('"{name}" is no hub id; write org/name', name=name[:80]))
+    return open_hub(name, unknown)

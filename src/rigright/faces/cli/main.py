@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as done:
         return int(done.code or 0)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a person gets a sentence
-        return _regret(error, arguments, language, form)
+        return _regret(error, arguments, language=language, form=form)
     return code
 
 
@@ -57,14 +57,14 @@ def _run(arguments: list[str], language: str) -> int:
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
     answer: Answer = shelf.take(ASKS, file, "answer")(options)
-    _print(_shown(answer, options, language))
+    _print(_shown(answer, options, language=language))
     return answer.exit_code
 
 
 def verb_parser(verb: str, language: str) -> Parser:
     """The parser of one verb."""
     file = verb.replace("-", "_")
-    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, "SUMMARY"), language)
+    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, "SUMMARY"), language=language)
     shelf.take(ASKS, file, "add")(parser)
     add_output(parser, language)
     return parser
@@ -72,11 +72,11 @@ def verb_parser(verb: str, language: str) -> Parser:
 
 def _front(arguments: list[str], language: str) -> int:
     """No verb: the version, or help on the whole."""
-    parser = Parser("rigright", TAGLINE, language)
+    parser = Parser("rigright", TAGLINE, language=language)
     parser.add_argument("--version", action="version", version=f"rigright {__version__}")
     add_output(parser, language)
     options = parser.read([one for one in arguments if one not in {"-h", "--help"}])
-    _print(_shown(Answer(front_page, _about), options, language))
+    _print(_shown(Answer(front_page, _about), options, language=language))
     return 0
 
 
@@ -87,7 +87,7 @@ def _about(language: str) -> dict[str, object]:
     return {"name": "rigright", "version": __version__, "commands": commands}
 
 
-def _shown(answer: Answer, options: argparse.Namespace, language: str) -> str:
+def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str:
     """The answer in the form asked for; only that one is made."""
     if options.form == "json":
         from rigright.report.plain import dumps
@@ -95,10 +95,10 @@ def _shown(answer: Answer, options: argparse.Namespace, language: str) -> str:
         return dumps(answer.plain(language), language) + "\n"
     page: Page = answer.page()
     render = shelf.take("rigright.report.formats", options.form, "render")
-    return str(render(page, screen(options, language, sys.stdout)))
+    return str(render(page, screen(options, language, stream=sys.stdout)))
 
 
-def _regret(error: Exception, arguments: list[str], language: str, form: str) -> int:
+def _regret(error: Exception, arguments: list[str], *, language: str, form: str) -> int:
     """Say what went wrong: to a person on stderr, and with --json to a script on stdout too."""
     if debugging():
         import traceback
@@ -113,7 +113,7 @@ def _regret(error: Exception, arguments: list[str], language: str, form: str) ->
             problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
             _print(dumps({"error": problem}, language) + "\n")
             sys.stdout.flush()
-        print(f"rigright: {sentence}", file=sys.stderr)  # noqa: T201 - this is the face
+        sys.stderr.write(f"rigright: {sentence}\n")
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return found.exit_code

@@ -20,7 +20,7 @@ _HELP = say("show this help")
 class Parser(argparse.ArgumentParser):
     """A parser for one verb, with the options that every verb knows."""
 
-    def __init__(self, prog: str, summary: Sentence, language: str) -> None:
+    def __init__(self, prog: str, summary: Sentence, *, language: str) -> None:
         super().__init__(
             prog=prog,
             description=tell(summary, language),

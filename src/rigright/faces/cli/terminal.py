@@ -32,7 +32,7 @@ def open_mouth(form: str, language: str) -> None:
         reconfigure(errors="rigright-look-alikes")
 
 
-def screen(options: argparse.Namespace, language: str, stream: TextIO) -> Screen:
+def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Screen:
     """The screen as it is, where the user does not say otherwise."""
     return Screen(
         width=options.width or _columns(stream),

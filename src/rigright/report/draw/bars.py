@@ -25,11 +25,11 @@ def draw_bars(bars: Bars, screen: Screen) -> list[str]:
     lines = []
     for bar in bars.bars:
         lines += (
-            _under(bar, orders, scale, screen)
+            _under(bar, orders, scale=scale, screen=screen)
             if narrow
-            else [_beside(bar, orders, scale, (side, room), screen)]
+            else [_beside(bar, orders, scale=scale, sizes=(side, room), screen=screen)]
         )
-    return lines + _legend(bars, orders, 0 if narrow else side + 2, screen)
+    return lines + _legend(bars, orders, indent=0 if narrow else side + 2, screen=screen)
 
 
 def piece_orders(bars: Bars) -> dict[Shown, int]:
@@ -43,7 +43,7 @@ def total(bar: Bar) -> float:
     return sum(piece.size for piece in _real(bar.pieces))
 
 
-def _legend(bars: Bars, orders: dict[Shown, int], indent: int, screen: Screen) -> list[str]:
+def _legend(bars: Bars, orders: dict[Shown, int], *, indent: int, screen: Screen) -> list[str]:
     """Which letter is which piece, with sizes where there is one bar only."""
     shown = {piece.name: piece.shown for piece in bars.bars[0].pieces} if len(bars.bars) == 1 else {}
     entries = [f"{_told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in orders]
@@ -52,7 +52,7 @@ def _legend(bars: Bars, orders: dict[Shown, int], indent: int, screen: Screen) -
     used = room
     for order, entry in enumerate(entries):
         first, *more = wrap(entry, room - 2)
-        head = f"{dye(fill(order, screen), order, screen)} {first}"
+        head = f"{dye(fill(order, screen), order, screen=screen)} {first}"
         if used + width(first) + 5 <= room:
             lines[-1] += f"   {head}"
             used += width(first) + 5
@@ -63,27 +63,29 @@ def _legend(bars: Bars, orders: dict[Shown, int], indent: int, screen: Screen) -
     return [" " * indent + line for line in lines]
 
 
-def _beside(bar: Bar, orders: dict[Shown, int], scale: float, sizes: tuple[int, int], screen: Screen) -> str:
+def _beside(
+    bar: Bar, orders: dict[Shown, int], *, scale: float, sizes: tuple[int, int], screen: Screen
+) -> str:
     """A bar between its label and what it comes to."""
     side, room = sizes
-    label = pad(cut(_told(bar.label, screen), side, "…" if screen.unicode else "~"), side)
+    label = pad(cut(_told(bar.label, screen), side, mark="…" if screen.unicode else "~"), side)
     behind = " " * (room - round(max(bar.limit, total(bar)) / scale * room))
-    strip = _strip(bar, orders, scale / room, screen)
-    return f"{label}  {strip}{behind}  {toned(_told(bar.shown, screen), _tone(bar), screen)}"
+    strip = _strip(bar, orders, per_cell=scale / room, screen=screen)
+    return f"{label}  {strip}{behind}  {toned(_told(bar.shown, screen), _tone(bar), screen=screen)}"
 
 
-def _under(bar: Bar, orders: dict[Shown, int], scale: float, screen: Screen) -> list[str]:
+def _under(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) -> list[str]:
     """A bar under its label: the screen is narrow."""
     said = f"{_told(bar.label, screen)}: {_told(bar.shown, screen)}"
-    strip = _strip(bar, orders, scale / (screen.width - 3), screen)
-    return [*(toned(line, _tone(bar), screen) for line in wrap(said, screen.width)), strip]
+    strip = _strip(bar, orders, per_cell=scale / (screen.width - 3), screen=screen)
+    return [*(toned(line, _tone(bar), screen=screen) for line in wrap(said, screen.width)), strip]
 
 
 def _tone(bar: Bar) -> Tone:
     return "bad" if total(bar) > bar.limit else "plain"
 
 
-def _strip(bar: Bar, orders: dict[Shown, int], per_cell: float, screen: Screen) -> str:
+def _strip(bar: Bar, orders: dict[Shown, int], *, per_cell: float, screen: Screen) -> str:
     """The pieces, the free rest, and a mark where the limit stands."""
     pieces = _real(bar.pieces)
     free, edge = ("·", "│") if screen.unicode else (".", "|")
@@ -96,7 +98,7 @@ def _strip(bar: Bar, orders: dict[Shown, int], per_cell: float, screen: Screen) 
     limit = max(round(bar.limit / per_cell), 0)
     taken = _runs(letters[:limit], screen)
     over = _runs(letters[limit:], screen)
-    return taken + toned(free * (limit - len(letters)), "dim", screen) + edge + over
+    return taken + toned(free * (limit - len(letters)), "dim", screen=screen) + edge + over
 
 
 def _shares(sizes: list[float], per_cell: float) -> list[int]:
@@ -116,7 +118,7 @@ def _runs(letters: list[tuple[str, int]], screen: Screen) -> str:
     for index in range(1, len(letters) + 1):
         if index == len(letters) or letters[index] != letters[start]:
             letter, order = letters[start]
-            text += dye(letter * (index - start), order, screen)
+            text += dye(letter * (index - start), order, screen=screen)
             start = index
     return text
 

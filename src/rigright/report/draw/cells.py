@@ -29,7 +29,7 @@ def pad(text: str, cells: int, *, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def cut(text: str, cells: int, mark: str) -> str:
+def cut(text: str, cells: int, *, mark: str) -> str:
     """The text, or as much of it as leaves room for the mark that says so."""
     return text if width(text) <= cells else _head(text, cells - width(mark)) + mark
 

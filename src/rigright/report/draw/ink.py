@@ -11,9 +11,9 @@ _PIECES = ("38;5;75", "38;5;215", "38;5;114", "38;5;176", "38;5;80", "38;5;203",
 _FILLS = ("█▓▒░▚▙▞▛", "#=+o%*xz")
 
 
-def toned(text: str, tone: Tone, screen: Screen) -> str:
+def toned(text: str, tone: Tone, *, screen: Screen) -> str:
     """A text in a tone."""
-    return _dyed(text, _TONES[tone], screen)
+    return _dyed(text, _TONES[tone], screen=screen)
 
 
 def mark(tone: Tone, screen: Screen) -> str:
@@ -27,10 +27,10 @@ def fill(order: int, screen: Screen) -> str:
     return letters[order % len(letters)]
 
 
-def dye(text: str, order: int, screen: Screen) -> str:
+def dye(text: str, order: int, *, screen: Screen) -> str:
     """A text in the colour of a bar's piece."""
-    return _dyed(text, _PIECES[order % len(_PIECES)], screen)
+    return _dyed(text, _PIECES[order % len(_PIECES)], screen=screen)
 
 
-def _dyed(text: str, code: str, screen: Screen) -> str:
+def _dyed(text: str, code: str, *, screen: Screen) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if screen.colour and code and text else text

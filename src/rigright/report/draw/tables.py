@@ -18,16 +18,18 @@ def draw_table(table: Table, screen: Screen) -> list[str]:
     """The lines of a table."""
     heads = [_told(column.head, screen) for column in table.columns]
     rows = [[_told(cell, screen) for cell in row] for row in table.rows]
-    widths = _widths(table, heads, rows, screen.width)
+    widths = _widths(table, heads, rows=rows, room=screen.width)
     if widths is None:
-        return _cards(table, heads, rows, screen)
+        return _cards(table, heads, rows=rows, screen=screen)
     right = [column.right for column in table.columns]
-    lines = [toned(line, "dim", screen) for line in _row(heads, widths, right)] if any(heads) else []
+    lines = (
+        [toned(line, "dim", screen=screen) for line in _row(heads, widths, right=right)] if any(heads) else []
+    )
     if lines:
         rule = "─" if screen.unicode else "-"
-        lines.append(toned(_GAP.join(rule * cells for cells in widths), "dim", screen))
+        lines.append(toned(_GAP.join(rule * cells for cells in widths), "dim", screen=screen))
     for cells, tone in zip(rows, _tones(table), strict=False):
-        lines += [toned(line, tone, screen) for line in _row(cells, widths, right)]
+        lines += [toned(line, tone, screen=screen) for line in _row(cells, widths, right=right)]
     return lines
 
 
@@ -40,7 +42,7 @@ def _tones(table: Table) -> tuple[Tone, ...]:
     return table.tones or (plain,) * len(table.rows)
 
 
-def _row(cells: list[str], widths: list[int], right: list[bool]) -> list[str]:
+def _row(cells: list[str], widths: list[int], *, right: list[bool]) -> list[str]:
     """One row, as many lines high as its fullest cell."""
     wrapped = [wrap(cell, cells_wide) for cell, cells_wide in zip(cells, widths, strict=True)]
     lines = []
@@ -50,7 +52,7 @@ def _row(cells: list[str], widths: list[int], right: list[bool]) -> list[str]:
     return lines
 
 
-def _widths(table: Table, heads: list[str], rows: list[list[str]], room: int) -> list[int] | None:
+def _widths(table: Table, heads: list[str], *, rows: list[list[str]], room: int) -> list[int] | None:
     """How wide each column is, giving way step by step; None where no table fits."""
     room -= len(_GAP) * (len(heads) - 1)
     bodies = [max((width(row[index]) for row in rows), default=0) for index in range(len(heads))]
@@ -58,7 +60,7 @@ def _widths(table: Table, heads: list[str], rows: list[list[str]], room: int) ->
     tight = [max(body, longest_word(head)) for body, head in zip(bodies, heads, strict=True)]
     if sum(full) <= room:
         return full
-    squeezed = _squeeze(tight, tight, room)
+    squeezed = _squeeze(tight, tight, room=room)
     if squeezed or room < NARROW_CELLS:
         return squeezed
     flexible = [
@@ -69,10 +71,10 @@ def _widths(table: Table, heads: list[str], rows: list[list[str]], room: int) ->
         least if column.right else min(least, _LEAST_TEXT)
         for column, least in zip(table.columns, flexible, strict=True)
     ]
-    return _squeeze(tight, flexible, room) or _squeeze(tight, texts, room)
+    return _squeeze(tight, flexible, room=room) or _squeeze(tight, texts, room=room)
 
 
-def _squeeze(widths: list[int], least: list[int], room: int) -> list[int] | None:
+def _squeeze(widths: list[int], least: list[int], *, room: int) -> list[int] | None:
     """Columns wider than a level give way down to it, none below its least; None where that is not enough."""
     for level in range(room, 0, -1):
         given = [max(min(cells, level), floor) for cells, floor in zip(widths, least, strict=True)]
@@ -81,25 +83,26 @@ def _squeeze(widths: list[int], least: list[int], room: int) -> list[int] | None
     return None
 
 
-def _cards(table: Table, heads: list[str], rows: list[list[str]], screen: Screen) -> list[str]:
+def _cards(table: Table, heads: list[str], *, rows: list[list[str]], screen: Screen) -> list[str]:
     """Each row as a card: its first cell, then a line for each other."""
     side = min(max((width(head) for head in heads[1:]), default=0), screen.width // 2 - 3)
     lines: list[str] = []
     for row, tone in zip(rows, _tones(table), strict=False):
         lines += [""] if lines else []
         lines += [
-            toned(line, "strong" if tone == "plain" else tone, screen) for line in wrap(row[0], screen.width)
+            toned(line, "strong" if tone == "plain" else tone, screen=screen)
+            for line in wrap(row[0], screen.width)
         ]
         for head, cell in zip(heads[1:], row[1:], strict=True):
-            lines += _card_line(head, cell, side, screen) if cell else []
+            lines += _card_line(head, cell, side=side, screen=screen) if cell else []
     return lines
 
 
-def _card_line(head: str, cell: str, side: int, screen: Screen) -> list[str]:
+def _card_line(head: str, cell: str, *, side: int, screen: Screen) -> list[str]:
     """The name of a column and what stands there."""
     room = screen.width - side - 4
     names = wrap(head, side)
     return [
-        f"  {toned(pad(name, side), 'dim', screen)}  {piece}".rstrip()
+        f"  {toned(pad(name, side), 'dim', screen=screen)}  {piece}".rstrip()
         for name, piece in zip_longest(names, wrap(cell, room), fillvalue="")
     ]

@@ -62,7 +62,7 @@ def _table(table: Table, screen: Screen) -> str:
 def _bars(bars: Bars, screen: Screen) -> str:
     orders = piece_orders(bars)
     scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
-    strips = [_bar(bar, orders, scale, screen) for bar in bars.bars]
+    strips = [_bar(bar, orders, scale=scale, screen=screen) for bar in bars.bars]
     names = (
         f'<span><i class="p{order % _PIECES}"></i>{_told(name, screen)}</span>'
         for name, order in orders.items()
@@ -70,7 +70,7 @@ def _bars(bars: Bars, screen: Screen) -> str:
     return f'<div class="bars">\n{"".join(strips)}</div>\n<div class="legend">{"".join(names)}</div>'
 
 
-def _bar(bar: Bar, orders: dict[Shown, int], scale: float, screen: Screen) -> str:
+def _bar(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) -> str:
     pieces = [piece for piece in bar.pieces if piece.name in orders and piece.size > 0]
     stretches = [
         f'<i class="p{orders[piece.name] % _PIECES}" style="width:{100 * piece.size / scale:.2f}%"'

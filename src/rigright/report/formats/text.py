@@ -29,7 +29,7 @@ def render(page: Page, screen: Screen) -> str:
 
 def _heading(title: Shown | None, screen: Screen) -> list[str]:
     lines = _wrapped(title or "", screen)
-    return [toned(line, "strong", screen) for line in lines if line]
+    return [toned(line, "strong", screen=screen) for line in lines if line]
 
 
 def _draw(part: Part, screen: Screen) -> list[str]:
@@ -38,19 +38,26 @@ def _draw(part: Part, screen: Screen) -> list[str]:
 
 
 def _line(line: Line, screen: Screen) -> list[str]:
-    return [toned(text, line.tone, screen) for text in _hung(mark(line.tone, screen), line.said, screen)]
+    return [
+        toned(text, line.tone, screen=screen)
+        for text in _hung(mark(line.tone, screen), line.said, screen=screen)
+    ]
 
 
 def _points(points: Points, screen: Screen) -> list[str]:
     bullet = "  • " if screen.unicode else "  - "
-    return [toned(text, points.tone, screen) for item in points.items for text in _hung(bullet, item, screen)]
+    return [
+        toned(text, points.tone, screen=screen)
+        for item in points.items
+        for text in _hung(bullet, item, screen=screen)
+    ]
 
 
 def _commands(commands: Commands, screen: Screen) -> list[str]:
-    return [f"  {toned('$', 'dim', screen)} {clean(item)}" for item in commands.items]
+    return [f"  {toned('$', 'dim', screen=screen)} {clean(item)}" for item in commands.items]
 
 
-def _hung(mark: str, said: Shown, screen: Screen) -> list[str]:
+def _hung(mark: str, said: Shown, *, screen: Screen) -> list[str]:
     """A sentence behind a mark, its further lines hung under its first word."""
     lines = _wrapped(said, screen, less=width(mark))
     return [mark + lines[0], *(" " * width(mark) + line for line in lines[1:])]

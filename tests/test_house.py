@@ -1,0 +1,303 @@
+"""The house rule as a test: floors and rooms, sizes, names, contracts. See docs/house.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+import housetree as house
+
+FLOORS = {
+    "": 8, "__main__": 8,
+    "faces": 7, "verbs": 6, "report": 5, "export": 5, "search": 4, "sim": 4, "build": 4, "cost": 3,
+    "doctor": 3, "facts": 2, "arch": 2, "demand": 2, "machine": 2, "base": 1,
+}  # fmt: skip
+
+MAY_IMPORT_ONLY = {  # narrower than the floors
+    "faces": {"verbs", "report", "base", "demand"},  # demand: a face fills it in from its options
+    "sim": {"cost", "arch", "demand", "base"},
+    "build": {"cost", "facts", "demand", "base"},
+    "doctor": {"machine", "facts", "base"},
+}
+
+EXCEPTIONS = {  # (rule, place) -> why
+    ("arguments", "faces/cli/parser.py:Formatter.add_usage"): "argparse calls it with these",
+    ("arguments", "faces/cli/parser.py:Formatter._fill_text"): "argparse calls it with these",
+}
+
+POSIX_ONLY = {
+    "fcntl",
+    "pwd",
+    "grp",
+    "resource",
+    "termios",
+    "tty",
+    "pty",
+    "posix",
+    "syslog",
+    "curses",
+    "readline",
+}
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "core"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "print", "breakpoint"}
+FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib"}
+THIRD_PARTY = {"numpy"}
+EXTRAS = {"torch", "huggingface_hub", "transformers"}  # only inside functions
+
+SHELVES = {
+    "faces/cli/asks": {"SUMMARY", "add", "answer"},
+    "arch/families": {"MATCHES", "read"},
+    "report/formats": {"render"},
+    "export/targets": {"NAME", "export"},
+    "doctor/checks": {"check"},
+    "machine/vendors": {"read"},
+    "sim/policies": {"pick"},
+}
+
+
+def refuse(rule, offenders, sentence):
+    """Fail with what to do, unless each place is an exception with a reason."""
+    left = [place for place in offenders if (rule, place.split(" ")[0]) not in EXCEPTIONS]
+    assert not left, f"{sentence}\n  " + "\n  ".join(sorted(set(left)))
+
+
+def edges():
+    for module in house.modules().values():
+        for target in house.imports(module):
+            yield module, target
+
+
+def test_every_room_is_on_the_plan():
+    unknown = {module.room for module in house.modules().values()} - set(FLOORS)
+    assert not unknown, f"These rooms are not in FLOORS; say on which floor they stand: {sorted(unknown)}"
+
+
+def test_imports_go_down_a_floor_or_stay_in_their_room():
+    offenders = []
+    for module, target in edges():
+        here, there = module.room, ([*target.split("."), ""])[1]
+        if here != there and FLOORS[there] >= FLOORS[here]:
+            offenders.append(f"{module.path} -> {target}")
+    refuse("floors", offenders, "Imports go down only; move what is shared to a lower floor, or pass it in:")
+
+
+def test_rooms_import_only_what_they_may():
+    offenders = []
+    for module, target in edges():
+        there = ([*target.split("."), ""])[1]
+        allowed = MAY_IMPORT_ONLY.get(module.room)
+        if allowed is not None and there not in allowed | {module.room}:
+            offenders.append(f"{module.path} -> {target}")
+    refuse("rooms", offenders, "This room asks another for that, it does not reach past it:")
+
+
+def test_no_circle_of_modules():
+    graph = {}
+    for module, target in edges():
+        graph.setdefault(module.name, set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"These modules import each other in a circle; cut it: {' -> '.join(error.args[1])}")
+
+
+def test_files_can_be_read_in_one_sitting():
+    lines = [module.lines for module in house.modules().values()]
+    long = [f"{m.path} ({m.lines} lines)" for m in house.modules().values() if m.lines > 400]
+    refuse("file", long, "Longer than 400 lines; which second idea lives in it?")
+    assert statistics.median(lines) <= 120
+    assert sum(count < 300 for count in lines) >= 0.9 * len(lines)
+
+
+def test_functions_are_small():
+    lines = [function.lines for function in house.functions()]
+    long = [f"{f.where} ({f.lines} lines)" for f in house.functions() if f.lines > 60]
+    refuse("function", long, "Longer than 60 lines; cut where an idea ends:")
+    assert statistics.median(lines) <= 10
+    assert sum(count < 30 for count in lines) >= 0.9 * len(lines)
+
+
+def test_functions_take_few_parameters():
+    many = [f"{f.where} ({len(f.parameters)})" for f in house.functions() if len(f.parameters) > 6]
+    refuse("parameters", many, "More than six parameters; some belong together in a record:")
+
+
+def test_parameters_after_the_second_are_named():
+    by_place = [f"{f.where} {f.positional}" for f in house.functions() if len(f.positional) > 2]
+    refuse("arguments", by_place, "Keyword-only after the second parameter; put a * before the third:")
+
+
+def test_no_lumber_rooms():
+    names = [(module.path, module.name.rpartition(".")[2]) for module in house.modules().values()]
+    names += [
+        (module.path, node.name)
+        for module in house.modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    ]
+    bad = [f"{path} {name}" for path, name in names if set(words_of(name)) & FORBIDDEN_NAMES]
+    refuse("name", bad, f"Say what it is instead of {sorted(FORBIDDEN_NAMES)}:")
+
+
+def words_of(name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+
+
+def test_every_module_says_what_it_is():
+    mute = [module.path for module in house.modules().values() if not ast.get_docstring(module.tree)]
+    refuse("docstring", mute, "A module's docstring says in one line what stands in it:")
+
+
+@pytest.mark.parametrize("shelf", sorted(SHELVES))
+def test_each_file_of_a_shelf_bears_the_agreed_names(shelf):
+    offenders = []
+    for module in house.modules().values():
+        folder, _, file = module.path.rpartition("/")
+        if folder == shelf and file != "__init__.py":
+            missing = SHELVES[shelf] - house.assigned(module)
+            offenders += [f"{module.path} lacks {name}" for name in missing]
+    refuse("shelf", offenders, f"Every file in {shelf}/ bears {sorted(SHELVES[shelf])}:")
+
+
+SCALES = {10**6, 10**9, 10**12, 10**15, 2**20, 2**30, 2**40}
+
+
+def is_scale(node):
+    """A factor between units, written as a number or as a power."""
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.left, ast.Constant)
+        and isinstance(node.right, ast.Constant)
+    ):
+        powers = {
+            (2, 10),
+            (2, 20),
+            (2, 30),
+            (2, 40),
+            (10, 3),
+            (10, 6),
+            (10, 9),
+            (10, 12),
+            (1024, 2),
+            (1024, 3),
+        }
+        shifts = {(1, 10), (1, 20), (1, 30), (1, 40)}
+        pair = (node.left.value, node.right.value)
+        return (isinstance(node.op, ast.Pow) and pair in powers) or (
+            isinstance(node.op, ast.LShift) and pair in shifts
+        )
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv):
+        sides = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
+        return any(type(side) in (int, float) and side in {1000, 1024} for side in sides)
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value in SCALES
+
+
+def test_only_units_converts():
+    offenders = [
+        f"{module.path}:{node.lineno} {ast.unparse(node)}"
+        for module in house.modules().values()
+        if module.path != "base/units.py"
+        for node in ast.walk(module.tree)
+        if is_scale(node)
+    ]
+    offenders = [place for place in offenders if ("units", place.split(":")[0]) not in EXCEPTIONS]
+    refuse(
+        "units", offenders, "base/units.py is the one place that converts; import KILO, MIB, GIGA... from it:"
+    )
+
+
+def test_runs_where_there_is_no_posix():
+    bad = [
+        f"{module.path} {name}"
+        for module in house.modules().values()
+        for name in house.outside(module.tree, top_only=True)
+        if name in POSIX_ONLY
+    ]
+    refuse("posix", bad, "Not on Windows; import it inside the function that needs it, and say so there:")
+
+
+def test_the_core_needs_numpy_alone():
+    offenders = []
+    for module in house.modules().values():
+        for top_only, known in ((True, THIRD_PARTY), (False, THIRD_PARTY | EXTRAS)):
+            names = set(house.outside(module.tree, top_only=top_only)) - set(sys.stdlib_module_names)
+            offenders += [f"{module.path} {name}" for name in names - known - {"rigright"}]
+    refuse("third party", offenders, "The core imports numpy alone; an extra is imported where it is used:")
+
+
+def test_nothing_foreign_is_run_or_unpickled():
+    offenders = []
+    for module in house.modules().values():
+        offenders += [
+            f"{module.path} {name}"
+            for name in house.outside(module.tree, top_only=False)
+            if name in FORBIDDEN_IMPORTS
+        ]
+        offenders += [
+            f"{module.path} {node.func.id}()"
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in FORBIDDEN_CALLS
+        ]
+    refuse("hostile", offenders, "Foreign bytes are hostile, and only a face prints:")
+
+
+def test_records_are_frozen():
+    offenders = []
+    for module in house.modules().values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                offenders += [f"{module.path}:{node.name}" for one in node.decorator_list if thaws(one)]
+    refuse("frozen", offenders, "A record is @dataclass(frozen=True, slots=True, kw_only=True):")
+
+
+def thaws(decorator):
+    name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    if name.rpartition(".")[2] != "dataclass":
+        return False
+    settings = {word.arg for word in getattr(decorator, "keywords", []) if ast.unparse(word.value) == "True"}
+    return not {"frozen", "slots"} <= settings
+
+
+def test_costs_never_ask_what_they_are_given():
+    offenders = [
+        f"{module.path}:{node.lineno}"
+        for module in house.modules().values()
+        if module.room == "cost"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and node.id in {"isinstance", "vectorize", "hasattr"}
+    ]
+    refuse("cost", offenders, "One path for numbers and arrays; np.where instead of asking:")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import rigright",
+        "from rigright.base import shelf; shelf.load('rigright.faces.cli.asks', 'SUMMARY')",
+        "import rigright.faces.cli.main",
+    ],
+)
+def test_starting_up_loads_nothing_heavy(start):
+    code = f"import sys; {start}; print(*{{'numpy', 'torch', 'asyncio', 'csv'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [], f"`{start}` loads what a verb should import when it is called"
+
+
+def test_as_much_test_code_as_package_code():
+    tests = sum(path.read_text(encoding="utf-8").count("\n") for path in house.ROOT.glob("tests/**/*.py"))
+    package = sum(module.lines for module in house.modules().values())
+    assert tests >= package, f"{tests} lines of tests argue for {package} lines of package"
+
+
+def test_every_exception_is_still_needed():
+    places = {function.where for function in house.functions()} | {m.path for m in house.modules().values()}
+    gone = [place for _, place in EXCEPTIONS if place not in places]
+    assert not gone, f"These exceptions speak of what is no longer there: {gone}"

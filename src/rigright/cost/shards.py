@@ -32,7 +32,8 @@ def attention_share(layout: Layout) -> Numbers:
 def cache_share(layout: Layout, *, kv_heads: int, latent: bool) -> Numbers:
     """The part of each cache entry that one rank keeps: a latent is kept whole by all."""
     whole = np.ones_like(np.asarray(layout.tp, dtype=float))
-    return whole if latent else share(Cut.KV, layout, kv_heads=kv_heads) / np.asarray(layout.cp)
+    heads = whole if latent else share(Cut.KV, layout, kv_heads=kv_heads)
+    return heads / np.asarray(layout.cp)
 
 
 def stage_bounds(layers: int, stages: int) -> tuple[tuple[int, int], ...]:

@@ -15,7 +15,9 @@ from rigright.base.words import say
 
 Steps = tuple[tuple[float, int], ...]
 
-_ASKED = re.compile(r"\s*(?P<name>[a-z][a-z0-9 ._+-]*?)\s*(?:(?:==|@|\s[vb]?(?=\d))\s*[vb]?(?P<version>\d[\w.]*))?\s*\Z")
+_ASKED = re.compile(
+    r"\s*(?P<name>[a-z][a-z0-9 ._+-]*?)\s*(?:(?:==|@|\s[vb]?(?=\d))\s*[vb]?(?P<version>\d[\w.]*))?\s*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,8 @@ class Engine:
     swa_share: float | None = None
     element_bytes: float = 2  # of an activation
     masks: bool = False
-    rope_tables: bool = False
+    scores: bool = False
+    rope_tables: str = ""
     margin_mib: float = 0
     kv_save: str | None = None  # the cache format that saves most and is common
     before: tuple[dict[str, Any], ...] = ()
@@ -85,7 +88,11 @@ def find_engine(asked: str) -> Engine:
     """The engine of a loose name, with a version where one is told: "vllm", "vLLM 0.8.5", "hf==4.38.2"."""
     match = _ASKED.match(asked.lower())
     name = match["name"].strip() if match else ""
-    known = {word: engine for engine in engines().values() for word in (engine.id, engine.label.lower(), *engine.aliases)}
+    known = {
+        word: engine
+        for engine in engines().values()
+        for word in (engine.id, engine.label.lower(), *engine.aliases)
+    }
     if name not in known:
         near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
         raise AskError(

@@ -1,0 +1,49 @@
+"""A card as an engine meets it: its memory, and the fitted terms of its kind."""
+
+from __future__ import annotations
+
+from rigright.base.units import KIB, MIB
+from rigright.cost.memory_serving import Device
+from rigright.facts.chips import Chip
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
+from rigright.facts.nodes import Card
+
+SUBJECT = "memory_serving"
+
+
+def device_of(card: Card, engine: Engine) -> Device:
+    """What one engine finds on a card."""
+    terms = corrections(SUBJECT)
+    chip = card.chip
+    withheld = chip.mem_usable_bytes - chip.mem_program_bytes
+    total_bytes = card.total_bytes - withheld
+    own = engine_terms(engine)
+    return Device(
+        total_bytes=total_bytes,
+        free_bytes=total_bytes if card.free_bytes is None else min(card.free_bytes, total_bytes),
+        context_bytes=terms["context_mib"][context_kind(chip)] * MIB,
+        collectives_bytes=terms["collectives_mib"][link_kind(chip)] * MIB,
+        graph_bytes=terms["graphs"]["graph_kib"] * KIB,
+        base_bytes=own["base_mib"] * MIB,
+        reserve=own["reserve"],
+        chip=chip.id,
+    )
+
+
+def engine_terms(engine: Engine) -> dict[str, float]:
+    """Fitted terms of an engine; what was not fitted for it alone is shared by all."""
+    tables = corrections(SUBJECT)["engines"]
+    return {**tables["default"], **tables.get(engine.id, {})}
+
+
+def context_kind(chip: Chip) -> str:
+    """Whose process context it carries."""
+    makers = {"AMD": "rocm", "Apple": "metal"}
+    known = corrections(SUBJECT)["context_mib"]
+    return makers.get(chip.vendor, chip.segment if chip.segment in known else "consumer")
+
+
+def link_kind(chip: Chip) -> str:
+    """How cards of this kind reach each other: through a switch, or over PCIe."""
+    return "switched" if chip.segment == "datacenter" and (chip.link_max_chips or 0) > 2 else "pcie"

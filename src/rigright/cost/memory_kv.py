@@ -1,0 +1,78 @@
+"""Cache law: bytes that the tokens of a sequence leave behind in each layer, and states that do not grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from rigright.arch.cache import BOUNDED, ELEM_BYTES, GROWING, STATE_BYTES, entry_elems
+from rigright.arch.record import Arch, Layer, Mix, Mixer
+from rigright.cost.shards import attention_share, cache_share
+from rigright.demand import Layout, Numbers
+
+CACHED = GROWING | BOUNDED | {Mix.CROSS}
+
+
+def mixers_of(layer: Layer) -> tuple[Mixer, ...]:
+    """What keeps a cache or a state in a layer: its mixer, and cross-attention beside it."""
+    found = (layer.mixer, layer.cross)
+    return tuple(mixer for mixer in found if mixer is not None and not mixer.shares_cache and _keeps(mixer))
+
+
+def _keeps(mixer: Mixer) -> bool:
+    return mixer.kind in CACHED or bool(mixer.state16_elems or mixer.state32_elems)
+
+
+def lanes(arch: Arch) -> Mapping[Mixer, int]:
+    """Every distinct mixer of the trunk that keeps something, and in how many layers it stands."""
+    return Counter(mixer for layer in arch.trunk.layers for mixer in mixers_of(layer))
+
+
+def cross_tok(arch: Arch) -> int:
+    """Tokens cross-attention remembers of each sequence: those of the other tower's sample."""
+    return max((tower.sample_tok or 0 for tower in arch.towers if tower is not arch.trunk), default=0)
+
+
+def entry_bytes(mixer: Mixer, layout: Layout, element_bytes: float) -> Numbers:
+    """Bytes one rank keeps for one cache entry of one layer."""
+    if mixer.kind not in CACHED:
+        return 0.0 * cache_share(layout, kv_heads=1, latent=True)
+    own = entry_elems(mixer) - mixer.index_dim
+    shared = own * cache_share(layout, kv_heads=mixer.kv_heads, latent=mixer.latent_dim > 0)
+    return (shared + mixer.index_dim * cache_share(layout, kv_heads=1, latent=True)) * element_bytes
+
+
+def state_bytes(mixer: Mixer, layout: Layout) -> Numbers:
+    """Bytes of one layer's constant state of one sequence on one rank."""
+    size = mixer.state32_elems * STATE_BYTES + mixer.state16_elems * ELEM_BYTES
+    return size * attention_share(layout)
+
+
+def entries(mixer: Mixer, context_tok: Numbers, *, extra_tok: Numbers, cross: int) -> Numbers:
+    """Cache entries one layer keeps of one sequence; a window may keep `extra_tok` beyond itself."""
+    context = np.asarray(context_tok, dtype=float)
+    if mixer.kind == Mix.CROSS:
+        return np.full_like(context, cross)
+    grown = np.ceil(context / mixer.every_tok)
+    if mixer.kind in BOUNDED and mixer.window_tok is not None:
+        return np.minimum(grown, mixer.window_tok + extra_tok)
+    return grown if mixer.kind in GROWING | BOUNDED else np.zeros_like(context)
+
+
+def rounded(number: Numbers, multiple: Numbers) -> Numbers:
+    """Up to the next multiple."""
+    return np.ceil(np.asarray(number, dtype=float) / multiple) * multiple
+
+
+def token_bytes(arch: Arch, layout: Layout, element_bytes: float) -> Numbers:
+    """Bytes one more token of a long sequence costs one rank, all layers together (windows are full)."""
+    return sum(
+        (
+            entry_bytes(mixer, layout, element_bytes) / mixer.every_tok * count
+            for mixer, count in lanes(arch).items()
+            if mixer.kind in GROWING
+        ),
+        start=np.zeros_like(np.asarray(layout.tp, dtype=float)),
+    )

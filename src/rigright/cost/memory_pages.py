@@ -1,0 +1,189 @@
+"""How an engine lays caches out: pages of one size for all layers, single tokens, or rows of cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.arch.cache import BOUNDED
+from rigright.arch.record import Arch, Mix, Mixer
+from rigright.cost.memory_kv import (
+    CACHED,
+    cross_tok,
+    entries,
+    entry_bytes,
+    lanes,
+    rounded,
+    state_bytes,
+)
+from rigright.demand import Layout, Numbers
+from rigright.facts.engines import Engine
+
+GROUP_SLACK = 1.5  # kinds of layer closer in number than this share the larger number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What the cache has to hold, and how it is stored."""
+
+    context_tok: Numbers
+    batch: Numbers
+    budget_tok: Numbers
+    element_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What one rank's caches need, and the unit in which the engine counts its pool."""
+
+    cache_bytes: Numbers
+    states_bytes: Numbers
+    unit_bytes: Numbers  # of the pool: a block, or a token
+    unit_tok: Numbers  # tokens the engine counts for one unit
+
+    @property
+    def need_bytes(self) -> Numbers:
+        """Caches and states together."""
+        return self.cache_bytes + self.states_bytes
+
+
+def held(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+    """Caches of one rank whose stage holds `counts` layers of each mixer."""
+    law = _unified if engine.paging == "unified" else _plain
+    return law(arch, engine, ask, layout, counts)
+
+
+def window_extra(engine: Engine, ask: Ask) -> Numbers:
+    """Tokens a sliding window holds beyond itself in this engine."""
+    return {"none": 0, "budget": ask.budget_tok, "all": np.inf}[engine.window_extra]
+
+
+def _plain(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+    context = rounded(ask.context_tok, max(engine.pad_tok, engine.block_tok))
+    extra, cross = window_extra(engine, ask), cross_tok(arch)
+    cache = states = grows = np.zeros(np.shape(counts[..., 0]) if counts.shape[-1] else ())
+    for place, mixer in enumerate(lanes(arch)):
+        layers = counts[..., place]
+        each = layers * entry_bytes(mixer, layout, ask.element_bytes)
+        kept = entries(mixer, context, extra_tok=extra, cross=cross)
+        cache = cache + each * rounded(kept, engine.pad_tok)
+        states = states + layers * state_bytes(mixer, layout)
+        grows = grows + each * _pool_part(mixer, engine) / mixer.every_tok
+    return Held(
+        cache_bytes=cache * ask.batch,
+        states_bytes=states * ask.batch,
+        unit_bytes=grows * engine.block_tok,
+        unit_tok=engine.block_tok,
+    )
+
+
+def _pool_part(mixer: Mixer, engine: Engine) -> float:
+    """Entries of this layer the engine's pool keeps for each token it counts."""
+    bounded = mixer.kind in BOUNDED
+    kept = 1.0 if engine.window_extra == "all" else engine.swa_share or 0.0
+    return kept if bounded else float(mixer.kind in CACHED and mixer.kind != Mix.CROSS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pages:
+    """Pages of one size shared by all kinds of layer."""
+
+    page_bytes: Numbers
+    block_tok: tuple[Numbers, ...]  # tokens in a page, by mixer; a state takes a page whole
+    groups: tuple[int, ...]  # groups of layers, by mixer
+
+    @property
+    def all_groups(self) -> int:
+        """Block tables a sequence has."""
+        return max(sum(self.groups), 1)
+
+
+def _unified(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+    kinds = lanes(arch)
+    if not kinds:
+        nothing = np.zeros_like(np.asarray(layout.tp, dtype=float))
+        return Held(cache_bytes=nothing, states_bytes=nothing, unit_bytes=nothing, unit_tok=engine.block_tok)
+    if len({_growth(mixer) for mixer in kinds}) == 1 and not any(_is_state(mixer) for mixer in kinds):
+        return _one_table(arch, engine, ask, layout, counts)
+    pages = _pages(arch, engine, ask, layout)
+    depth = np.max(
+        np.stack([np.ceil(counts[..., place] / groups) for place, groups in enumerate(pages.groups)]), axis=0
+    )
+    unit = pages.page_bytes * depth
+    states = sum(
+        groups for mixer, groups in zip(kinds, pages.groups, strict=True) if _is_state(mixer)
+    ) * np.asarray(ask.batch, dtype=float)
+    return Held(
+        cache_bytes=_blocks(arch, engine, ask, pages) * unit,
+        states_bytes=states * unit,
+        unit_bytes=unit,
+        unit_tok=np.min(np.stack(np.broadcast_arrays(*pages.block_tok)), axis=0) / pages.all_groups,
+    )
+
+
+def _is_state(mixer: Mixer) -> bool:
+    return mixer.kind not in CACHED
+
+
+def _growth(mixer: Mixer) -> tuple[bool, int | None]:
+    return mixer.kind == Mix.CROSS, mixer.window_tok if mixer.kind in BOUNDED else None
+
+
+def _block_tok(engine: Engine, kinds: tuple[Mixer, ...]) -> int:
+    latent = any(mixer.kind == Mix.LATENT for mixer in kinds)
+    return engine.latent_block_tok if latent and engine.latent_block_tok else engine.block_tok
+
+
+def _one_table(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+    """Layers that all keep the same tokens share one block table, whatever the size of their entries."""
+    kinds = tuple(lanes(arch))
+    block = _block_tok(engine, kinds)
+    unit = sum(
+        counts[..., place] * entry_bytes(mixer, layout, ask.element_bytes) * block / mixer.every_tok
+        for place, mixer in enumerate(kinds)
+    )
+    blocks = _sequence_blocks(kinds[0], engine, ask, block, cross_tok(arch))
+    return Held(
+        cache_bytes=blocks * ask.batch * unit, states_bytes=0.0 * unit, unit_bytes=unit, unit_tok=block
+    )
+
+
+def _pages(arch: Arch, engine: Engine, ask: Ask, layout: Layout) -> _Pages:
+    kinds = lanes(arch)
+    entry = [entry_bytes(mixer, layout, ask.element_bytes) for mixer in kinds]
+    state = [state_bytes(mixer, layout) if _is_state(mixer) else 0.0 * entry[0] for mixer in kinds]
+    widest, largest = np.max(np.stack(entry), axis=0), np.max(np.stack(state), axis=0)
+    step = _block_tok(engine, tuple(kinds))
+    block = step * np.maximum(np.ceil(largest / np.maximum(step * widest, 1)), 1)
+    page = np.where(widest > 0, block * widest, largest)
+    size = _group_size(tuple(kinds.values()))
+    return _Pages(
+        page_bytes=page,
+        block_tok=tuple(np.where(each > 0, np.floor(page / np.maximum(each, 1)), block) for each in entry),
+        groups=tuple(-(-count // size) for count in kinds.values()),
+    )
+
+
+def _group_size(counts: tuple[int, ...]) -> int:
+    return max(counts) if max(counts) < min(counts) * GROUP_SLACK else min(counts)
+
+
+def _blocks(arch: Arch, engine: Engine, ask: Ask, pages: _Pages) -> Numbers:
+    """Pages all growing caches of all sequences need."""
+    cross = cross_tok(arch)
+    return sum(
+        groups * _sequence_blocks(mixer, engine, ask, block, cross) * ask.batch
+        for mixer, groups, block in zip(lanes(arch), pages.groups, pages.block_tok, strict=True)
+        if not _is_state(mixer)
+    )
+
+
+def _sequence_blocks(mixer: Mixer, engine: Engine, ask: Ask, block: Numbers, cross: int) -> Numbers:
+    """Blocks one layer keeps of one sequence; a window lies across one block more than it fills."""
+    kept = entries(mixer, ask.context_tok, extra_tok=window_extra(engine, ask), cross=cross)
+    across = float(mixer.kind in BOUNDED)
+    if mixer.kind == Mix.CROSS:
+        return np.ceil(kept / block)
+    most = np.maximum(np.ceil(np.asarray(ask.context_tok, dtype=float) / block), 1)
+    return np.minimum(np.ceil(kept * mixer.every_tok / block) + across, most)

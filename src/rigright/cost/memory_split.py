@@ -1,0 +1,39 @@
+"""Layers laid over unlike cards one after another, so that the fullest card is as empty as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from rigright.demand import Numbers
+
+HALVINGS = 50
+
+
+def split_layers(layers_bytes: Sequence[float], room_bytes: Sequence[float]) -> tuple[tuple[int, int], ...]:
+    """First and past-last layer of each card; fills all alike, and the last takes what fits nowhere."""
+    sums = np.concatenate([[0.0], np.cumsum(layers_bytes)])
+    room = np.maximum(np.asarray(room_bytes, dtype=float), 0.0)
+    low, high = 0.0, 1.0
+    if _reached(sums, room)[-1] < len(layers_bytes):
+        low = high = 1.0
+    for _ in range(HALVINGS if high > low else 0):
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if _reached(sums, room * middle)[-1] >= len(layers_bytes) else (middle, high)
+        )
+    ends = _reached(sums, room * high)
+    ends[-1] = len(layers_bytes)
+    return tuple(pairwise([0, *ends]))
+
+
+def _reached(sums: Numbers, room: Numbers) -> list[int]:
+    """Past-last layer of each card when each takes all it has room for."""
+    ends: list[int] = []
+    start = 0
+    for size in room:
+        start = int(np.searchsorted(sums, sums[start] + size * (1 + 1e-12), side="right")) - 1
+        ends.append(start)
+    return ends

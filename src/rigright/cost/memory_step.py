@@ -1,0 +1,71 @@
+"""Working memory of one engine step: activations of the widest layer, logits, scores and masks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer
+from rigright.cost.shards import attention_share
+from rigright.demand import Layout, Numbers
+from rigright.facts.engines import Engine
+
+FP32_BYTES, HALF_BYTES = 4, 2
+
+
+def forward_bytes(
+    arch: Arch, engine: Engine, tokens: Numbers, layout: Layout, *, seen_tok: Numbers
+) -> Numbers:
+    """Activations at the widest moment of the widest layer, for so many tokens that see so many."""
+    hidden = arch.trunk.hidden
+    looking = _looking_bytes(arch, engine, seen_tok)
+    each = [_layer_bytes(layer, engine, layout, hidden, looking) for layer in set(arch.trunk.layers)]
+    widest = np.max(np.stack(np.broadcast_arrays(*each)), axis=0)
+    return np.asarray(tokens, dtype=float) * (engine.hidden_copies * hidden * engine.element_bytes + widest)
+
+
+def _layer_bytes(layer: Layer, engine: Engine, layout: Layout, hidden: int, looking: Numbers) -> Numbers:
+    """What one token holds beside hidden states: in the ffn, or while attention looks around."""
+    ffn = _ffn_elems(layer.ffn, engine, layout, hidden) if layer.ffn else 0.0
+    mixing = _mixer_elems(layer.mixer, layout) if layer.mixer and not engine.masks else 0.0
+    return np.maximum(ffn * engine.element_bytes, mixing * engine.element_bytes + looking)
+
+
+def _looking_bytes(arch: Arch, engine: Engine, seen_tok: Numbers) -> Numbers:
+    """Mask of one token in fp32, with all heads' scores, or again in half precision for flash attention."""
+    if not engine.masks:
+        return 0.0
+    heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
+    beside = heads * FP32_BYTES if engine.scores else HALF_BYTES
+    return np.asarray(seen_tok, dtype=float) * (FP32_BYTES + beside)
+
+
+def _ffn_elems(ffn: Ffn, engine: Engine, layout: Layout, hidden: int) -> Numbers:
+    tp = np.asarray(layout.tp, dtype=float)
+    copies = engine.ffn_copies if ffn.gated else engine.ffn_copies - 1
+    if not ffn.experts:
+        return copies * ffn.width / tp
+    width = ffn.width / np.where(np.asarray(layout.ep) > 1, 1, tp)
+    routed = ffn.per_tok * (np.maximum((copies - 1) * width, hidden) + width)
+    return np.maximum(routed, copies * ffn.shared_width / tp)
+
+
+def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
+    heads = mixer.heads * (mixer.key_dim + mixer.value_dim)
+    kept = mixer.latent_dim or mixer.kv_heads * (mixer.key_dim + mixer.value_dim)
+    spread = (
+        heads if mixer.kind == Mix.LATENT else 0
+    )  # keys and values of all heads, unfolded from the latent
+    return (heads + kept + spread) * attention_share(layout)
+
+
+def logits_bytes(arch: Arch, engine: Engine, rows: Numbers, tokens: Numbers) -> Numbers:
+    """Logits of so many rows as the sampler holds them, while the last hidden states still stand."""
+    last = np.asarray(tokens, dtype=float) * arch.trunk.hidden * engine.element_bytes
+    return np.asarray(rows, dtype=float) * arch.vocab * engine.logit_bytes + last
+
+
+def rope_tables_bytes(arch: Arch, engine: Engine) -> float:
+    """Cos and sin for the longest context, kept once or by every layer."""
+    widths = [layer.mixer.key_dim for layer in arch.trunk.layers if layer.mixer is not None]
+    kept = {"": 0, "once": max(widths, default=0), "layer": 2 * sum(widths)}[engine.rope_tables]
+    return HALF_BYTES * kept * (arch.max_context_tok or 0)

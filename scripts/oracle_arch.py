@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+from transformers.configuration_utils import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from rigright.arch import cache, count
@@ -89,7 +90,10 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "laurel_rank": (8,),
 }
 # flags that change what a class does rather than what it holds
-KEPT_FLAGS = ("use_cache", "is_decoder", "is_encoder_decoder", "add_cross_attention", "causal", "is_encoder")
+KEPT_FLAGS = frozenset(
+    {"use_cache", "is_decoder", "is_encoder_decoder", "add_cross_attention", "causal", "is_encoder"}
+    | {field.name for field in fields(PreTrainedConfig)}
+)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,10 @@ def report(kind: str, options: argparse.Namespace) -> bool:
     verdicts = list(compare(kind, tries=options.tries, seed=options.seed, with_cache=options.cache))
     wrong = [verdict for verdict in verdicts if verdict.said]
     taken = sum(not verdict.skipped for verdict in verdicts)
-    print(f"{'WRONG' if wrong else 'ok' if taken else 'untried'} {kind}: {len(wrong)} of {taken} differ", flush=True)
+    print(
+        f"{'WRONG' if wrong else 'ok' if taken else 'untried'} {kind}: {len(wrong)} of {taken} differ",
+        flush=True,
+    )
     for verdict in wrong[:2]:
         print("   ", verdict.said, json.dumps(verdict.raw, default=str)[:1500])
     return not wrong

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.arch.record import Arch, Mixer, Tower, Weight
-from rigright.arch.roles import is_matrix, part
+from rigright.arch.roles import is_matrix
 
 
 def weights(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
@@ -47,7 +47,7 @@ def flops_per_tok(tower: Tower, *, head_tied: bool = False) -> int:
         for weight, times in weights((tower,))
         if is_matrix(weight)
     )
-    tied = sum(2 * elems(weight) for weight in tower.outer if part(weight) == "embed") if head_tied else 0
+    tied = sum(2 * elems(weight) for weight in tower.outer if weight.role == "embed") if head_tied else 0
     return total + tied
 
 

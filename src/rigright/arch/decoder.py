@@ -152,6 +152,7 @@ def layer(hidden: int, style: Style, *parts: Block) -> Layer:
         weights=(
             *(norm(hidden, style) * style.norms),
             *(weight for part in parts for weight in part.weights),
+            *style.extra,
         ),
         mixer=next((part.mixer for part in parts if part.mixer is not None), None),
         ffn=next((part.ffn for part in parts if part.ffn is not None), None),

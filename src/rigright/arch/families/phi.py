@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rigright.arch.blocks import norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Style, read_decoder
+from rigright.arch.decoder import Style, read_decoder, read_sizes
 from rigright.arch.record import Arch
 
 MATCHES = ("phi", "PhiForCausalLM", "phi-msft", "MixFormerSequentialForCausalLM")
@@ -11,6 +12,7 @@ MATCHES = ("phi", "PhiForCausalLM", "phi-msft", "MixFormerSequentialForCausalLM"
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
+    normed = config.flag("qk_layernorm", default=False)
     style = Style(
         family="phi",
         qkv_bias=True,
@@ -20,6 +22,6 @@ def read(config: Config, name: str) -> Arch:
         norms=1,
         norm="layer",
         head_bias=True,
-        qk_norm="head" if config.flag("qk_layernorm", default=False) else "none",
+        extra=norm(read_sizes(config).head_dim, bias=True) * 2 if normed else (),
     )
     return read_decoder(config, name, style)

@@ -1,0 +1,70 @@
+"""Gemma 3n: streams of hidden states (AltUp), low-rank side paths, small token tables for every layer."""
+
+from __future__ import annotations
+
+from rigright.arch import blocks
+from rigright.arch.blocks import matrix, norm
+from rigright.arch.config import Config
+from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
+from rigright.arch.record import Arch, Cut, Layer, Weight
+from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
+
+MATCHES = ("gemma3n_text", "Gemma3nForCausalLM")
+FULL = "full_attention"
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a Gemma 3n text config."""
+    told = config.raw.get("intermediate_size")
+    widths = config.sizes("intermediate_size") if isinstance(told, list) else []
+    size = read_sizes(config, width=widths[0] if widths else config.size("intermediate_size"))
+    widths = widths or [size.width] * size.layers
+    kinds = layer_types(
+        config, size.layers, lambda index: FULL if (index + 1) % 5 == 0 else "sliding_attention"
+    )
+    first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
+    layers = [
+        _layer(config, size, kind, width=width, borrows=index >= first_borrower)
+        for index, (kind, width) in enumerate(zip(kinds, widths, strict=True))
+    ]
+    streams = config.size("altup_num_inputs", default=4)
+    mixing = matrix("project", size.hidden, size.hidden, Cut.WHOLE) * (2 * (streams - 1))
+    style = Style(family="gemma3n_text", outer=(*per_layer_tables(config, size), *mixing))
+    return text_arch(config, name, style, size=size, layers=layers)
+
+
+def _layer(config: Config, size: Sizes, kind: str, *, width: int, borrows: bool) -> Layer:
+    window = None if kind == FULL else config.maybe("sliding_window")
+    mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window)
+    attention = shared_attention(config, size.hidden, mixer, values=True)
+    attention = borrow(attention) if borrows else attention
+    ffn = blocks.dense(size.hidden, width)
+    return Layer(
+        weights=(*attention.weights, *ffn.weights, *norm(size.hidden) * 4, *_sides(config, size.hidden)),
+        mixer=attention.mixer,
+        ffn=ffn.ffn,
+    )
+
+
+def _sides(config: Config, hidden: int) -> tuple[Weight, ...]:
+    """AltUp's mixing of streams, the low-rank path (Laurel), and the layer's own token vectors."""
+    streams = config.size("altup_num_inputs", default=4)
+    rank = config.size("laurel_rank", default=64)
+    inner = config.size("hidden_size_per_layer_input", default=256)
+    return (
+        *(
+            (Weight(role="norm", shape=(hidden,)),)
+            if config.flag("altup_correct_scale", default=True)
+            else ()
+        ),
+        *matrix("other", streams, streams, Cut.WHOLE),
+        *matrix("other", streams * streams, streams, Cut.WHOLE),
+        *matrix("router", streams, hidden, Cut.WHOLE),
+        *norm(hidden),
+        *matrix("other", rank, hidden, Cut.WHOLE),
+        *matrix("other", hidden, rank, Cut.WHOLE),
+        *norm(hidden),
+        *matrix("ffn.gate", inner, hidden, Cut.WHOLE),
+        *matrix("project", hidden, inner, Cut.WHOLE),
+        *norm(hidden),
+    )

@@ -1,0 +1,75 @@
+"""Nemotron from a search (Super 49B, Ultra 253B): Llama whose layers differ in attention and width."""
+
+from __future__ import annotations
+
+from rigright.arch import blocks
+from rigright.arch.blocks import Block
+from rigright.arch.config import Config
+from rigright.arch.decoder import LAYERS, Sizes, Style, read_sizes, text_arch
+from rigright.arch.record import Arch, Cut, Layer
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+MATCHES = ("nemotron-nas", "DeciLMForCausalLM")
+WIDTH_STEP = 256
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a config of this family."""
+    told = config.items("block_configs", default=[])
+    layers = config.layers(*LAYERS, default=len(told))
+    if len(told) != layers:
+        raise DataError(
+            say(
+                "{where}: {told} blocks are described, the model has {layers} layers",
+                where=config.where,
+                told=len(told),
+                layers=layers,
+            )
+        )
+    size = read_sizes(config, kv_heads=1, width=0, layers=layers)
+    built = [_layer(Config({"block": block}, config.where).part("block"), size, config) for block in told]
+    return text_arch(config, name, Style(family="nemotron_nas"), size=size, layers=built)
+
+
+def _layer(block: Config, size: Sizes, config: Config) -> Layer:
+    attention = _attention(block.part("attention"), size, config)
+    ffn = _feed(block.part("ffn"), size, config)
+    parts = [part for part in (attention, ffn) if part is not None]
+    return Layer(
+        weights=tuple(weight for part in parts for weight in (*blocks.norm(size.hidden), *part.weights)),
+        mixer=attention.mixer if attention else None,
+        ffn=ffn.ffn if ffn else None,
+    )
+
+
+def _attention(block: Config, size: Sizes, config: Config) -> Block | None:
+    if block.flag("no_op", default=False):
+        return None
+    if block.flag("replace_with_linear", default=False):
+        return Block(blocks.matrix("attn.o", size.hidden, size.hidden, Cut.WHOLE))
+    per_group = block.size("n_heads_in_group", default=1)
+    if size.heads % per_group:
+        raise DataError(
+            say(
+                "{where}: {heads} heads do not make groups of {group}",
+                where=block.where,
+                heads=size.heads,
+                group=per_group,
+            )
+        )
+    biased = config.flag("attention_bias", default=False)
+    mixer = blocks.gqa(
+        size.heads, size.heads // per_group, size.head_dim, window_tok=block.maybe("window_length")
+    )
+    return blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
+
+
+def _feed(block: Config, size: Sizes, config: Config) -> Block | None:
+    if block.flag("no_op", default=False):
+        return None
+    if block.flag("replace_with_linear", default=False):
+        return Block(blocks.matrix("ffn.down", size.hidden, size.hidden, Cut.WHOLE))
+    exact = int(2 * block.number("ffn_mult") * size.hidden / 3)
+    width = -(-exact // WIDTH_STEP) * WIDTH_STEP
+    return blocks.dense(size.hidden, width, bias=config.flag("mlp_bias", default=False))

@@ -93,7 +93,14 @@ def tensor_type(weight: Weight, mix: Mix, where: Place) -> str:
 def _speaks_of(rule: Rule, weight: Weight, where: Place) -> bool:
     name = _TENSORS.get(weight.role)
     names = {name, "output"} if name == "token_embd" and where.tied else {name}
-    names |= {"exps"} if part(weight) == "expert" else set()
+    names |= (
+        {"exps", "exps_down" if weight.role == "expert.down" else None}
+        if part(weight) == "expert"
+        else {
+            "beside",
+            part(weight),
+        }
+    )
     return rule.tensor in names and all(_holds(condition, where) for condition in rule.when)
 
 
@@ -112,6 +119,7 @@ def more_bits(index: int, layers: int) -> bool:
 
 _CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
     "gqa>": lambda place, number: place.gqa >= number,
+    "experts<": lambda place, number: place.experts < number,
     "experts>": lambda place, number: place.experts >= number,
     "experts": lambda place, number: place.experts == number,
     "experts!": lambda place, number: place.experts != number,
@@ -128,5 +136,5 @@ _CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
 
 
 def _holds(condition: str, where: Place) -> bool:
-    name, _, number = condition.replace("<", "<=").partition("=")
+    name, _, number = condition.replace("<", "<=").replace("<==", "<=").partition("=")
     return _CONDITIONS[name](where, int(number or 0))

@@ -22,6 +22,7 @@ class Format:
     bits: float
     loss_rank: int  # order of measured quality loss, 0 is none
     source: str
+    spread: float = 0.004  # half the width of the 80 % band of sizes, relative
     rest_bits: float = 16
     group: int = 0
     group_bytes: float = 0
@@ -65,6 +66,7 @@ class Mix:
     label: str
     base: str
     loss_rank: int
+    spread: float  # half the width of the 80 % band of sizes, relative
     source: str
     rules: tuple[Rule, ...]
 
@@ -95,7 +97,8 @@ def mixes() -> dict[str, Mix]:
     """Every GGUF mix by its name without the prefix."""
     rules = _rules()
     rows = read_rows(
-        DATA / "gguf_mixes.csv", {"mix": text, "base": text, "loss_rank": number, "source": text}
+        DATA / "gguf_mixes.csv",
+        {"mix": text, "base": text, "loss_rank": number, "spread": number, "source": text},
     )
     return {
         row["mix"]: Mix(
@@ -103,6 +106,7 @@ def mixes() -> dict[str, Mix]:
             label=f"GGUF {row['mix']}",
             base=row["base"],
             loss_rank=int(row["loss_rank"]),
+            spread=row["spread"],
             source=row["source"],
             rules=tuple(rule for rule in rules if row["mix"] in rule.mixes),
         )
@@ -145,6 +149,7 @@ def _names() -> dict[str, Format | Mix]:
     names: dict[str, Format | Mix] = {}
     for mix in mixes().values():
         names[mix.id.lower()] = mix
+        names |= {f"{start}{mix.id[len(GGUF) :].lower()}": mix for start in ("gguf:ud-", "ud-")}
         names.setdefault(mix.id.lower().removeprefix(GGUF), mix)
     for form in formats().values():
         names |= {name.lower(): form for name in (form.id, form.label.replace(" ", "-"), *form.aliases)}

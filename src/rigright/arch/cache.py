@@ -37,7 +37,7 @@ def growing_elems(arch: Arch) -> int | float:
 
 def window_elems(mixer: Mixer) -> int:
     """Elements a filled window holds between two steps: the newest token's own come with the step."""
-    return entry_elems(mixer) * max((mixer.window_tok or 1) - 1, 0)
+    return (entry_elems(mixer) - mixer.index_dim) * max((mixer.window_tok or 1) - 1, 0)
 
 
 def kv_bytes_per_token(arch: Arch) -> int | float:
@@ -52,7 +52,7 @@ def kv_constant_bytes(arch: Arch) -> int:
 
 def _constant_bytes(mixer: Mixer) -> int:
     state = mixer.state32_elems * STATE_BYTES + mixer.state16_elems * ELEM_BYTES
-    if mixer.kind not in BOUNDED:
+    if mixer.window_tok is None:  # a compressed cache may keep a window beside what it compressed
         return state
     return state + window_elems(mixer) * ELEM_BYTES + WINDOW_COUNTER_BYTES
 

@@ -1,0 +1,165 @@
+"""Mixture-of-experts models: how many experts, how wide, and the whole decoder built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rigright.arch import blocks
+from rigright.arch.blocks import Block, matrix
+from rigright.arch.config import Config
+from rigright.arch.decoder import Sizes, Style, attend, feed, layer, read_sizes, text_arch
+from rigright.arch.plan import repeat, sparse_layers
+from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
+
+# one quantity, and every key that configs name it by
+EXPERTS = (
+    "n_routed_experts",
+    "num_local_experts",
+    "num_experts",
+    "moe_num_experts",
+    "num_routed_experts",
+    "routed_expert_num",
+    "n_experts",
+)
+PER_TOK = (
+    "num_experts_per_tok",
+    "num_experts_per_token",
+    "moe_k",
+    "moe_topk",
+    "moe_top_k",
+    "num_selected_experts",
+    "top_k_experts",
+    "num_experts_per_topk",
+    "topk",
+)
+WIDTH = (
+    "moe_intermediate_size",
+    "expert_ffn_hidden_size",
+    "moe_ffn_hidden_size",
+    "expert_intermediate_size",
+    "intermediate_size",
+    "ffn_hidden_size",
+)
+SHARED_WIDTH = (
+    "shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+    "shared_experts_intermediate_size",
+    "share_expert_dim",
+    "shared_intermediate_size",
+)
+SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixture:
+    """In what a family of experts differs from Mixtral, as far as anything can be counted."""
+
+    router_bias: bool = False
+    correction: bool = False  # a learned shift of the scores, kept as a parameter
+    expert_bias: bool = False
+    shared_bias: bool = False
+    shared_gate: bool = False  # the shared expert's own gate: one number a token
+    gate: str = "none"  # gate on the attention's output: "head": one a head, "wide": one an element
+    sinks: bool = False  # a learned sink a head
+    dense_first: int = 0  # leading layers without experts where no key says so
+    shared: bool = True  # whether the family has shared experts at all
+
+
+def routing(config: Config, index: int = 0, *, shared: bool = True, gated: bool = True) -> Ffn:
+    """The experts of one layer; some configs list a size for each."""
+    width = at(config, index, *WIDTH)
+    told = next((at(config, index, key) for key in SHARED_WIDTH if config.raw.get(key) is not None), None)
+    number = at(config, index, *SHARED, default=0)
+    return Ffn(
+        width=width,
+        gated=gated,
+        experts=at(config, index, *EXPERTS),
+        per_tok=at(config, index, *PER_TOK),
+        shared_width=0 if not shared else number * width if told is None else told,
+    )
+
+
+def at(config: Config, index: int, *keys: str, default: int | None = None) -> int:
+    """A count that may be one number for all layers or a list of one each."""
+    for key in keys:
+        value = config.raw.get(key)
+        if isinstance(value, list) and value:
+            return Config({key: value[min(index, len(value) - 1)]}, config.where).whole(key)
+    return config.whole(*keys) if default is None else config.whole(*keys, default=default)
+
+
+def moe(hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
+    """Routed and shared experts in the family's manner."""
+    block = blocks.experts(hidden, ffn, router_bias=mixture.router_bias, bias=mixture.expert_bias)
+    extra = (
+        *((Weight(role="router.correction", shape=(ffn.experts,)),) if mixture.correction else ()),
+        *(matrix("shared.router", 1, hidden, Cut.WHOLE) if mixture.shared_gate and ffn.shared_width else ()),
+        *(_shared_biases(hidden, ffn) if mixture.shared_bias and ffn.shared_width else ()),
+    )
+    return replace(block, weights=(*block.weights, *extra))
+
+
+def _shared_biases(hidden: int, ffn: Ffn) -> tuple[Weight, ...]:
+    wide = ("shared.gate.bias", "shared.up.bias") if ffn.gated else ("shared.up.bias",)
+    return (
+        *(Weight(role=role, shape=(ffn.shared_width,), cut=Cut.OUT) for role in wide),
+        Weight(role="shared.down.bias", shape=(hidden,)),
+    )
+
+
+def extras(
+    attention: Block, hidden: int, *, gate: str = "none", sinks: bool = False, gate_bias: bool = False
+) -> Block:
+    """Attention with an output gate ("head", "wide" or "none") and learned sinks."""
+    mixer = attention.mixer
+    if mixer is None:
+        return attention
+    width = {"none": 0, "head": mixer.heads, "wide": mixer.heads * mixer.value_dim}[gate]
+    more = (
+        *(matrix("attn.gate", width, hidden, Cut.OUT, bias=gate_bias) if width else ()),
+        *((Weight(role="attn.sink", shape=(mixer.heads,), cut=Cut.OUT),) if sinks else ()),
+    )
+    return replace(attention, weights=(*attention.weights, *more))
+
+
+def read_mixture(
+    config: Config,
+    name: str,
+    style: Style,
+    mixture: Mixture | None = None,
+    *,
+    attends: Sequence[Block] = (),
+    size: Sizes | None = None,
+) -> Arch:
+    """A decoder whose layers are dense or have experts; `attends` gives each layer's own attention."""
+    mixture = mixture or Mixture()
+    size = size or read_sizes(config)
+    blocks_of = tuple(attends) or attentions(size, style, mixture)
+    sparse = sparse_layers(config, size.layers, dense_first=mixture.dense_first)
+    routes = tuple(
+        routing(config, index, shared=mixture.shared) if has_experts else None
+        for index, has_experts in enumerate(sparse)
+    )
+
+    def build(key: tuple[Block, Ffn | None]) -> Layer:
+        attention, ffn = key
+        return layer(size.hidden, style, attention, feeding(size, style, mixture, ffn))
+
+    return text_arch(
+        config, name, style, size=size, layers=repeat(zip(blocks_of, routes, strict=True), build)
+    )
+
+
+def feeding(size: Sizes, style: Style, mixture: Mixture, ffn: Ffn | None) -> Block:
+    """The feed-forward of one layer: experts, or dense where there are none."""
+    return feed(size, style) if ffn is None or not ffn.experts else moe(size.hidden, ffn, mixture)
+
+
+def attentions(size: Sizes, style: Style, mixture: Mixture) -> tuple[Block, ...]:
+    """Each layer's attention, by the style's windows."""
+    made = {
+        window: extras(attend(size, style, window), size.hidden, gate=mixture.gate, sinks=mixture.sinks)
+        for window in dict.fromkeys(style.windows or (None,))
+    }
+    return tuple(made[window] for window in style.windows or (None,) * size.layers)

@@ -1,0 +1,43 @@
+"""dots.llm1, HunYuan-v3 and EXAONE-MoE: norms on q and k, dense layers first, shared experts."""
+
+from __future__ import annotations
+
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, every, windows
+from rigright.arch.defaults import full
+from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.record import Arch
+
+MATCHES = (
+    "dots1",
+    "Dots1ForCausalLM",
+    "hy_v3",
+    "HYV3ForCausalLM",
+    "exaone_moe",
+    "ExaoneMoeForCausalLM",
+)
+_DENSE_FIRST = {"hy_v3": 1, "exaone_moe": 1}
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a config of one of these."""
+    kind = str(config.raw.get("model_type"))
+    config = full(config, kind if kind in MATCHES else "dots1")
+    biased = config.flag("attention_bias", default=False)
+    style = Style(
+        family="dots1",
+        qkv_bias=biased,
+        out_bias=biased,
+        ffn_bias=config.flag("mlp_bias", default=False),
+        qk_norm="head",
+        windows=_windows(config, kind),
+    )
+    mixture = Mixture(dense_first=_DENSE_FIRST.get(kind, 0), shared_bias=style.ffn_bias)
+    return read_mixture(config, name, style, mixture)
+
+
+def _windows(config: Config, kind: str) -> tuple[int | None, ...]:
+    if kind == "exaone_moe":
+        return windows(config, every(config.size("sliding_window_pattern", default=4)))
+    last = config.whole("max_window_layers", default=config.layers("num_hidden_layers"))
+    return windows(config, lambda index: index >= last)

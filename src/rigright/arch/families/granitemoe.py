@@ -1,0 +1,33 @@
+"""Granite MoE, with and without a shared expert, with and without sliding windows."""
+
+from __future__ import annotations
+
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, windows
+from rigright.arch.defaults import full
+from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.record import Arch
+
+MATCHES = (
+    "granitemoe",
+    "GraniteMoeForCausalLM",
+    "granitemoeshared",
+    "GraniteMoeSharedForCausalLM",
+    "granitemoe_swa",
+    "GraniteMoeSWAForCausalLM",
+)
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a Granite MoE config."""
+    kind = str(config.raw.get("model_type"))
+    config = full(config, kind if kind in MATCHES else "granitemoe")
+    biased = config.flag("attention_bias", default=False)
+    slides = kind == "granitemoe_swa"
+    style = Style(
+        family="granitemoe",
+        qkv_bias=biased,
+        out_bias=biased,
+        windows=windows(config, lambda index: index % 4 != 0) if slides else (),
+    )
+    return read_mixture(config, name, style, Mixture(sinks=slides, shared=kind != "granitemoe"))

@@ -1,0 +1,65 @@
+"""Kimi Linear, Ring/Ling 2.5 hybrids: Kimi delta attention, latent attention every few layers, many experts."""
+
+from __future__ import annotations
+
+from rigright.arch.blocks import Block
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, layer_types, read_sizes
+from rigright.arch.defaults import full
+from rigright.arch.experts import Mixture, extras, read_mixture
+from rigright.arch.latent import mla, read_latent
+from rigright.arch.linear import Delta, kimi_delta
+from rigright.arch.mtp import with_mtp
+from rigright.arch.record import Arch
+
+MATCHES = ("kimi_linear", "KimiLinearForCausalLM", "bailing_hybrid", "BailingHybridForCausalLM")
+LINEAR = "linear_attention"
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a Kimi Linear config."""
+    bailing = config.raw.get("model_type") == "bailing_hybrid"
+    config = full(config, "bailing_hybrid" if bailing else "kimi_linear")
+    latent = read_latent(config)
+    whole = extras(mla(latent), latent.hidden, gate="head" if bailing else "none")
+    delta = kimi_delta(_delta(config, bailing=bailing), low_rank=not bailing)
+    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
+    attends = tuple(_either(kind, delta, whole) for kind in kinds(config, size.layers, bailing=bailing))
+    mixture = Mixture(dense_first=1)
+    arch = read_mixture(config, name, Style(family="kimi_linear"), mixture, attends=attends, size=size)
+    return with_mtp(config, arch)
+
+
+def _either(kind: str, delta: Block, whole: Block) -> Block:
+    return delta if kind == LINEAR else whole
+
+
+def kinds(config: Config, layers: int, *, bailing: bool = False) -> list[str]:
+    """Each layer's kind: listed, or counted from 1 in the publisher's own part, or by the period."""
+    own = config.part("linear_attn_config")
+    full_layers = {index - 1 for index in own.sizes("full_attn_layers", default=())}
+    period = config.size("layer_group_size", default=6)
+
+    def default(index: int) -> str:
+        if full_layers:
+            is_full = index in full_layers
+        else:
+            is_full = (index + 1) % period == 0 if bailing else bool(index) and index % 4 == 0
+        return "full_attention" if is_full else LINEAR
+
+    return layer_types(config, layers, default)
+
+
+def _delta(config: Config, *, bailing: bool) -> Delta:
+    own = config.part("linear_attn_config")
+    heads = own.maybe("num_heads") or config.size("num_attention_heads" if bailing else "linear_num_heads")
+    width = own.maybe("head_dim") or config.size("head_dim" if bailing else "linear_head_dim")
+    kernel = own.maybe("short_conv_kernel_size")
+    return Delta(
+        hidden=config.size("hidden_size"),
+        key_heads=heads,
+        value_heads=heads,
+        key_dim=width,
+        value_dim=width,
+        conv=kernel or config.size("short_conv_kernel_size" if bailing else "linear_conv_kernel_dim"),
+    )

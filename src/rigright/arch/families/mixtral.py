@@ -1,0 +1,20 @@
+"""Mixtral and those of its shape: every layer with experts, grouped-query attention, no biases."""
+
+from __future__ import annotations
+
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, always, windows
+from rigright.arch.defaults import full
+from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.record import Arch
+
+MATCHES = ("mixtral", "MixtralForCausalLM", "solar_open", "SolarOpenForCausalLM", "minimax_text_moe")
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a Mixtral config."""
+    kind = str(config.raw.get("model_type"))
+    config = full(config, kind if kind in MATCHES else "mixtral")
+    biased = config.flag("attention_bias", default=False)
+    style = Style(family="mixtral", qkv_bias=biased, out_bias=biased, windows=windows(config, always))
+    return read_mixture(config, name, style, Mixture(shared=kind == "solar_open"))

@@ -1,0 +1,121 @@
+"""Multi-head latent attention: one compressed vector a token, shared by all heads, and its sparse indexer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, read_sizes
+from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.record import Arch, Cut, Mix, Mixer, Weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latent:
+    """The dimensions of latent attention."""
+
+    hidden: int
+    heads: int
+    q_rank: int | None  # None: queries are not compressed
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+    bias: bool = False
+    window_tok: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A lightning indexer: which keys each query reads."""
+
+    heads: int
+    dim: int
+    topk_tok: int
+
+
+def read_latent(config: Config, **given: int | None) -> Latent:
+    """The dimensions as DeepSeek and its kin name them; what is given stands before them."""
+    window = given.get("window_tok")
+    return Latent(
+        hidden=config.size("hidden_size"),
+        heads=given.get("heads") or config.size("num_attention_heads"),
+        q_rank=config.maybe("q_lora_rank"),
+        kv_rank=given.get("kv_rank") or config.size("kv_lora_rank"),
+        nope_dim=given.get("nope_dim") or config.whole("qk_nope_head_dim"),
+        rope_dim=config.whole("qk_rope_head_dim", default=0),
+        value_dim=config.size("v_head_dim"),
+        bias=config.flag("attention_bias", default=False),
+        window_tok=window,
+    )
+
+
+def mla(latent: Latent) -> Block:
+    """Latent attention with its weights."""
+    key_dim = latent.nope_dim + latent.rope_dim
+    mixer = Mixer(
+        kind=Mix.LATENT if latent.window_tok is None else Mix.WINDOW,
+        heads=latent.heads,
+        kv_heads=1,
+        key_dim=key_dim,
+        value_dim=latent.value_dim,
+        latent_dim=latent.kv_rank + latent.rope_dim,
+        window_tok=latent.window_tok,
+    )
+    up_rows = latent.heads * (latent.nope_dim + latent.value_dim)
+    weights = (
+        *_queries(latent, latent.heads * key_dim),
+        *matrix("attn.kv_a", mixer.latent_dim, latent.hidden, Cut.WHOLE, bias=latent.bias),
+        *norm(latent.kv_rank),
+        *matrix("attn.kv_b", up_rows, latent.kv_rank, Cut.OUT),
+        *matrix("attn.o", latent.hidden, latent.heads * latent.value_dim, Cut.IN, bias=latent.bias),
+    )
+    return Block(weights, mixer=mixer)
+
+
+def _queries(latent: Latent, rows: int) -> tuple[Weight, ...]:
+    if not latent.q_rank:
+        return matrix("attn.q", rows, latent.hidden, Cut.OUT)
+    return (
+        *matrix("attn.q_a", latent.q_rank, latent.hidden, Cut.WHOLE, bias=latent.bias),
+        *norm(latent.q_rank),
+        *matrix("attn.q_b", rows, latent.q_rank, Cut.OUT),
+    )
+
+
+def read_index(config: Config) -> Index:
+    """The indexer's dimensions."""
+    return Index(
+        heads=config.size("index_n_heads"),
+        dim=config.size("index_head_dim"),
+        topk_tok=config.size("index_topk"),
+    )
+
+
+def indexed(attention: Block, latent: Latent, index: Index, *, own: bool = True) -> Block:
+    """Latent attention that reads only the keys its indexer chose; without its own, an earlier layer's."""
+    if attention.mixer is None:
+        return attention
+    mixer = replace(attention.mixer, topk_tok=index.topk_tok, index_dim=index.dim if own else 0)
+    weights = (
+        *matrix("attn.index.q", index.heads * index.dim, latent.q_rank or latent.hidden, Cut.WHOLE),
+        *matrix("attn.index.k", index.dim, latent.hidden, Cut.WHOLE),
+        *norm(index.dim, bias=True),
+        *matrix("attn.index.weight", index.heads, latent.hidden, Cut.WHOLE),
+    )
+    return Block((*attention.weights, *(weights if own else ())), mixer=mixer)
+
+
+def read_latent_moe(
+    config: Config, name: str, family: str, *, attends: Sequence[Block] = (), dense_first: int = 0
+) -> Arch:
+    """A decoder of latent attention and experts."""
+    latent = read_latent(config)
+    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
+    style = Style(family=family, ffn_bias=config.flag("mlp_bias", default=False))
+    mixture = Mixture(dense_first=dense_first, shared_bias=style.ffn_bias)
+    return read_mixture(
+        config, name, style, mixture, attends=attends or (mla(latent),) * size.layers, size=size
+    )

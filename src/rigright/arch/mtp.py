@@ -1,0 +1,38 @@
+"""Multi-token prediction: layers stored beside the model that predict the tokens after the next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch import blocks
+from rigright.arch.blocks import matrix, norm
+from rigright.arch.config import Config
+from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
+
+COUNT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_hidden_layers")
+
+
+def with_mtp(config: Config, arch: Arch, *, layer: Layer | None = None, copies: bool = True) -> Arch:
+    """The Arch with its prediction layers spare: each a last layer of the trunk, and what joins it.
+
+    `copies`: every module stores the token table and the head once more, as DeepSeek's files do.
+    """
+    count = next((config.layers(key) for key in COUNT if config.raw.get(key) is not None), 0)
+    if not count or not arch.trunk.layers:
+        return arch
+    body = layer or arch.trunk.layers[-1]
+    outer = joint(arch.trunk.hidden) + (
+        (
+            *blocks.embedding(arch.vocab, arch.trunk.hidden),
+            *blocks.head(arch.vocab, arch.trunk.hidden, tied=False),
+        )
+        if copies
+        else ()
+    )
+    tower = Tower(name="mtp", hidden=arch.trunk.hidden, layers=(body,) * count, outer=outer * count)
+    return replace(arch, spare=(*arch.spare, tower))
+
+
+def joint(hidden: int) -> tuple[Weight, ...]:
+    """Norms of the token and of the state, the matrix that joins them, the last norm."""
+    return (*norm(hidden) * 3, *matrix("project", hidden, 2 * hidden, Cut.WHOLE))

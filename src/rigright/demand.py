@@ -32,23 +32,23 @@ class Serving:
 class Training:
     """Training or fine-tuning: method, states, batch, and what is kept or recomputed."""
 
+    trainer: str = "hf"  # id in data/trainers.toml
     method: str = "full"  # "full", "lora", "qlora", "dora"
-    optimizer: str = "adamw"  # id in data/optimizers.toml
-    precision: str = (
-        "bf16-mixed"  # id in data/precisions.toml: "bf16-mixed", "bf16", "fp16-mixed", "fp32", "fp8"
-    )
+    optimizer: str | None = None  # id in data/optimizers.toml
+    precision: str | None = None  # id in data/precisions.toml; None: what the trainer calls mixed precision
     base: str = "nf4"  # format of the frozen base (qlora)
     micro_batch: Numbers = 1
     seq_tok: Numbers = 2048
-    recompute: str = "none"  # "none", "selective", "full"
+    recompute: str | None = None  # "none", "selective", "full"
     flash: bool = True  # attention without the score matrix
     chunked_loss: bool = False  # fused or chunked cross-entropy: logits never stand whole
     rank: Numbers = 16  # of the adapters
-    targets: str = "attn"  # "attn", "ffn", "all": which matrices get adapters
+    targets: str = "attn"  # matrices with adapters: "attn", "ffn", "all", or names such as "q v"
+    dropout: float | None = None  # on the stream between layers, and before adapters
     sharding: str = "none"  # "none", "zero1", "zero2", "zero3", "fsdp", "hsdp"
     schedule: str = "1f1b"  # "1f1b", "gpipe", "interleaved", "zero-bubble"
     virtual_stages: Numbers = 1  # model chunks a pipeline rank holds (interleaved)
-    accumulate: Numbers = 1  # micro-batches an optimizer step gathers
+    accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
 
 

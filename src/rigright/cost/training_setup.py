@@ -1,0 +1,100 @@
+"""A training demand with every default filled in from the trainer's habits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.training_adapters import check_targets
+from rigright.cost.training_saved import Habit
+from rigright.demand import Training
+from rigright.facts.training import (
+    Optimizer,
+    Precision,
+    Trainer,
+    find_optimizer,
+    find_precision,
+    find_trainer,
+)
+
+METHODS = ("full", "lora", "qlora", "dora")
+RECOMPUTES = ("none", "selective", "full")
+OFFLOADS = ("none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme")
+GATHERED = frozenset({"zero3", "fsdp", "hsdp"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the laws read."""
+
+    training: Training
+    trainer: Trainer
+    precision: Precision
+    optimizer: Optimizer
+    habit: Habit
+
+    @property
+    def full(self) -> bool:
+        """Whether the base itself learns."""
+        return self.training.method == "full"
+
+    @property
+    def gathered(self) -> bool:
+        """Whether parameters are divided and gathered layer by layer."""
+        return self.training.sharding in GATHERED
+
+
+def set_up(training: Training) -> Setup:
+    """Fill in the defaults; a word that is none of the known is an error."""
+    _check("method", training.method, METHODS)
+    _check("offload", training.offload, OFFLOADS)
+    check_targets(training.targets)
+    trainer = find_trainer(training.trainer)
+    gathered = training.sharding in GATHERED
+    precision = find_precision(training.precision or _mixed(trainer, training.sharding))
+    recompute = training.recompute or trainer.recompute
+    _check("recompute", recompute, RECOMPUTES)
+    full = training.method == "full"
+    habit = Habit(
+        compute=precision.compute,
+        residual=_residual(training, trainer, precision, gathered=gathered),
+        input=precision.input,
+        full=full,
+        targets=training.targets,
+        autocast=training.precision is None or "mixed" in training.precision,
+        flash=training.flash,
+        dropout=trainer.dropout if training.dropout is None else training.dropout,
+        recompute=recompute,
+        trainer=trainer,
+    )
+    return Setup(
+        training=training,
+        trainer=trainer,
+        precision=precision,
+        optimizer=find_optimizer(training.optimizer or trainer.optimizer),
+        habit=habit,
+    )
+
+
+def _mixed(trainer: Trainer, sharding: str) -> str:
+    """What mixed precision means for a trainer: DeepSpeed keeps fp32 master weights, FSDP fp32 shards."""
+    if sharding in {"fsdp", "hsdp"}:
+        return trainer.mixed_sharded
+    return "bf16-zero" if sharding.startswith("zero") and trainer.mixed == "bf16" else trainer.mixed
+
+
+def _residual(training: Training, trainer: Trainer, precision: Precision, *, gathered: bool) -> float:
+    """The stream between layers is fp32 where adapters meet sharding, or where a 4-bit base was prepared."""
+    if training.method == "full":
+        return precision.residual
+    if gathered:
+        return max(precision.residual, trainer.sharded_residual)
+    return max(precision.residual, trainer.frozen_residual if training.method == "qlora" else 0)
+
+
+def _check(field: str, asked: str, known: tuple[str, ...]) -> None:
+    if asked not in known:
+        raise AskError(
+            say('{field} cannot be "{asked}"; write {known}', field=field, asked=asked, known=", ".join(known))
+        )

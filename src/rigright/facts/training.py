@@ -1,0 +1,139 @@
+"""Optimizers, precisions and training programs: what each keeps, found by loose names."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """States an optimizer keeps; see the head of data/optimizers.toml."""
+
+    id: str
+    label: str
+    source: str
+    copies: float = 0
+    bytes: float | None = None
+    table_copies: float | None = None
+    table_bytes: float | None = None
+    vector_copies: float | None = None
+    vector_bytes: float | None = None
+    factored: bool = False
+    step_copies: float = 0
+    paged: bool = False
+    half_adapters: bool = False
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """Bytes an element of each copy of the parameters; see the head of data/precisions.toml."""
+
+    id: str
+    label: str
+    compute: float
+    param: float
+    master: float
+    grad: float
+    state: float
+    cast: float
+    gather: float
+    residual: float
+    input: float
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trainer:
+    """Habits of a training program; see the head of data/trainers.toml."""
+
+    id: str
+    label: str
+    source: str
+    mixed: str
+    mixed_sharded: str
+    optimizer: str
+    fused_norm: bool
+    fused_glu: bool
+    wide_grads: float
+    logit: float
+    adapter: float
+    cast_inputs: bool
+    frozen_residual: float
+    sharded_residual: float
+    ddp_copies: float
+    selective: str
+    grads_stand: bool = False
+    offload_checkpoints: bool = False
+    partition_grads: float = 0
+    recompute: str = "none"
+    dropout: float = 0
+    buckets: float = 0
+    aliases: tuple[str, ...] = ()
+
+
+@cache
+def optimizers() -> dict[str, Optimizer]:
+    """Every optimizer by id."""
+    return _rows("optimizers.toml", Optimizer)
+
+
+@cache
+def precisions() -> dict[str, Precision]:
+    """Every precision of training by id."""
+    return _rows("precisions.toml", Precision)
+
+
+@cache
+def trainers() -> dict[str, Trainer]:
+    """Every training program by id."""
+    return _rows("trainers.toml", Trainer)
+
+
+def find_optimizer(asked: str) -> Optimizer:
+    """The optimizer of a loose name: "AdamW", "paged_adamw_8bit"."""
+    return _find(asked, optimizers(), "optimizers")
+
+
+def find_precision(asked: str) -> Precision:
+    """The precision of a loose name: "bf16", "bf16-mixed", "float32"."""
+    return _find(asked, precisions(), "precisions")
+
+
+def find_trainer(asked: str) -> Trainer:
+    """The training program of a loose name: "hf", "Megatron-LM", "torchtune"."""
+    return _find(asked, trainers(), "trainers")
+
+
+_T = TypeVar("_T", Optimizer, Precision, Trainer)
+
+
+def _rows(file: str, record: type[_T]) -> dict[str, _T]:
+    return {key: record(id=key, **_values(row)) for key, row in read_toml(DATA / file).items()}
+
+
+def _values(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+
+
+def _find(asked: str, rows: dict[str, _T], table: str) -> _T:
+    name = asked.strip().lower().replace("_", "-").replace(" ", "-")
+    known = {word: row for row in rows.values() for word in (row.id, *row.aliases)}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or sorted(rows)
+    raise AskError(
+        say(
+            '{table} know no "{asked}"; near it: {near}',
+            table=table,
+            asked=asked,
+            near=", ".join(dict.fromkeys(known[word].id for word in near)),
+        )
+    )

@@ -1,0 +1,122 @@
+"""How tables of training runs write things: their words -> ours."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rigright.cost.training_adapters import NAMES
+from rigright.facts.training import Trainer, find_optimizer, trainers
+
+_SHARDINGS = (
+    (r"zero[-_ ]?3", "zero3"),
+    (r"zero[-_ ]?2", "zero2"),
+    (r"zero[-_ ]?1|distributed.optimizer", "zero1"),
+    (r"hsdp|hybrid", "hsdp"),
+    (r"fsdp|full_shard", "fsdp"),
+)
+_METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^$", "full"))
+_WORD = re.compile(r"[a-z0-9]+")
+_RANK = re.compile(r"(?:lora[_ ]r(?:ank)?=|\br=|\brank)(\d+)")
+_TARGETS = re.compile(r"targets=([^;=]*?)(?:;|$|\s\w+=)")
+_CHUNKED = re.compile(r"cce=true|liger|fused.?linear|chunked.?(?:loss|ce|cross)|cut.?cross.?entropy")
+_VIRTUAL = re.compile(r"num-layers-per-virtual-pipeline-stage=(\d+)|\bvp(?:p)?=(\d+)")
+_ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
+
+
+def trainer_of(framework: str) -> Trainer | None:
+    """The training program whose longest known name stands in the text."""
+    text = _plain(framework)
+    known = {word: row for row in trainers().values() for word in (row.id, *row.aliases)}
+    found = [word for word in known if re.search(rf"(?:^|-){re.escape(_plain(word))}(?:-|$)", text)]
+    return known[max(found, key=len)] if found else None
+
+
+def _plain(text: str) -> str:
+    return "-".join(_WORD.findall(text.lower()))
+
+
+def method_of(method: str, precision: str) -> str:
+    """full, lora, qlora or dora; every other adapter counts as lora."""
+    text = method.lower()
+    found = next((ours for pattern, ours in _METHODS if re.search(pattern, text)), "lora")
+    return "qlora" if found == "lora" and re.search(r"4.?bit|nf4|int4", precision.lower()) else found
+
+
+def sharding_of(sharding: str) -> str:
+    """none, zero1-3, fsdp, hsdp."""
+    return next((ours for pattern, ours in _SHARDINGS if re.search(pattern, sharding.lower())), "none")
+
+
+def offload_of(text: str) -> str:
+    """Whether parameters and states lie on the host."""
+    lowered = text.lower()
+    return "all-cpu" if re.search(r"(?<!no )(?:cpu )?offload", lowered) and "no offload" not in lowered else "none"
+
+
+def precision_of(precision: str, trainer: Trainer, sharding: str) -> str | None:
+    """The id of a precision; None where it is the trainer's own mixed precision."""
+    text = precision.lower()
+    if re.search(r"fp8|float8|mxfp|nvfp4", text):
+        return "fp8"
+    if re.search(r"fp32|float32|^32", text):
+        return "fp32"
+    has_master = trainer.mixed != "bf16" or sharding.startswith("zero")
+    return None if has_master or not text or re.search(r"mixed|amp", text) else "bf16"
+
+
+def recompute_of(recompute: str) -> str | None:
+    """none, selective, full; None where the row does not say."""
+    text = recompute.strip().lower()
+    known = {"true": "full", "false": "none", "block": "full", "uniform": "full", "core_attn": "selective"}
+    return known.get(text, text if text in {"none", "selective", "full"} else None)
+
+
+@cache
+def optimizer_of(optimizer: str) -> str | None:
+    """The id of an optimizer; None where the row leaves the kind of Adam to the trainer."""
+    text = _plain(optimizer)
+    if text in {"", "adam", "adamw"}:
+        return None
+    return find_optimizer(text).id
+
+
+def rank_of(text: str) -> int | None:
+    """The rank of adapters, where the text tells it."""
+    found = _RANK.search(text.lower())
+    return int(found.group(1)) if found else None
+
+
+def targets_of(text: str) -> str | None:
+    """Which matrices carry adapters, where the text tells it."""
+    found = _TARGETS.search(text)
+    words = found.group(1).split() if found else []
+    if any(word in _ALL_LINEAR for word in words):
+        return "linear"
+    names = [word.removesuffix("_proj") for word in words]
+    if names and all(name in NAMES for name in names):
+        return " ".join(names)
+    if "mlp" in "".join(words):
+        return "linear"
+    return "ffn" if "target-mlp" in text else None
+
+
+def is_chunked(text: str) -> bool:
+    """Whether logits never stand whole."""
+    return bool(_CHUNKED.search(text.lower()))
+
+
+def virtual_stages(text: str, layers: int, pp: int) -> int:
+    """Model chunks a pipeline rank holds."""
+    found = _VIRTUAL.search(text)
+    if found is None:
+        return 1
+    a_chunk, chunks = found.groups()
+    return max(1, layers // pp // int(a_chunk)) if a_chunk else int(chunks)
+
+
+def is_sequence_parallel(text: str) -> bool:
+    """Whether norms and dropout are divided over tensor ranks."""
+    return bool(re.search(r"sequence.parallel=true|\bsp=(?:true|1)\b", text.lower()))
+
+

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.units import KIB, MIB
-from rigright.cost.memory_serving import Device
+from rigright.cost.memory_settings import Device
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine

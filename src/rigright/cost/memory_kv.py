@@ -51,14 +51,18 @@ def state_bytes(mixer: Mixer, layout: Layout) -> Numbers:
 
 
 def entries(mixer: Mixer, context_tok: Numbers, *, extra_tok: Numbers, cross: int) -> Numbers:
-    """Cache entries one layer keeps of one sequence; a window may keep `extra_tok` beyond itself."""
+    """Cache entries one layer keeps of one sequence; a window may keep `extra_tok` beyond itself.
+
+    A compressed cache may keep a window of its newest tokens uncompressed beside it.
+    """
     context = np.asarray(context_tok, dtype=float)
     if mixer.kind == Mix.CROSS:
         return np.full_like(context, cross)
     grown = np.ceil(context / mixer.every_tok)
     if mixer.kind in BOUNDED and mixer.window_tok is not None:
         return np.minimum(grown, mixer.window_tok + extra_tok)
-    return grown if mixer.kind in GROWING | BOUNDED else np.zeros_like(context)
+    beside = 0.0 if mixer.window_tok is None else np.minimum(context, mixer.window_tok)
+    return grown + beside if mixer.kind in GROWING | BOUNDED else np.zeros_like(context)
 
 
 def rounded(number: Numbers, multiple: Numbers) -> Numbers:

@@ -62,9 +62,9 @@ def window_extra(engine: Engine, ask: Ask) -> Numbers:
 def _plain(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     context = rounded(ask.context_tok, max(engine.pad_tok, engine.block_tok))
     extra, cross = window_extra(engine, ask), cross_tok(arch)
-    cache = states = grows = np.zeros(np.shape(counts[..., 0]) if counts.shape[-1] else ())
+    cache = states = grows = np.zeros(np.shape(layout.tp))
     for place, mixer in enumerate(lanes(arch)):
-        layers = counts[..., place]
+        layers = counts[place]
         each = layers * entry_bytes(mixer, layout, ask.element_bytes)
         kept = entries(mixer, context, extra_tok=extra, cross=cross)
         cache = cache + each * rounded(kept, engine.pad_tok)
@@ -108,7 +108,7 @@ def _unified(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbe
         return _one_table(arch, engine, ask, layout, counts)
     pages = _pages(arch, engine, ask, layout)
     depth = np.max(
-        np.stack([np.ceil(counts[..., place] / groups) for place, groups in enumerate(pages.groups)]), axis=0
+        np.stack([np.ceil(counts[place] / groups) for place, groups in enumerate(pages.groups)]), axis=0
     )
     unit = pages.page_bytes * depth
     states = sum(
@@ -140,7 +140,7 @@ def _one_table(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Num
     kinds = tuple(lanes(arch))
     block = _block_tok(engine, kinds)
     unit = sum(
-        counts[..., place] * entry_bytes(mixer, layout, ask.element_bytes) * block / mixer.every_tok
+        counts[place] * entry_bytes(mixer, layout, ask.element_bytes) * block / mixer.every_tok
         for place, mixer in enumerate(kinds)
     )
     blocks = _sequence_blocks(kinds[0], engine, ask, block, cross_tok(arch))

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.units import KIB, MIB
+from rigright.base.units import MIB
 from rigright.cost.memory_kv import lanes
 from rigright.cost.memory_pages import Ask, Held, held
-from rigright.cost.memory_stages import CUTS, Stages, stages
+from rigright.cost.memory_settings import Device, Settings, settle
+from rigright.cost.memory_stages import Stage, stages, unlike_stages
 from rigright.cost.memory_step import forward_bytes, logits_bytes, rope_tables_bytes
-from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.kv_formats import find_kv_format
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
-    """One card as an engine meets it, with the terms that were fitted for its kind."""
-
-    total_bytes: Numbers  # what a program is handed
-    free_bytes: Numbers  # of it, what others left free
-    context_bytes: float
-    collectives_bytes: float  # where several cards work together
-    graph_bytes: float  # one captured size of one layer
-    base_bytes: float  # workspaces of the engine
-    reserve: float  # reserved over allocated
-    chip: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The engine's settings after its defaults were filled in: numbers or arrays."""
-
-    budget_tok: Numbers
-    max_seqs: Numbers
-    share: Numbers  # of the device, where the engine takes one
-    graph_sizes: Numbers
+Bound = tuple[int, int]  # first and past-last layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,117 +78,56 @@ class ServingMemory:
         return self.spare_bytes >= 0
 
 
-def settle(engine: Engine, serving: Serving, layout: Layout, device: Device) -> Settings:
-    """Fill what was not said with the engine's defaults on this device."""
-    total = float(np.max(device.total_bytes))
-    budget = engine.default(engine.budget_tok, total, device.chip)
-    seqs = engine.default(engine.max_seqs, total, device.chip)
-    told_budget = serving.budget_tok if serving.budget_tok is not None else budget
-    settings = Settings(
-        budget_tok=_prompt_tok(serving) * serving.batch if told_budget is None else told_budget,
-        max_seqs=serving.max_seqs if serving.max_seqs is not None else np.maximum(seqs or 0, serving.batch),
-        share=serving.utilisation if serving.utilisation is not None else engine.share,
-        graph_sizes=(engine.default(engine.graph_sizes, total, device.chip) or 0) if serving.graphs else 0,
-    )
-    if settings.share is None and engine.share_rule == "sglang":
-        return replace(settings, share=_sglang_share(settings, layout, device))
-    return settings
-
-
-def _sglang_share(settings: Settings, layout: Layout, device: Device) -> Numbers:
-    """SGLang's own rule, in MiB: metadata, a chunk's tokens, captured sizes, ranks; large cards 10 GiB."""
-    total_mib = np.asarray(device.total_bytes, dtype=float) / MIB
-    ranks = np.asarray(layout.tp) * np.asarray(layout.pp)
-    reserve = (
-        512
-        + np.maximum(settings.budget_tok, 2048) * 1.5
-        + np.asarray(settings.max_seqs) * 2
-        + ranks / 8 * KIB
-    )
-    reserve = np.where(total_mib > 60 * KIB, np.maximum(reserve, 10 * KIB), reserve)
-    return np.round((total_mib - reserve) / total_mib, 3)
-
-
-def _prompt_tok(serving: Serving) -> Numbers:
-    return serving.context_tok if serving.prompt_tok is None else serving.prompt_tok
-
-
 def serving_memory(
     arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, device: Device
 ) -> ServingMemory:
-    """Memory of the rank that has least to spare."""
+    """Memory of the rank that has least to spare; whatever was asked may be an array of choices."""
+    work = _work(arch, serving, layout, device)
+    return reduce(_less_spare, [_rank(work, stage) for stage in unlike_stages(arch, weights, layout.pp)])
+
+
+def stage_memories(
+    arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, places: Sequence[tuple[Device, Bound]]
+) -> tuple[ServingMemory, ...]:
+    """Memory of a rank of each stage: its card, and the layers it was given."""
+    host_embed = find_engine(serving.engine).host_embed
+    found = stages(arch, weights, tuple(bound for _, bound in places), host_embed=host_embed)
+    return tuple(
+        _rank(_work(arch, serving, layout, device), stage)
+        for (device, _), stage in zip(places, found, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    arch: Arch
+    engine: Engine
+    serving: Serving
+    layout: Layout
+    device: Device
+    settings: Settings
+    ask: Ask
+
+
+def _work(arch: Arch, serving: Serving, layout: Layout, device: Device) -> _Work:
     engine = find_engine(serving.engine)
     settings = settle(engine, serving, layout, device)
+    replicas = np.asarray(layout.dp) * (np.asarray(layout.tp) if layout.attention_dp else 1)
     ask = Ask(
         context_tok=serving.context_tok,
-        batch=_own_batch(serving, layout),
+        batch=np.ceil(np.asarray(serving.batch, dtype=float) / replicas),
         budget_tok=settings.budget_tok,
         element_bytes=find_kv_format(serving.kv).element_bytes,
     )
-    table = stages(arch, weights, layout.pp)
-    case = _Case(settings, ask, device)
-    ranks = [_rank(arch, engine, serving, layout, _Row(table, row), case) for row in range(table.rows)]
-    return reduce(_less_spare, ranks)
-
-
-def _own_batch(serving: Serving, layout: Layout) -> Numbers:
-    """Sequences of one replica; attention replicas each hold their own."""
-    replicas = np.asarray(layout.dp) * (np.asarray(layout.tp) if layout.attention_dp else 1)
-    return np.ceil(np.asarray(serving.batch, dtype=float) / replicas)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One stage of each layout's pipeline."""
-
-    table: Stages
-    row: int
-
-    @property
-    def counts(self) -> Numbers:
-        return self.table.counts[self.table.index, self.row]
-
-    @property
-    def head(self) -> Numbers:
-        return self.table.head[self.table.index, self.row]
-
-    def weights_bytes(self, layout: Layout, kv_heads: int) -> Numbers:
-        held_bytes = self.table.cut_bytes[:, self.row]
-        return sum(
-            held_bytes[self.table.index, place] * share(cut, layout, kv_heads=kv_heads)
-            for place, cut in enumerate(CUTS)
-            if held_bytes[:, place].any()
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    settings: Settings
-    ask: Ask
-    device: Device
-
-
-def _rank(
-    arch: Arch, engine: Engine, serving: Serving, layout: Layout, row: _Row, case: _Case
-) -> ServingMemory:
-    kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
-    caches = held(arch, engine, case.ask, layout, row.counts)
-    device, settings = case.device, case.settings
-    cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
-    layers = len(arch.trunk.layers) / np.asarray(layout.pp)
-    parts = _Parts(
-        weights=row.weights_bytes(layout, kv_heads),
-        step=_step_bytes(arch, engine, serving, layout, row, case),
-        tables=device.base_bytes + rope_tables_bytes(arch, engine),
-        graphs=np.asarray(settings.graph_sizes) * layers * device.graph_bytes,
-        collectives=np.where(cards > 1, device.collectives_bytes, 0.0),
-        context=device.context_bytes,
+    return _Work(
+        arch=arch, engine=engine, serving=serving, layout=layout, device=device, settings=settings, ask=ask
     )
-    return _filled(engine, device, settings, parts, caches)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
+    """What a rank holds beside caches and states."""
+
     weights: Numbers
     step: Numbers
     tables: Numbers
@@ -217,56 +135,29 @@ class _Parts:
     collectives: Numbers
     context: Numbers
 
+    @property
+    def tensors(self) -> Numbers:
+        return self.weights + self.step + self.tables
 
-def _step_bytes(
-    arch: Arch, engine: Engine, serving: Serving, layout: Layout, row: _Row, case: _Case
-) -> Numbers:
-    """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
-    settings = case.settings
-    tokens = np.asarray(settings.budget_tok, dtype=float)
-    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}[
-        engine.logit_rows
-    ]
-    seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
-    forward = forward_bytes(arch, engine, tokens, layout, seen_tok=seen)
-    step = np.maximum(forward, row.head * logits_bytes(arch, engine, rows, tokens))
-    if engine.pool != "grow":
-        return step
-    left = _left_over(arch, engine, serving, case, layout, row)
-    return np.maximum(step - left, row.head * np.asarray(serving.batch) * arch.vocab * engine.logit_bytes)
+    @property
+    def others(self) -> Numbers:
+        return self.graphs + self.collectives + self.context
 
 
-def _left_over(
-    arch: Arch, engine: Engine, serving: Serving, case: _Case, layout: Layout, row: _Row
-) -> Numbers:
-    """Cache that is not there yet when the prompt runs: the tokens that will be generated."""
-    if serving.prompt_tok is None:
-        return 0.0
-    ask = case.ask
-    before = Ask(
-        context_tok=serving.prompt_tok,
-        batch=ask.batch,
-        budget_tok=ask.budget_tok,
-        element_bytes=ask.element_bytes,
+def _rank(work: _Work, stage: Stage) -> ServingMemory:
+    kv_heads = max((mixer.kv_heads for mixer in lanes(work.arch)), default=1)
+    layout, device = work.layout, work.device
+    cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
+    caches = held(work.arch, work.engine, work.ask, layout, stage.counts)
+    parts = _Parts(
+        weights=stage.weights_bytes(layout, kv_heads),
+        step=_step_bytes(work, stage, caches),
+        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine),
+        graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
+        collectives=np.where(cards > 1, device.collectives_bytes, 0.0),
+        context=device.context_bytes,
     )
-    later = held(arch, engine, ask, layout, row.counts)
-    return later.need_bytes - held(arch, engine, before, layout, row.counts).need_bytes
-
-
-def _filled(engine: Engine, device: Device, settings: Settings, parts: _Parts, caches: Held) -> ServingMemory:
-    """Put the parts on the device the way the engine does."""
-    tensors = parts.weights + parts.step + parts.tables
-    named = {"graphs": parts.graphs, "collectives": parts.collectives, "context": parts.context}
-    outside = sum(size for name, size in named.items() if name not in engine.inside)
-    others = parts.graphs + parts.collectives + parts.context
-    if engine.pool == "share":
-        pool, used = _shared_pool(engine, device, settings, parts, outside)
-        spare = pool - caches.need_bytes
-    else:
-        reserve = device.reserve if engine.pool == "grow" else 1.0
-        pool = caches.need_bytes
-        used = parts.weights + reserve * (parts.step + parts.tables + caches.need_bytes) + others
-        spare = device.free_bytes - engine.margin_mib * MIB - used
+    pool, used, spare = _placed(work, parts, caches)
     return ServingMemory(
         weights_bytes=parts.weights,
         cache_bytes=caches.cache_bytes,
@@ -279,32 +170,66 @@ def _filled(engine: Engine, device: Device, settings: Settings, parts: _Parts, c
         pool_bytes=np.maximum(pool, 0.0),
         unit_bytes=caches.unit_bytes,
         unit_tok=caches.unit_tok,
-        device_bytes=np.maximum(used, tensors + others),
+        device_bytes=np.maximum(used, parts.tensors + parts.others),
         spare_bytes=spare,
     )
 
 
-def _shared_pool(
-    engine: Engine, device: Device, settings: Settings, parts: _Parts, outside: Numbers
-) -> tuple[Numbers, Numbers]:
-    """What is left of the engine's share for caches, and what the device shows."""
-    at_start = device.free_bytes - parts.collectives - parts.context
-    tensors = parts.weights + parts.step + parts.tables
-    if engine.share_of == "after":
-        pool = settings.share * np.maximum(at_start - tensors - parts.graphs, 0.0)
-        return np.where(at_start > tensors + parts.graphs, pool, at_start - tensors - parts.graphs), (
-            tensors + parts.graphs + parts.collectives + parts.context + pool
-        )
-    if engine.share_of == "free":
-        pool = settings.share * at_start - parts.weights - parts.tables
-        pool = np.minimum(pool, at_start - tensors - parts.graphs)
-        return pool, tensors + parts.graphs + parts.collectives + parts.context + np.maximum(pool, 0.0)
-    inside = sum(getattr(parts, name) for name in engine.inside)
+def _step_bytes(work: _Work, stage: Stage, caches: Held) -> Numbers:
+    """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
+    arch, engine, settings, serving = work.arch, work.engine, work.settings, work.serving
+    tokens = np.asarray(settings.budget_tok, dtype=float)
+    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
+    seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
+    forward = forward_bytes(arch, engine, tokens, work.layout, seen_tok=seen)
+    sampler = stage.head * logits_bytes(arch, engine, rows[engine.logit_rows], tokens)
+    step = np.maximum(forward, sampler)
+    if engine.pool != "grow" or serving.prompt_tok is None:
+        return step
+    # while the prompt runs, the tokens that will be generated are not cached yet
+    prompt = held(arch, engine, replace(work.ask, context_tok=serving.prompt_tok), work.layout, stage.counts)
+    last = stage.head * logits_bytes(arch, engine, serving.batch, serving.batch)
+    return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
+
+
+def _placed(work: _Work, parts: _Parts, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
+    """The pool for caches, what the device shows as used, and what is left after all that was asked."""
+    if work.engine.pool == "share":
+        pool, used = _SHARES[work.engine.share_of](work, parts)
+        return pool, used, pool - caches.need_bytes
+    reserve = work.device.reserve if work.engine.pool == "grow" else 1.0
+    used = parts.weights + reserve * (parts.step + parts.tables + caches.need_bytes) + parts.others
+    return caches.need_bytes, used, work.device.free_bytes - work.engine.margin_mib * MIB - used
+
+
+def _share_of_total(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+    """A share of the whole device for everything the engine counts; the rest stands beside it."""
+    inside = sum(getattr(parts, name) for name in work.engine.inside)
+    outside = parts.others - inside
     limit = np.minimum(
-        settings.share * np.asarray(device.total_bytes, dtype=float), device.free_bytes - outside
+        work.settings.share * np.asarray(work.device.total_bytes, dtype=float),
+        work.device.free_bytes - outside,
     )
-    pool = limit - tensors - inside
-    return pool, limit + outside
+    return limit - parts.tensors - inside, limit + outside
+
+
+def _share_of_free(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+    """A share of what is free at the start for weights and caches; the step takes from the rest."""
+    start = work.device.free_bytes - parts.collectives - parts.context
+    pool = np.minimum(
+        work.settings.share * start - parts.weights - parts.tables, start - parts.tensors - parts.graphs
+    )
+    return pool, parts.tensors + parts.others + np.maximum(pool, 0.0)
+
+
+def _share_of_rest(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+    """A share of what weights and step leave, for caches."""
+    left = work.device.free_bytes - parts.tensors - parts.others
+    pool = np.minimum(work.settings.share * left, left)
+    return pool, parts.tensors + parts.others + np.maximum(pool, 0.0)
+
+
+_SHARES = {"total": _share_of_total, "free": _share_of_free, "after": _share_of_rest}
 
 
 def _less_spare(one: ServingMemory, other: ServingMemory) -> ServingMemory:

@@ -8,68 +8,100 @@ import numpy as np
 
 from rigright.arch.record import Arch, Cut, Mixer
 from rigright.cost.memory_kv import lanes, mixers_of
-from rigright.cost.shards import stage_bounds
+from rigright.cost.shards import share, stage_bounds
 from rigright.cost.weights import ByCut, WeightBytes
-from rigright.demand import Numbers
+from rigright.demand import Layout, Numbers
 
-CUTS = tuple(Cut)
+Bounds = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stages:
-    """Unlike stages of each pipeline length: [length, stage, ...]; short pipelines repeat their first."""
+class Stage:
+    """What one stage holds: numbers, or an array over layouts."""
 
-    index: Numbers  # of each layout's pipeline length in the tables
-    cut_bytes: Numbers  # [length, stage, cut]
-    counts: Numbers  # [length, stage, mixer]
-    head: Numbers  # [length, stage]: 1 where the stage makes logits
-    mixers: tuple[Mixer, ...]
+    cuts: tuple[Cut, ...]
+    cut_bytes: Numbers  # [cut, ...]
+    counts: Numbers  # [mixer, ...]: layers of each kind that keeps a cache
+    layers: Numbers
+    head: Numbers  # 1 where it makes logits
 
-    @property
-    def rows(self) -> int:
-        """Unlike stages to look at."""
-        return int(self.head.shape[1])
+    def weights_bytes(self, layout: Layout, kv_heads: int) -> Numbers:
+        """Weights of one rank of this stage."""
+        return sum(
+            self.cut_bytes[place] * share(cut, layout, kv_heads=kv_heads)
+            for place, cut in enumerate(self.cuts)
+        )
 
 
-def stages(arch: Arch, weights: WeightBytes, pp: Numbers) -> Stages:
-    """Lay the model over pipelines of the lengths asked for."""
+def unlike_stages(arch: Arch, weights: WeightBytes, pp: Numbers) -> tuple[Stage, ...]:
+    """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
-    tables = [_unlike(arch, weights, int(length)) for length in lengths]
+    count = len(arch.trunk.layers)
+    tables = [
+        np.unique(_table(arch, weights, stage_bounds(count, int(length))), axis=0) for length in lengths
+    ]
     most = max(len(table) for table in tables)
     padded = np.stack(
-        [np.concatenate([table, np.repeat(table[:1], most - len(table), axis=0)]) for table in tables]
+        [np.pad(table, ((0, most - len(table)), (0, 0)), mode="edge") for table in tables], axis=2
     )
-    return Stages(
-        index=index.reshape(np.shape(pp)),
-        cut_bytes=padded[:, :, : len(CUTS)],
-        counts=padded[:, :, len(CUTS) : -1],
-        head=padded[:, :, -1],
-        mixers=tuple(lanes(arch)),
+    index = index.reshape(np.shape(pp))
+    cuts = cuts_of(weights)
+    return tuple(_stage(cuts, np.take(padded[place], index, axis=1)) for place in range(most))
+
+
+def stages(
+    arch: Arch, weights: WeightBytes, bounds: Bounds, *, host_embed: bool = False
+) -> tuple[Stage, ...]:
+    """Every stage of one pipeline, in order; the token table may stay on the host."""
+    table = _table(arch, weights, bounds)
+    cuts = cuts_of(weights)
+    if host_embed and not arch.tied:
+        table[0, : len(cuts)] -= _cut_row(cuts, weights.entry)
+    return tuple(_stage(cuts, row) for row in table)
+
+
+def cuts_of(weights: WeightBytes) -> tuple[Cut, ...]:
+    """The ways in which anything of this model is cut."""
+    places = (*weights.layers, weights.entry, weights.exit, weights.beside, {Cut.VOCAB: 0})
+    return tuple(dict.fromkeys(cut for by_cut in places for cut in by_cut))
+
+
+def _stage(cuts: tuple[Cut, ...], columns: Numbers) -> Stage:
+    width = len(cuts)
+    return Stage(
+        cuts=cuts,
+        cut_bytes=columns[:width],
+        counts=columns[width:-2],
+        layers=columns[-2],
+        head=columns[-1],
     )
 
 
-def _unlike(arch: Arch, weights: WeightBytes, length: int) -> Numbers:
-    """Rows of stages that differ: bytes by cut, layers by mixer, whether it makes logits."""
-    layers = _layer_table(arch, weights)
+def _table(arch: Arch, weights: WeightBytes, bounds: Bounds) -> Numbers:
+    """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
+    cuts = cuts_of(weights)
+    width = len(cuts)
+    layers = _layer_table(arch, weights, cuts)
     sums = np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
-    bounds = stage_bounds(len(layers), length)
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
-    table[0, : len(CUTS)] += _cut_row(weights.entry) + _cut_row(weights.beside)
-    table[-1, : len(CUTS)] += _cut_row(weights.exit)
-    if arch.tied and length > 1:
-        table[-1, : len(CUTS)] += _cut_row({Cut.VOCAB: weights.entry.get(Cut.VOCAB, 0)})
-    head = np.zeros((length, 1))
+    table[0, :width] += _cut_row(cuts, weights.entry) + _cut_row(cuts, weights.beside)
+    table[-1, :width] += _cut_row(cuts, weights.exit)
+    if arch.tied and len(bounds) > 1:
+        table[-1, :width] += _cut_row(cuts, {Cut.VOCAB: weights.entry.get(Cut.VOCAB, 0)})
+    head = np.zeros((len(bounds), 1))
     head[-1] = 1
-    return np.unique(np.concatenate([table, head], axis=1), axis=0)
+    return np.concatenate([table, head], axis=1)
 
 
-def _layer_table(arch: Arch, weights: WeightBytes) -> Numbers:
-    kinds = tuple(lanes(arch))
-    rows = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in arch.trunk.layers}
-    cuts = np.array([_cut_row(by_cut) for by_cut in weights.layers]).reshape(len(weights.layers), len(CUTS))
-    counts = np.array([rows[id(layer)] for layer in arch.trunk.layers], dtype=float)
-    return np.concatenate([cuts, counts.reshape(len(cuts), len(kinds))], axis=1)
+def _layer_table(arch: Arch, weights: WeightBytes, cuts: tuple[Cut, ...]) -> Numbers:
+    kinds: tuple[Mixer, ...] = tuple(lanes(arch))
+    kept = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in arch.trunk.layers}
+    rows = [
+        [*_cut_row(cuts, by_cut), *kept[id(layer)], 1]
+        for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
+    ]
+    return np.array(rows, dtype=float).reshape(len(rows), len(cuts) + len(kinds) + 1)
 
 
-def _cut_row(by_cut: ByCut) -> Numbers:
-    return np.array([by_cut.get(cut, 0.0) for cut in CUTS])
+def _cut_row(cuts: tuple[Cut, ...], by_cut: ByCut) -> Numbers:
+    return np.array([by_cut.get(cut, 0.0) for cut in cuts])

@@ -56,6 +56,7 @@ class Engine:
     element_bytes: float = 2  # of an activation
     masks: bool = False
     scores: bool = False
+    host_embed: bool = False
     rope_tables: str = ""
     margin_mib: float = 0
     kv_save: str | None = None  # the cache format that saves most and is common

@@ -1,0 +1,70 @@
+"""The card and the settings an engine starts with: what was said, and its defaults for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rigright.base.units import KIB, MIB
+from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.engines import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One card as an engine meets it, with the terms that were fitted for its kind."""
+
+    total_bytes: Numbers  # what a program is handed
+    free_bytes: Numbers  # of it, what others left free
+    context_bytes: float
+    collectives_bytes: float  # where several cards work together
+    graph_bytes: float  # one captured size of one layer
+    base_bytes: float  # workspaces of the engine
+    reserve: float  # reserved over allocated
+    chip: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The engine's settings after its defaults were filled in: numbers or arrays."""
+
+    budget_tok: Numbers
+    max_seqs: Numbers
+    share: Numbers  # of the device, where the engine takes one
+    graph_sizes: Numbers
+
+
+def settle(engine: Engine, serving: Serving, layout: Layout, device: Device) -> Settings:
+    """Fill what was not said with the engine's defaults on this device."""
+    total = float(np.max(device.total_bytes))
+    budget = engine.default(engine.budget_tok, total, device.chip)
+    seqs = engine.default(engine.max_seqs, total, device.chip)
+    told_budget = serving.budget_tok if serving.budget_tok is not None else budget
+    settings = Settings(
+        budget_tok=_prompt_tok(serving) * serving.batch if told_budget is None else told_budget,
+        max_seqs=serving.max_seqs if serving.max_seqs is not None else np.maximum(seqs or 0, serving.batch),
+        share=serving.utilisation if serving.utilisation is not None else engine.share,
+        graph_sizes=(engine.default(engine.graph_sizes, total, device.chip) or 0) if serving.graphs else 0,
+    )
+    if settings.share is None and engine.share_rule == "sglang":
+        return replace(settings, share=_sglang_share(settings, layout, device))
+    return settings
+
+
+def _sglang_share(settings: Settings, layout: Layout, device: Device) -> Numbers:
+    """SGLang's own rule, in MiB: metadata, a chunk's tokens, captured sizes, ranks; large cards 10 GiB."""
+    total_mib = np.asarray(device.total_bytes, dtype=float) / MIB
+    ranks = np.asarray(layout.tp) * np.asarray(layout.pp)
+    reserve = (
+        512
+        + np.maximum(settings.budget_tok, 2048) * 1.5
+        + np.asarray(settings.max_seqs) * 2
+        + ranks / 8 * KIB
+    )
+    reserve = np.where(total_mib > 60 * KIB, np.maximum(reserve, 10 * KIB), reserve)
+    return np.round((total_mib - reserve) / total_mib, 3)
+
+
+def _prompt_tok(serving: Serving) -> Numbers:
+    return serving.context_tok if serving.prompt_tok is None else serving.prompt_tok

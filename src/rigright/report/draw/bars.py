@@ -69,36 +69,35 @@ def _beside(
     """A bar between its label and what it comes to."""
     side, room = sizes
     label = pad(cut(_told(bar.label, screen), side, mark="…" if screen.unicode else "~"), side)
-    behind = " " * (room - round(max(bar.limit, total(bar)) / scale * room))
-    strip = _strip(bar, orders, per_cell=scale / room, screen=screen)
-    return f"{label}  {strip}{behind}  {toned(_told(bar.shown, screen), _tone(bar), screen=screen)}"
+    strip = _strip(bar, orders, scale=scale, room=room, screen=screen)
+    return f"{label}  {strip}  {toned(_told(bar.shown, screen), _tone(bar), screen=screen)}".rstrip()
 
 
 def _under(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) -> list[str]:
     """A bar under its label: the screen is narrow."""
-    said = f"{_told(bar.label, screen)}: {_told(bar.shown, screen)}"
-    strip = _strip(bar, orders, per_cell=scale / (screen.width - 3), screen=screen)
-    return [*(toned(line, _tone(bar), screen=screen) for line in wrap(said, screen.width)), strip]
+    said = wrap(f"{_told(bar.label, screen)}: {_told(bar.shown, screen)}", screen.width)
+    strip = _strip(bar, orders, scale=scale, room=screen.width - 1, screen=screen)
+    return [*(toned(line, _tone(bar), screen=screen) for line in said), strip.rstrip()]
 
 
 def _tone(bar: Bar) -> Tone:
     return "bad" if total(bar) > bar.limit else "plain"
 
 
-def _strip(bar: Bar, orders: dict[Shown, int], *, per_cell: float, screen: Screen) -> str:
-    """The pieces, the free rest, and a mark where the limit stands."""
+def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, screen: Screen) -> str:
+    """The pieces, the free rest, and a mark where the limit stands; a cell wider than its room."""
     pieces = _real(bar.pieces)
     free, edge = ("·", "│") if screen.unicode else (".", "|")
-    cells = _shares([piece.size for piece in pieces], per_cell)
+    cells = _shares([piece.size for piece in pieces], scale / room)
     letters = [
         (fill(orders[piece.name], screen), orders[piece.name])
         for piece, count in zip(pieces, cells, strict=True)
         for _ in range(count)
-    ]
-    limit = max(round(bar.limit / per_cell), 0)
-    taken = _runs(letters[:limit], screen)
-    over = _runs(letters[limit:], screen)
-    return taken + toned(free * (limit - len(letters)), "dim", screen=screen) + edge + over
+    ][:room]
+    limit = round(bar.limit / scale * room)
+    taken, over = _runs(letters[:limit], screen), _runs(letters[limit:], screen)
+    rest = toned(free * (limit - len(letters)), "dim", screen=screen)
+    return taken + rest + edge + over + " " * (room - max(limit, len(letters)))
 
 
 def _shares(sizes: list[float], per_cell: float) -> list[int]:

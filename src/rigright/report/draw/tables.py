@@ -103,6 +103,6 @@ def _card_line(head: str, cell: str, *, side: int, screen: Screen) -> list[str]:
     room = screen.width - side - 4
     names = wrap(head, side)
     return [
-        f"  {toned(pad(name, side), 'dim', screen=screen)}  {piece}".rstrip()
+        f"  {toned(name, 'dim', screen=screen)}{' ' * (side - width(name))}  {piece}".rstrip()
         for name, piece in zip_longest(names, wrap(cell, room), fillvalue="")
     ]

@@ -47,7 +47,7 @@ def _line(line: Line, screen: Screen) -> str:
     said = _opened(line.said, screen)
     if line.tone == "strong" and said:
         return f"**{said}**"
-    return f"{escape(mark(line.tone, screen))} {said}".strip()
+    return f"{escape(mark(line.tone, screen).strip())} {said}".strip()
 
 
 def _table(table: Table, screen: Screen) -> str:

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import ast
+import re
+import string
+import tomllib
+from functools import cache
+
+import pytest
+
+import housetree as house
+from rigright.base.words import (
+    CHINESE,
+    ENGLISH,
+    LANGUAGES,
+    Sentence,
+    pick_language,
+    say,
+    sentences,
+    tell,
+)
+
+FOLDER = house.PACKAGE / "data" / "words" / CHINESE
+
+NOT_LITERAL = {  # places that make a sentence from no literal -> why
+    "base/words.py": "where sentences are made",
+    "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
+    "faces/cli/complaints.py": "argparse's own words, matched against literals above",
+}
+TOLD_BY_TABLES = {"myths.toml": ("claim", "right")}  # tables whose cells are sentences
+VALUES_COME_LATER = {
+    "faces/cli/complaints.py": "templates to match against; the values are argparse's",
+}
+
+
+def calls():
+    """Each call of `say` and each bare `Sentence(...)`: (path, call)."""
+    for module in house.modules().values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"say", "Sentence"}:
+                yield module.path, node
+
+
+def literal(call):
+    first = call.args[0] if call.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+
+
+@cache
+def said():
+    """Every sentence of the package -> a place where it stands."""
+    spoken = {literal(call): f"{path}:{call.lineno}" for path, call in calls() if literal(call) is not None}
+    for table, keys in TOLD_BY_TABLES.items():
+        content = tomllib.loads((house.PACKAGE / "data" / table).read_text(encoding="utf-8"))
+        rows = [row for group in content.values() for row in group]
+        spoken |= {row[key]: f"data/{table}" for row in rows for key in keys if key in row}
+    return spoken
+
+
+def placeholders(template):
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
+def translated():
+    """Each (file, English, Chinese)."""
+    for path in sorted(FOLDER.glob("*.toml")):
+        for english, chinese in tomllib.loads(path.read_text(encoding="utf-8"))["sentences"].items():
+            yield path.name, english, chinese
+
+
+def test_every_sentence_has_its_chinese():
+    chinese = {english for _, english, _ in translated()}
+    missing = [f"{place}: {text}" for text, place in said().items() if text not in chinese]
+    assert not missing, "Add these to data/words/zh/*.toml:\n  " + "\n  ".join(sorted(missing))
+
+
+def test_no_translation_is_stale():
+    stale = [f"{file}: {english}" for file, english, _ in translated() if english not in said()]
+    assert not stale, "No code says these any more:\n  " + "\n  ".join(stale)
+
+
+def test_both_languages_fill_in_the_same_values():
+    wrong = [
+        f"{file}: {english}"
+        for file, english, chinese in translated()
+        if placeholders(english) != placeholders(chinese)
+    ]
+    assert not wrong, "The {names} differ:\n  " + "\n  ".join(wrong)
+
+
+def test_no_sentence_is_translated_twice_in_two_ways():
+    first = {}
+    twice = []
+    for file, english, chinese in translated():
+        if first.setdefault(english, (file, chinese))[1] != chinese:
+            twice.append(f"{english}: {first[english]} and {(file, chinese)}")
+    assert not twice, "\n".join(twice)
+
+
+def test_a_translation_is_chinese():
+    latin = [
+        english
+        for _, english, chinese in translated()
+        if len(re.findall(r"(?<!\S)[a-z]{2,}(?!\S)", english)) > 1
+        and not re.search("[\u4e00-\u9fff]", chinese)
+    ]
+    assert not latin, "These were left in English:\n  " + "\n  ".join(latin)
+
+
+def test_sentences_are_literals():
+    loose = [
+        f"{path}:{call.lineno} {ast.unparse(call)[:90]}"
+        for path, call in calls()
+        if literal(call) is None and path not in NOT_LITERAL
+    ]
+    assert not loose, "A sentence not written out cannot be translated:\n  " + "\n  ".join(loose)
+
+
+def test_each_sentence_is_given_its_values():
+    wrong = []
+    for path, call in calls():
+        given = {word.arg for word in call.keywords}
+        if literal(call) is None or None in given or path in VALUES_COME_LATER:
+            continue
+        if ast.unparse(call.func).endswith("say") and given != placeholders(literal(call)):
+            wrong.append(f"{path}:{call.lineno} {literal(call)!r} with {sorted(given)}")
+    assert not wrong, "A sentence's {names} and the values given to it differ:\n  " + "\n  ".join(wrong)
+
+
+def test_no_exception_of_this_file_is_stale():
+    loose = {path for path, call in calls() if literal(call) is None}
+    assert set(NOT_LITERAL) <= loose
+
+
+def test_a_sentence_is_told_in_either_language():
+    sentence = say("there is no file {file}", file="a.csv")
+    assert tell(sentence, ENGLISH) == str(sentence) == "there is no file a.csv"
+    assert tell(sentence, CHINESE) == "没有文件 a.csv"
+
+
+def test_a_sentence_inside_a_sentence_is_told_in_the_same_language():
+    inner = say("there is no file {file}", file="a.csv")
+    assert tell(say("cannot read {file}: {why}", file="b", why=inner), CHINESE).endswith("没有文件 a.csv")
+
+
+def test_foreign_values_are_never_read_as_templates():
+    assert tell(say("there is no file {file}", file="{0.__class__}"), ENGLISH).endswith("{0.__class__}")
+
+
+def test_english_needs_no_table():
+    assert sentences(ENGLISH) == {}
+    assert tell(Sentence("as it is"), CHINESE) == "as it is"
+
+
+@pytest.mark.parametrize(
+    ("settings", "language"),
+    [
+        ({}, ENGLISH),
+        ({"LANG": "zh_CN.UTF-8"}, CHINESE),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, ENGLISH),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "zh_TW"}, CHINESE),
+        ({"LANG": "zh_CN", "LC_ALL": ""}, CHINESE),
+        ({"LANG": "de_DE.UTF-8"}, ENGLISH),
+    ],
+)
+def test_the_locale_chooses(settings, language, monkeypatch):
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert pick_language() == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_wish_goes_before_the_locale(language, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "zh_CN" if language == ENGLISH else "C")
+    assert pick_language(language) == language

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from rigright.arch import strangers
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.record import Arch
 from rigright.base import shelf
+from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 
 FAMILIES = "rigright.arch.families"
 GENERIC = "generic"
 NESTED = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
 
-# keys that only one kind of model bears -> the family that reads it; the first that fits wins
-_TELLTALES: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"block_out_channels", "down_block_types", "cross_attention_dim"}), "unet"),
-    (frozenset({"block_out_channels", "latent_channels"}), "vae"),
-    (frozenset({"num_mel_bins", "decoder_layers", "encoder_layers"}), "whisper"),
-    (frozenset({"d_kv", "d_ff", "num_heads"}), "t5"),
-    (frozenset({"image_size", "patch_size", "hidden_size", "num_hidden_layers"}), "vit"),
-    (frozenset({"depths", "hidden_sizes", "embedding_size"}), "resnet"),
-    (frozenset({"type_vocab_size", "hidden_size"}), "bert"),
-    (frozenset({"kv_lora_rank", "qk_rope_head_dim", "n_routed_experts"}), "deepseek_v3"),
-    (frozenset({"kv_lora_rank", "qk_rope_head_dim"}), "deepseek_v2"),
-)
+_MATCHES = re.compile(r"^MATCHES = (\(.*?\))$", re.DOTALL | re.MULTILINE)
 
 
 def read_family(config: Config, name: str) -> Arch:
@@ -38,8 +33,7 @@ def read_family(config: Config, name: str) -> Arch:
         inner = config.part(key) if isinstance(config.raw.get(key), dict) else None
         if inner is not None:
             return _warned(read_family(_with_outer(inner, config), name), _inner_only(config, key))
-    file = _nearest(config)
-    return _warned(_read(file, config, name), _assumed(config, file))
+    return _read_stranger(config, name)
 
 
 def known(config: Config) -> str | None:
@@ -54,12 +48,24 @@ def known(config: Config) -> str | None:
     return next((by_match[word] for word in told if word in by_match), None)
 
 
+@cache
 def _matches() -> dict[str, str]:
-    """Every name a family answers to -> its file."""
-    found = {}
-    for file, matches in shelf.load(FAMILIES, "MATCHES").items():
-        found.update(dict.fromkeys(matches, file))
+    """Every name a family answers to -> its file; read from the text, as importing them all is slow."""
+    found: dict[str, str] = {}
+    for file in shelf.names(FAMILIES):
+        for word in _words_of(file):
+            found.setdefault(word, file)
     return found
+
+
+def _words_of(file: str) -> tuple[str, ...]:
+    """What one family file matches."""
+    try:
+        text = (Path(__file__).parent / "families" / f"{file}.py").read_text(encoding="utf-8")
+        found = _MATCHES.search(text)
+        return tuple(ast.literal_eval(found.group(1))) if found else ()
+    except (OSError, ValueError):  # no source beside us, or a list that is computed
+        return tuple(shelf.take(FAMILIES, file, "MATCHES"))
 
 
 def _told(config: Config) -> list[str]:
@@ -70,15 +76,24 @@ def _told(config: Config) -> list[str]:
     return [word for word in names if isinstance(word, str) and word]
 
 
-def _nearest(config: Config) -> str:
-    files = shelf.names(FAMILIES)
-    keys = set(config)
-    return next((file for telltale, file in _TELLTALES if telltale <= keys and file in files), GENERIC)
+def _read_stranger(config: Config, name: str) -> Arch:
+    """The nearest family's reading, and where that fails the generic one."""
+    told = _told(config)
+    near = strangers.by_keys(config, shelf.names(FAMILIES))
+    near = near or (strangers.by_name(told[0], config, _matches()) if told else None)
+    if near is not None:
+        try:
+            return _warned(_read(near, config, name), _assumed(config, near))
+        except DataError:
+            pass
+    return _warned(_read(GENERIC, config, name), _assumed(config, GENERIC))
 
 
 def _read(file: str, config: Config, name: str) -> Arch:
-    kind = _told(config)[:1]
-    arch: Arch = shelf.take(FAMILIES, file, "read")(full(config, kind[0] if kind else file), name)
+    kind = config.raw.get("model_type")
+    arch: Arch = shelf.take(FAMILIES, file, "read")(
+        full(config, kind if isinstance(kind, str) else file), name
+    )
     return arch
 
 
@@ -105,22 +120,17 @@ def _inner_only(config: Config, key: str) -> Sentence:
 
 
 def _assumed(config: Config, file: str) -> Sentence:
+    kind = (
+        say("a decoder with the parts its keys name")
+        if file == GENERIC
+        else say("the family {file}", file=file)
+    )
     if not _told(config):
-        return say("the config names no model type: read by its keys, as {kind}", kind=_kind(file))
+        return say("the config names no model type: read by its keys, as {kind}", kind=kind)
     return say(
-        'the model type "{type}" is not known: read by its keys, as {kind}',
-        type=_type(config),
-        kind=_kind(file),
+        'the model type "{type}" is not known: read by its keys, as {kind}', type=_type(config), kind=kind
     )
 
 
 def _type(config: Config) -> str:
     return (_told(config) or ["?"])[0][:80]
-
-
-def _kind(file: str) -> Sentence:
-    return (
-        say("a decoder with the parts its keys name")
-        if file == GENERIC
-        else say("the family {file}", file=file)
-    )

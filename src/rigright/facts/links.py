@@ -20,8 +20,18 @@ _GENERATIONS = {
 
 
 def pcie_bytes_per_s(gen: int, lanes: int) -> float:
-    """Bytes a second that so many lanes carry in one direction, before protocol overhead."""
+    """Bytes a second that so many lanes carry in one direction, after encoding and before protocol."""
+    _, payload = _generation(gen)
+    return pcie_raw_bytes_per_s(gen, lanes) * payload
+
+
+def pcie_raw_bytes_per_s(gen: int, lanes: int) -> float:
+    """The same as data sheets round it: every transferred bit counted."""
+    transfers_per_s, _ = _generation(gen)
+    return transfers_per_s * lanes / BITS
+
+
+def _generation(gen: int) -> tuple[float, float]:
     if gen not in _GENERATIONS:
         raise AskError(say("there is no PCIe generation {gen}; there are 1 to 6", gen=gen))
-    transfers_per_s, payload = _GENERATIONS[gen]
-    return transfers_per_s * payload * lanes / BITS
+    return _GENERATIONS[gen]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA, Row, read_rows, read_toml, scaled, text
+from rigright.base.tables import DATA, Row, read_rows, read_toml, scaled, text, whole
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
 
@@ -47,7 +47,7 @@ def disks() -> dict[str, Row]:
         "id": text,
         "name": text,
         "kind": text,
-        "pcie_gen": text,
+        "pcie_gen": whole,
         "size_tb": scaled(TERA),
         "read_gb_per_s": scaled(GIGA),
         "source": text,

@@ -7,35 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.base.errors import DataError
-from rigright.base.units import GIB, GIGA, MIB, TERA, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.units import GIGA, MIB, to_gib
+from rigright.base.words import say
 from rigright.facts.chips import Chip, by_id, chips
-from rigright.facts.links import pcie_bytes_per_s
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value with its unit; a value that is a word has none."""
-
-    value: float | str | Sentence | None
-    unit: str = ""
-
+from rigright.facts.links import pcie_bytes_per_s, pcie_raw_bytes_per_s
+from rigright.verbs.look_up import table_figures
+from rigright.verbs.look_up.figure import Figure, number, of_field
 
 Law = Callable[..., Figure]
-
-# how a field's name ends -> what one unit of it is called, and how many base units it holds
-_UNITS = (
-    ("_flops_per_s", "TFLOPS", TERA),
-    ("_bytes_per_s", "GB/s", GIGA),
-    ("mem_bytes", "GiB", GIB),
-    ("size_bytes", "TB", TERA),
-    ("_bytes", "GB", GIGA),
-    ("_w", "W", 1.0),
-    ("_usd", "USD", 1.0),
-)
 
 
 def compute(text: str) -> Figure:
@@ -52,17 +34,6 @@ def compute(text: str) -> Figure:
     return law(*words[1:])
 
 
-def show(figure: Figure) -> str | Sentence:
-    """A figure for people: two or three leading digits, then its unit."""
-    value = figure.value
-    if value is None:
-        return say("none")
-    if isinstance(value, str | Sentence):
-        return value
-    digits = 0 if value == int(value) or abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
-    return f"{value:,.{digits}f} {figure.unit}".strip()
-
-
 def scale(factor: float, figure: Figure) -> Figure:
     """So many times a figure."""
     return replace(figure, value=factor * number(figure))
@@ -71,23 +42,6 @@ def scale(factor: float, figure: Figure) -> Figure:
 def divide(upper: Figure, lower: Figure) -> Figure:
     """One figure in terms of another."""
     return Figure(number(upper) / number(lower))
-
-
-def number(figure: Figure) -> float:
-    """The value of a figure that must be a number."""
-    if not isinstance(figure.value, int | float):
-        raise DataError(say('"{value}" is no number', value=figure.value))
-    return float(figure.value)
-
-
-def of_field(name: str, value: object) -> Figure:
-    """A field of a record as a figure in the unit its name ends with."""
-    if value is None or isinstance(value, str | Sentence):
-        return Figure(value)
-    for ending, unit, factor in _UNITS:
-        if name.endswith(ending):
-            return Figure(float(value) / factor, unit)  # type: ignore[arg-type]
-    return Figure(float(value))  # type: ignore[arg-type]
 
 
 def chip_field(chip_id: str, name: str) -> Figure:
@@ -153,9 +107,28 @@ def kv(model: str, tokens: str) -> Figure:
     return Figure(cache.kv_bytes_per_token(open_model(model)) * int(tokens) / GIGA, "GB")
 
 
+def saved(model: str, tokens: str, recompute: str) -> Figure:
+    """Activations that training a sequence of so many tokens keeps for its backward pass."""
+    from rigright.arch.sources.open import open_model
+    from rigright.cost.training_acts import activations
+    from rigright.cost.training_setup import set_up
+    from rigright.cost.training_stages import layer_counts
+    from rigright.demand import Layout, Training
+
+    arch = open_model(model)
+    setup = set_up(Training(seq_tok=int(tokens), recompute=recompute))
+    counts = layer_counts(arch.trunk.layers, 1, 0)
+    return Figure(float(activations(arch, setup, Layout(), counts, 0).kept) / GIGA, "GB")
+
+
 def pcie(gen: str, lanes: str) -> Figure:
     """PCIe, one way."""
     return Figure(pcie_bytes_per_s(int(gen), int(lanes)) / GIGA, "GB/s")
+
+
+def pcie_raw(gen: str, lanes: str) -> Figure:
+    """The same before encoding: the round figures of data sheets."""
+    return Figure(pcie_raw_bytes_per_s(int(gen), int(lanes)) / GIGA, "GB/s")
 
 
 def ports(count: str, gbit: str) -> Figure:
@@ -170,8 +143,6 @@ def gib_of_mib(mib: str) -> Figure:
 
 def laws() -> dict[str, Law]:
     """Every law by the word that calls it."""
-    from rigright.verbs.look_up import table_figures
-
     return {
         "chip": chip_field,
         "most": most,
@@ -182,8 +153,9 @@ def laws() -> dict[str, Law]:
         "states": states,
         "states_of": states_of,
         "kv": kv,
+        "saved": saved,
         "pcie": pcie,
-        "pcie_both": lambda gen, lanes: scale(2, pcie(gen, lanes)),
+        "pcie_raw": pcie_raw,
         "ports": ports,
         "gib_of_mib": gib_of_mib,
         "product": lambda first, second: Figure(float(first) * float(second)),

@@ -18,7 +18,7 @@ from typing import Any
 
 TABLE = Path(__file__).parent.parent / "src/rigright/data/arch/defaults.json"
 NO_SHAPE = re.compile(
-    r"drop|init_|initializer|eps|token|use_cache|_act$|act_fn|activation|rope|label|mask_(time|feature)|loss|apply_spec"
+    r"drop|init_|initializer|(^|_)eps|token|use_cache|_act$|act_fn|activation|rope|label|mask_(time|feature)|loss|apply_spec"
     r"|temperature|softcap|logit|aux|momentum|gradient|clip_value|attentions$|theta|scaling|ctc_|pad_|ignore"
 )
 SHAPE = re.compile(
@@ -35,16 +35,51 @@ def kind_row(kind: str) -> dict[str, Any]:
 
     found = CONFIG_MAPPING[kind]
     bare = {field.name for field in dataclasses.fields(PreTrainedConfig)} - {"is_encoder_decoder"}
-    keys = {
+    parts = {key: getattr(part, "model_type", "") for key, part in found.sub_configs.items()}
+    row = {
+        "keys": _keys(found, bare),
+        "alias": dict(found.attribute_map),
+        "parts": {key: kind for key, kind in parts.items() if kind},
+        "made": _made(found, bare),
+    }
+    return {name: value for name, value in row.items() if value}
+
+
+def _keys(found: Any, bare: set[str]) -> dict[str, Any]:
+    return {
         field.name: default
         for field in dataclasses.fields(found)
         if field.name not in bare
         and (SHAPE.search(field.name) or not NO_SHAPE.search(field.name))
         and (default := _default(field)) is not dataclasses.MISSING
     }
-    parts = {key: getattr(part, "model_type", "") for key, part in found.sub_configs.items()}
-    row = {"keys": keys, "alias": dict(found.attribute_map), "parts": {k: v for k, v in parts.items() if v}}
-    return {name: value for name, value in row.items() if value}
+
+
+def _made(found: Any, bare: set[str]) -> dict[str, Any]:
+    """Nested configs that a class makes where none is given, as far as they differ from their own class's."""
+    try:
+        whole = found()
+    except Exception:  # noqa: BLE001 - a class that cannot be made of nothing has no defaults to tell
+        return {}
+    made = {}
+    for key in found.sub_configs:
+        inner = getattr(whole, key, None)
+        if inner is None or not dataclasses.is_dataclass(inner):
+            continue
+        told: dict[str, Any] = {}
+        for _ in range(2):  # the second time for what a class derives from what was told the first
+            told |= _differences(inner, type(inner)(**told), _keys(type(inner), bare))
+        made[key] = {"model_type": inner.model_type, **told}
+    return made
+
+
+def _differences(one: Any, other: Any, names: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name in names
+        if (value := vars(one).get(name)) != vars(other).get(name)
+        and (value is None or isinstance(value, int | float | str | bool))
+    }
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

@@ -30,6 +30,9 @@ def full(config: Config, kind: str) -> Config:
             keys[own] = config.raw[other]
         elif own in keys:
             keys[other] = keys[own]
+    for key, inner in row.get("made", {}).items():
+        if keys.get(key) is None and "num_hidden_layers" not in config.raw:
+            keys[key] = inner
     return Config(keys, config.where)
 
 

@@ -16,6 +16,7 @@ TASKS = (
     "ForMultipleChoice",
     "ForNextSentencePrediction",
     "ForImageClassification",
+    "ForImageClassificationWithTeacher",
     "ForMaskedImageModeling",
     "ForConditionalGeneration",
     "ForCausalLM",

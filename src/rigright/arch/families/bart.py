@@ -31,7 +31,19 @@ _KINDS = {
     "blenderbot": Traits(spare_rows=0, embed_norm=False, last_norm=True),
     "blenderbot-small": Traits(spare_rows=0),
 }
-MATCHES = (*_KINDS, "BartForConditionalGeneration", "MarianMTModel", "M2M100ForConditionalGeneration")
+MATCHES = (
+    "bart",
+    "mbart",
+    "plbart",
+    "pegasus",
+    "marian",
+    "m2m_100",
+    "blenderbot",
+    "blenderbot-small",
+    "BartForConditionalGeneration",
+    "MarianMTModel",
+    "M2M100ForConditionalGeneration",
+)
 
 
 def read(config: Config, name: str) -> Arch:

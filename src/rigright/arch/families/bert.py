@@ -62,7 +62,34 @@ _KINDS = {
     "big_bird": Traits(pools=_ALWAYS, dense_label=True),
     "roformer": Traits(pools=frozenset(), dense_label=True, positions=False),
 }
-MATCHES = (*_KINDS, "xlm_roberta", "BertModel", "RobertaModel", "XLMRobertaModel", "MPNetModel")
+MATCHES = (
+    "bert",
+    "ernie",
+    "nystromformer",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "data2vec-text",
+    "ibert",
+    "jina_embeddings_v3",
+    "roberta-prelayernorm",
+    "xlm-roberta-xl",
+    "megatron-bert",
+    "distilbert",
+    "mpnet",
+    "electra",
+    "layoutlm",
+    "nomic_bert",
+    "gte",
+    "longformer",
+    "big_bird",
+    "roformer",
+    "xlm_roberta",
+    "BertModel",
+    "RobertaModel",
+    "XLMRobertaModel",
+    "MPNetModel",
+)
 _FALLBACK = "ForMaskedLM"
 
 

@@ -8,29 +8,22 @@ from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task, vocab_head
-from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
+from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear
 
-MATCHES = (
-    "modernbert",
-    "modernbert-decoder",
-    "ModernBertModel",
-    "ModernBertForMaskedLM",
-    "ModernBertDecoderForCausalLM",
-)
+MATCHES = ("modernbert", "ModernBertModel", "ModernBertForMaskedLM")
 _LABELS = {"ForSequenceClassification", "ForTokenClassification"}
 
 
 def read(config: Config, name: str) -> Arch:
     """Read a ModernBERT config."""
-    decodes = config.word("model_type", default="modernbert") == "modernbert-decoder"
-    config = full(config, "modernbert-decoder" if decodes else "modernbert")
+    config = full(config, "modernbert")
     asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
     hidden = config.size("hidden_size")
     tower = Tower(
-        name="text" if decodes else "encoder",
+        name="encoder",
         hidden=hidden,
-        layers=_layers(config, hidden, decodes=decodes),
+        layers=_layers(config, hidden),
         outer=(
             *embedding(config.size("vocab_size"), hidden),
             *norm(hidden, bias=_shifts(config)) * 2,
@@ -40,10 +33,10 @@ def read(config: Config, name: str) -> Arch:
     return Arch(
         name=name,
         family="modernbert",
-        task="text" if decodes else "embed",
+        task="embed",
         towers=(tower,),
         vocab=config.size("vocab_size"),
-        tied=asked in {"ForMaskedLM", "ForCausalLM"} and config.flag("tie_word_embeddings", default=True),
+        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
         max_context_tok=config.maybe("max_position_embeddings"),
         dtype="fp32",
     )
@@ -53,7 +46,7 @@ def _shifts(config: Config) -> bool:
     return config.flag("norm_bias", default=False)
 
 
-def _layers(config: Config, hidden: int, *, decodes: bool) -> tuple[Layer, ...]:
+def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     count = config.layers("num_hidden_layers")
     period = config.size("global_attn_every_n_layers", default=3)
     told = config.items("layer_types", default=[])
@@ -68,10 +61,9 @@ def _layers(config: Config, hidden: int, *, decodes: bool) -> tuple[Layer, ...]:
         gated=True,
         biases=biases,
         norm_bias=_shifts(config),
-        kind=Mix.FULL if decodes else Mix.BOTH,
     )
     window = config.size("local_attention", "sliding_window", default=128)
-    local = replace(whole, kind=Mix.WINDOW if decodes else Mix.BOTH, window_tok=window)
+    local = replace(whole, window_tok=window)
     stacks = [local if slide else whole for slide in slides]
     return tuple(layer(replace(stack, norms=2 if index else 1)) for index, stack in enumerate(stacks))
 
@@ -83,7 +75,7 @@ def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
         *linear("project", hidden, hidden, bias=config.flag("classifier_bias", default=False)),
         *norm(hidden, bias=_shifts(config)),
     )
-    if asked in {"ForMaskedLM", "ForCausalLM"}:
+    if asked == "ForMaskedLM":
         biased = config.flag("decoder_bias", default=True)
         tied = config.flag("tie_word_embeddings", default=True)
         return (*shared, *vocab_head(config.size("vocab_size"), hidden, tied=tied, bias=biased))

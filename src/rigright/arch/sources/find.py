@@ -129,7 +129,7 @@ def _is_other_part(name: str, other: Spelling, spelling: Spelling) -> bool:
         return other.part != spelling.part
     whole = name.partition("#")[0]
     parts = [part for part in tables()["parts"]["words"] if zoo.exact(f"{whole}#{part}")]
-    return other.part != parts[0]
+    return bool(other.part != parts[0])
 
 
 def _glued(name: str, spelling: Spelling) -> bool:

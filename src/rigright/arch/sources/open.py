@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from rigright.arch.record import Arch
 from rigright.arch.sources import find
 from rigright.arch.sources.opened import Opened
-from rigright.base.errors import AskError, MissingError, RigError
+from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.words import say
 
 MAX_TEXT = 4096
 HUB = "hub:"
-_SHAPE = re.compile(r"\s*\w+\s*=\s*\w+\s*,")
+_SHAPE = re.compile(r"\s*\w+\s*=[^,]*,")
 _FACTORY = re.compile(r"(?P<file>.+\.py):(?P<factory>[A-Za-z_][\w.]*)\Z", re.DOTALL)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")
 _FILE_ENDINGS = (".json", ".gguf", ".safetensors", ".py", ".bin", ".pt", ".pth", ".onnx", ".ckpt")
@@ -51,7 +52,7 @@ def _module(file: Path, factory: str, *, run_code: bool, input_shape: str | None
     return Opened(arch=trace(file, factory, run_code=run_code, input_shape=input_shape))
 
 
-def _path(asked: str) -> Opened | None:
+def _path(asked: str, *, is_base: bool = False) -> Opened | None:
     """What lies at a path; None where the text is no path."""
     whole, _, part = asked.partition("#")
     path = Path(whole).expanduser() if whole.startswith("~") else Path(whole)
@@ -59,29 +60,39 @@ def _path(asked: str) -> Opened | None:
         is_folder, is_there = path.is_dir(), path.exists() or path.is_symlink()
     except (OSError, ValueError):
         is_folder, is_there = False, False
+    open_base = _no_base if is_base else _base
     if is_folder:
-        return _folder(path, part, asked)
+        return _folder(path, part, asked, open_base)
     if is_there:
-        return _file(path)
+        return _file(path, open_base)
     if _looks_like_path(whole):
         raise MissingError(say("there is no file {file}", file=path))
     return None
+
+
+def _base(asked: str) -> Opened:
+    """The model an adapter is for."""
+    return _path(asked, is_base=True) or _named(asked)
+
+
+def _no_base(asked: str) -> Opened:
+    raise DataError(say("{path} is an adapter of an adapter: give the base model", path=asked[:200]))
 
 
 def _looks_like_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or "\\" in text or text.lower().endswith(_FILE_ENDINGS)
 
 
-def _folder(path: Path, part: str, asked: str) -> Opened | None:
+def _folder(path: Path, part: str, asked: str, open_base: Callable[[str], Opened]) -> Opened | None:
     """A model's folder; a folder without a model is None where the name may mean something else."""
     from rigright.arch.sources.folder import holds_model, open_folder
 
     if not holds_model(path) and not _looks_like_path(asked) and find.is_known(asked):
         return None
-    return open_folder(path, part or None)
+    return open_folder(path, open_base, part=part or None)
 
 
-def _file(path: Path) -> Opened:
+def _file(path: Path, open_base: Callable[[str], Opened]) -> Opened:
     ending = path.suffix.lower()
     if ending == ".gguf":
         from rigright.arch.sources.gguf_arch import open_gguf
@@ -90,7 +101,7 @@ def _file(path: Path) -> Opened:
     if ending == ".safetensors":
         from rigright.arch.sources.folder import open_weights
 
-        return open_weights(path)
+        return open_weights(path, open_base)
     if ending == ".py":
         raise AskError(
             say(

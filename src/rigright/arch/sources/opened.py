@@ -23,13 +23,13 @@ class Tensor:
 class Files:
     """What weight files hold, counted from their headers."""
 
-    files: int
-    size_bytes: int | None  # of the files on disk; None where only an index was there
-    tensors_bytes: int  # of the tensors in them
+    tensors_bytes: int
+    files: int = 1
+    size_bytes: int | None = None  # of the files on disk; None where they are not here
     elems_by_dtype: dict[str, int] = field(default_factory=dict)
     bytes_by_dtype: dict[str, int] = field(default_factory=dict)
     params: int | None = None  # parameters, once packing is undone and buffers, scales, copies are left out
-    complete: bool = True
+    complete: bool = True  # no file is missing
     notes: tuple[Sentence, ...] = ()  # why the files' total differs from the parameters
 
 

@@ -1,0 +1,135 @@
+"""A Hugging Face folder: config.json, the headers of its safetensors files, an adapter where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from rigright.arch import count
+from rigright.arch.read import read_config
+from rigright.arch.record import Arch
+from rigright.arch.sources import adapter
+from rigright.arch.sources.config_file import CONFIG, open_config
+from rigright.arch.sources.files import read_json
+from rigright.arch.sources.gguf_arch import open_gguf
+from rigright.arch.sources.gguf_split import is_later_part
+from rigright.arch.sources.opened import Adapter, Files, Opened
+from rigright.arch.sources.pipeline import INDEX, open_pipeline
+from rigright.arch.sources.safetensors import read_header
+from rigright.arch.sources.tally import compare
+from rigright.arch.sources.weight_files import count_files, is_whole, listed, read_weights
+from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.words import Sentence, say
+
+Opener = Callable[[str], Opened]
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a folder holds anything that describes a model."""
+    names = (CONFIG, INDEX, adapter.CONFIG)
+    return any((folder / name).is_file() for name in names) or any(listed(folder, "*.gguf"))
+
+
+def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> Opened:
+    """The model in a folder; `part` picks one of a pipeline's; `open_base` opens what an adapter is for."""
+    if (folder / INDEX).is_file():
+        return open_pipeline(folder, part)
+    if part is not None:
+        return open_folder(folder / part, open_base)
+    if (folder / CONFIG).is_file():
+        return _open_plain(folder)
+    if (folder / adapter.CONFIG).is_file():
+        return _open_adapter(folder, open_base)
+    return _open_gguf(folder)
+
+
+def _open_plain(folder: Path) -> Opened:
+    arch = open_config(folder / CONFIG)
+    raw = read_json(folder / CONFIG)
+    files = read_weights(folder, arch, raw)
+    notes = () if files is None else (*files.notes, compare(arch, files))
+    beside = _beside(folder)
+    if beside is not None:
+        notes += (adapter.beside(beside),)
+    return Opened(
+        arch=replace(arch, warnings=arch.warnings + _faults(files, arch)),
+        files=_noted(files, notes),
+        adapter=beside,
+    )
+
+
+def _noted(files: Files | None, notes: tuple[Sentence, ...]) -> Files | None:
+    return None if files is None else replace(files, notes=notes)
+
+
+def _faults(files: Files | None, arch: Arch) -> tuple[Sentence, ...]:
+    """What about the files deserves a warning: not here, or not what the config tells."""
+    if files is None:
+        return ()
+    differs = files.complete and files.params != count.params(arch)
+    return (compare(arch, files),) if differs or not files.complete else ()
+
+
+def _beside(folder: Path) -> Adapter | None:
+    return adapter.read_adapter(folder) if (folder / adapter.CONFIG).is_file() else None
+
+
+def _open_adapter(folder: Path, open_base: Opener) -> Opened:
+    """A folder with an adapter only: the base model it names, with the adapter noted."""
+    found = adapter.read_adapter(folder)
+    if not found.base:
+        raise DataError(
+            say("{path} holds an adapter that names no base model; give the base model", path=folder)
+        )
+    try:
+        base = open_base(found.base)
+    except RigError as error:
+        raise type(error)(
+            say(
+                "{path} holds an adapter of {base}: {why}",
+                path=folder,
+                base=found.base[:200],
+                why=error.sentence,
+            )
+        ) from None
+    arch = replace(base.arch, warnings=(*base.arch.warnings, adapter.beside(found)))
+    return replace(base, arch=arch, adapter=found)
+
+
+def _open_gguf(folder: Path) -> Opened:
+    """A folder of GGUF files: the model where it is only one."""
+    found = [
+        path for path in listed(folder, "*.gguf") if not is_later_part(path) and "mmproj" not in path.name
+    ]
+    if len(found) == 1:
+        return open_gguf(found[0])
+    if found:
+        raise DataError(
+            say(
+                "{path} holds several GGUF models: name one of {names}",
+                path=folder,
+                names=", ".join(path.name for path in found[:8]),
+            )
+        )
+    raise MissingError(
+        say("{path} holds no model: no config.json, model_index.json or GGUF file", path=folder)
+    )
+
+
+def open_weights(path: Path, open_base: Opener) -> Opened:
+    """A safetensors file named by itself: the config beside it describes the model."""
+    config = path.parent / CONFIG
+    if (path.parent / adapter.CONFIG).is_file() and path.name == adapter.WEIGHTS:
+        return _open_adapter(path.parent, open_base)
+    if not config.is_file():
+        read_header(path)
+        raise MissingError(
+            say("{path} holds weights only: put its config.json beside it, or give that", path=path)
+        )
+    raw = read_json(config)
+    arch = read_config(raw, path.stem)
+    files = count_files([path], arch, raw)
+    if not is_whole(path):
+        return _open_plain(path.parent)
+    return Opened(arch=arch, files=replace(files, notes=(*files.notes, compare(arch, files))))

@@ -1,0 +1,170 @@
+"""A GGUF file as an Arch: by the family its metadata names, checked against its tensor list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rigright.arch import count
+from rigright.arch.check import check
+from rigright.arch.read import read_config
+from rigright.arch.record import Arch, Layer
+from rigright.arch.sources import gguf_config
+from rigright.arch.sources.gguf import broken
+from rigright.arch.sources.gguf_config import Told
+from rigright.arch.sources.gguf_layers import from_tensors, is_buffer, is_spare
+from rigright.arch.sources.gguf_split import Whole, read_whole
+from rigright.arch.sources.opened import Files, Opened, Tensor
+from rigright.base.errors import DataError, RigError
+from rigright.base.tables import DATA, read_rows, text, whole
+from rigright.base.words import Sentence, say
+
+
+def open_gguf(path: Path) -> Opened:
+    """Open a GGUF file, or all files of a split one."""
+    found = read_whole(path)
+    shapes = {tensor.name: tensor.shape for tensor in found.tensors}
+    file = gguf_config.told(found.metadata, shapes)
+    if not file.arch:
+        raise broken(path, say('its metadata lacks "{key}"', key="general.architecture"))
+    if found.metadata.get("general.type", "model") != "model" or file.arch == "clip":
+        raise DataError(
+            say(
+                "{path} is no whole model but {kind}: give the model's own file",
+                path=path,
+                kind=str(found.metadata.get("general.type", file.arch))[:40],
+            )
+        )
+    arch = _arch(_name(found, path), found, file)
+    files = _files(found, file)
+    warnings = (*arch.warnings, *found.notes)
+    return Opened(
+        arch=replace(
+            arch, stored=_stored(found), dtype="fp16", warnings=warnings, source=f"GGUF: {path.name}"
+        ),
+        files=files,
+    )
+
+
+def _name(found: Whole, path: Path) -> str:
+    told = found.metadata.get("general.name")
+    return told.strip()[:120] if isinstance(told, str) and told.strip() else path.stem
+
+
+def _arch(name: str, found: Whole, file: Told) -> Arch:
+    """The family's Arch where it has the parameters of the file; else counted from the list."""
+    held = params(found.tensors, file)
+    read = list(_read(name, file))
+    exact = next((arch for arch in read if count.params(arch) == held), None)
+    if exact is not None:
+        return exact
+    near = min(read, key=lambda arch: abs(count.params(arch) - held), default=None)
+    if found.missing:
+        return _incomplete(name, near, found)
+    known = _fitting(near, file)
+    arch = _checked(from_tensors(name, found.tensors, file, mixers=known), name)
+    return replace(arch, warnings=(*arch.warnings, _counted(file, near, held)))
+
+
+def _checked(arch: Arch, name: str) -> Arch:
+    try:
+        check(arch)
+    except RigError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
+    return arch
+
+
+def _incomplete(name: str, near: Arch | None, found: Whole) -> Arch:
+    if near is None:
+        raise DataError(
+            say(
+                "{name} cannot be counted: {missing} of its files are missing",
+                name=name,
+                missing=len(found.missing),
+            )
+        )
+    return near
+
+
+def _read(name: str, file: Told) -> Iterable[Arch]:
+    """What each family that may be meant makes of the metadata."""
+    for model_type in gguf_config.types(file):
+        try:
+            yield read_config(gguf_config.config(file, model_type), name)
+        except RigError:
+            continue
+
+
+def _fitting(near: Arch | None, file: Told) -> tuple[Layer, ...]:
+    """The layers of the nearest family, where it has as many."""
+    return near.trunk.layers if near is not None and len(near.trunk.layers) == file.layers else ()
+
+
+def _counted(file: Told, near: Arch | None, held: int) -> Sentence:
+    if near is None:
+        return say(
+            'the GGUF architecture "{arch}" is not known: counted from the tensor list', arch=file.arch[:60]
+        )
+    return say(
+        "the tensor list holds {held} parameters, the metadata tells {told}: counted from the list",
+        held=f"{held:,}",
+        told=f"{count.params(near):,}",
+    )
+
+
+def params(tensors: Sequence[Tensor], file: Told) -> int:
+    """Parameters in the list: no frequency tables, no layers that predict further tokens."""
+    return sum(
+        tensor.elems for tensor in tensors if not is_buffer(tensor) and not is_spare(tensor, file.layers)
+    )
+
+
+def _files(found: Whole, file: Told) -> Files:
+    elems: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for tensor in found.tensors:
+        elems[tensor.dtype] += tensor.elems
+        sizes[tensor.dtype] += tensor.size_bytes
+    return Files(
+        files=found.files,
+        size_bytes=None if found.missing else found.size_bytes,
+        tensors_bytes=sum(sizes.values()),
+        elems_by_dtype=dict(elems),
+        bytes_by_dtype=dict(sizes),
+        params=params(found.tensors, file),
+        complete=not found.missing,
+        notes=tuple(_notes(found.tensors, file)),
+    )
+
+
+def _notes(tensors: Iterable[Tensor], file: Told) -> Iterable[Sentence]:
+    buffers = sum(tensor.elems for tensor in tensors if is_buffer(tensor))
+    spare = sum(tensor.elems for tensor in tensors if is_spare(tensor, file.layers))
+    if buffers:
+        yield say("{count} elements are buffers (masks, frequencies), no parameters", count=f"{buffers:,}")
+    if spare:
+        yield say("{count} parameters are of layers that predict further tokens (MTP)", count=f"{spare:,}")
+
+
+def _stored(found: Whole) -> str | None:
+    """The mix the file says it is; else one whose main type is the type that holds most of it."""
+    told: Any = found.metadata.get("general.file_type")
+    sizes: Counter[str] = Counter()
+    for tensor in found.tensors:
+        sizes[tensor.dtype] += tensor.size_bytes
+    main = sizes.most_common(1)[0][0] if sizes else ""
+    likely = (_mixes().get(told) if isinstance(told, int) else None, main, f"{main}_M", f"{main}_S")
+    mix = next((name for name in likely if name in _mixes().values()), None)
+    return None if mix is None else f"gguf:{mix}"
+
+
+@cache
+def _mixes() -> dict[int, str]:
+    rows = read_rows(DATA / "gguf_file_types.csv", {"id": whole, "mix": text})
+    return {row["id"]: row["mix"] for row in rows}

@@ -1,0 +1,133 @@
+"""A model of the hub by its id: what is cached is read as it lies; else the extra `hub` asks."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rigright.arch.read import read_config
+from rigright.arch.record import Arch
+from rigright.arch.sources.config_file import CONFIG, open_config
+from rigright.arch.sources.files import read_json
+from rigright.arch.sources.opened import Files, Opened, Tensor
+from rigright.arch.sources.tally import compare, tally
+from rigright.arch.sources.weight_files import read_weights
+from rigright.base.errors import MissingError, RigError
+from rigright.base.words import Sentence, say
+
+WAIT_S = 10
+MAX_REVISION = 200
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+
+
+def open_hub(name: str, unknown: RigError | None = None) -> Opened:
+    """Open "org/name"; `unknown` is what the zoo said to it."""
+    for folder in cached(name):
+        if (folder / CONFIG).is_file():
+            return _cached(name, folder)
+    if is_offline():
+        raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown)
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise _missing(name, say("to ask the hub, install the extra: pip install rigright[hub]"), unknown)
+    return _asked(name, unknown)
+
+
+def _missing(name: str, why: Sentence, unknown: RigError | None) -> MissingError:
+    if unknown is None:
+        return MissingError(say("{name} is not here, and {why}; or give its config.json", name=name, why=why))
+    return MissingError(say("{unknown}. {why}", unknown=unknown.sentence, why=why))
+
+
+def is_offline() -> bool:
+    """Whether the user wants no network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").strip().lower() not in _FALSE
+
+
+def cached(name: str) -> Iterator[Path]:
+    """Folders of the local cache that may hold a model: the main revision first."""
+    folder = _cache() / f"models--{name.replace('/', '--')}"
+    snapshots = folder / "snapshots"
+    try:
+        with (folder / "refs" / "main").open(encoding="ascii") as file:
+            main = file.read(MAX_REVISION).strip()
+        others = sorted(path.name for path in snapshots.iterdir())
+    except (OSError, ValueError):
+        return
+    for revision in (main, *others):
+        if revision and Path(revision).name == revision:
+            yield snapshots / revision
+
+
+def _cache() -> Path:
+    """The cache folder, as huggingface_hub finds it."""
+    for variable, below in (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")):
+        if os.environ.get(variable):
+            return Path(os.environ[variable]).expanduser() / below
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "huggingface" / "hub"
+
+
+def _cached(name: str, folder: Path) -> Opened:
+    arch = open_config(folder / CONFIG)
+    files = read_weights(folder, arch, read_json(folder / CONFIG))
+    return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
+
+
+def _opened(arch: Arch, files: Files | None) -> Opened:
+    if files is None or files.params is None:
+        return Opened(arch=arch, files=files)
+    return Opened(arch=arch, files=replace(files, notes=(*files.notes, compare(arch, files))))
+
+
+def _asked(name: str, unknown: RigError | None) -> Opened:
+    """Ask the hub for the config and for the headers of the weights."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    hub: Any = importlib.import_module("huggingface_hub")
+    try:
+        path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
+    except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
+        raise _missing(name, _why(error), unknown) from None
+    raw = read_json(path)
+    arch = replace(read_config(raw, name), source=f"hub: {name}")
+    return _opened(arch, _weights(hub, name, arch, raw))
+
+
+def _why(error: Exception) -> Sentence:
+    """What went wrong, in a sentence for each kind the extra names."""
+    kind = type(error).__name__
+    if kind == "GatedRepoError":
+        return say("its publisher asks for consent first: accept it there and set HF_TOKEN")
+    if kind in {
+        "RepositoryNotFoundError",
+        "EntryNotFoundError",
+        "RemoteEntryNotFoundError",
+        "HFValidationError",
+    }:
+        return say("the hub has no config.json under that name (a private one needs HF_TOKEN)")
+    return say("the hub does not answer ({error})", error=kind)
+
+
+def _weights(hub: Any, name: str, arch: Arch, raw: dict[str, Any]) -> Files | None:
+    """Counts from the headers alone; a repository without safetensors has none."""
+    try:
+        told = hub.get_safetensors_metadata(name)
+    except Exception:  # noqa: BLE001 - the config is enough; the weights only check it
+        return None
+    tensors = [
+        Tensor(
+            name=key,
+            dtype=str(info.dtype),
+            shape=tuple(info.shape),
+            size_bytes=info.data_offsets[1] - info.data_offsets[0],
+            elems=info.parameter_count,
+        )
+        for file in told.files_metadata.values()
+        for key, info in file.tensors.items()
+    ]
+    return replace(tally(tensors, arch, raw), files=len(told.files_metadata))

@@ -1,0 +1,118 @@
+"""A diffusers pipeline: model_index.json names the parts, each part has a folder with its config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rigright.arch.record import Arch, Tower
+from rigright.arch.sources.config_file import CONFIG, open_config
+from rigright.arch.sources.files import read_json
+from rigright.arch.sources.opened import Files, Opened
+from rigright.arch.sources.weight_files import read_weights
+from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.words import Sentence, say
+
+INDEX = "model_index.json"
+MAX_PARTS = 32
+_MAIN = (
+    "transformer",
+    "unet",
+    "prior",
+    "decoder",
+)  # the part that a pipeline is named by, the first that is there
+_NO_MODELS = ("scheduler", "tokenizer", "feature_extractor", "image_processor", "processor")
+
+
+def open_pipeline(folder: Path, part: str | None = None) -> Opened:
+    """All parts as towers of one Arch, the main part last; or one part alone."""
+    names = list(_parts(read_json(folder / INDEX)))
+    if part is not None:
+        return _one(folder, part, names)
+    opened: dict[str, Opened] = {}
+    warnings: list[Sentence] = []
+    for name in names:
+        try:
+            opened[name] = _open_part(folder / name)
+        except RigError as error:
+            warnings.append(say('the part "{part}" is not counted: {why}', part=name, why=error.sentence))
+    if not opened:
+        raise MissingError(say("{path} holds no part that can be read", path=folder))
+    return _joined(folder, opened, tuple(warnings))
+
+
+def _open_part(folder: Path) -> Opened:
+    if not (folder / CONFIG).is_file():
+        raise MissingError(say("there is no file {file}", file=folder / CONFIG))
+    arch = open_config(folder / CONFIG)
+    return Opened(arch=arch, files=read_weights(folder, arch, read_json(folder / CONFIG)))
+
+
+def _one(folder: Path, part: str, names: list[str]) -> Opened:
+    if part not in names:
+        raise DataError(
+            say(
+                '{path} has no part "{part}"; it has {names}',
+                path=folder,
+                part=part[:80],
+                names=", ".join(names),
+            )
+        )
+    opened = _open_part(folder / part)
+    return replace(opened, arch=replace(opened.arch, name=f"{folder.resolve().name}#{part}"))
+
+
+def _parts(index: dict[str, Any]) -> Iterator[str]:
+    """Parts that are models: [library, class] where neither is null."""
+    for name, told in list(index.items())[:MAX_PARTS]:
+        is_model = isinstance(told, list) and len(told) == 2 and all(isinstance(word, str) for word in told)
+        if is_model and Path(name).name == name and not name.startswith((*_NO_MODELS, "_", ".")):
+            yield name
+
+
+def _joined(folder: Path, opened: dict[str, Opened], warnings: tuple[Sentence, ...]) -> Opened:
+    main = next((name for name in _MAIN if name in opened), next(iter(opened)))
+    order = [name for name in opened if name != main] + [main]
+    arch = opened[main].arch
+    towers = tuple(tower for name in order for tower in _towers(name, opened[name].arch))
+    told = tuple(warning for name in order for warning in opened[name].arch.warnings)
+    return Opened(
+        arch=replace(
+            arch,
+            name=folder.resolve().name,
+            task="image" if arch.task in {"image", "text"} else arch.task,
+            towers=towers,
+            warnings=(*told, *warnings),
+        ),
+        files=_files([opened[name].files for name in order], whole=not warnings),
+    )
+
+
+def _towers(name: str, arch: Arch) -> Iterator[Tower]:
+    """The towers of one part, named after it: a text encoder is no trunk here."""
+    for tower in arch.towers:
+        yield replace(tower, name=name if len(arch.towers) == 1 else f"{name}.{tower.name}")
+
+
+def _files(files: list[Files | None], *, whole: bool) -> Files | None:
+    there = [held for held in files if held is not None]
+    if not there:
+        return None
+    sizes = [held.size_bytes for held in there]
+    return Files(
+        files=sum(held.files for held in there),
+        size_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+        tensors_bytes=sum(held.tensors_bytes for held in there),
+        elems_by_dtype=_summed([held.elems_by_dtype for held in there]),
+        bytes_by_dtype=_summed([held.bytes_by_dtype for held in there]),
+        params=sum(held.params or 0 for held in there),
+        complete=whole and len(there) == len(files) and all(held.complete for held in there),
+        notes=tuple(note for held in there for note in held.notes),
+    )
+
+
+def _summed(counts: list[dict[str, int]]) -> dict[str, int]:
+    keys = dict.fromkeys(key for count in counts for key in count)
+    return {key: sum(count.get(key, 0) for count in counts) for key in keys}

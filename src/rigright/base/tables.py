@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +99,26 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
         if path.stat().st_size > MAX_TABLE_BYTES:
             raise DataError(say("{file} is larger than a table may be ({limit} MiB)", file=path, limit=64))
         with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file, strict=True)
-            missing = [name for name in required if name not in (table.fieldnames or ())]
-            if missing:
-                raise DataError(
-                    say("{file} lacks the column {column}", file=path.name, column=", ".join(missing))
-                )
-            for cells in table:
-                yield table.line_num, {name: value or "" for name, value in cells.items() if name is not None}
+            yield from open_rows(file, path.name, required=required)
     except FileNotFoundError:
         raise MissingError(say("there is no file {file}", file=path)) from None
     except OSError as error:
         raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
+
+
+def open_rows(
+    file: Iterable[str], name: str, *, required: tuple[str, ...] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The same of lines that are open already."""
+    try:
+        table = csv.DictReader(file, strict=True)
+        missing = [column for column in required if column not in (table.fieldnames or ())]
+        if missing:
+            raise DataError(say("{file} lacks the column {column}", file=name, column=", ".join(missing)))
+        for cells in table:
+            yield table.line_num, {key: value or "" for key, value in cells.items() if key is not None}
     except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(say("{file} is not a CSV table: {why}", file=path, why=error)) from None
+        raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Acts:
     """Bytes on one rank of a stage."""
 
     kept: Numbers  # all that waits for its backward pass
+    returned: Numbers  # layer inputs and their gradients that stay to its end
     working: Numbers  # of the layer whose backward runs
     loss: Numbers  # logits, their fp32 copies and gradients
 
@@ -65,6 +66,7 @@ def activations(
     first, last, _ = ends(arch, layout, stage)
     return Acts(
         kept=(kept + others * np.where(first, 1, 0)) * flight,
+        returned=_returned(batch, trunk, counts),
         working=working,
         loss=_loss(arch, batch, trunk.hidden) * np.where(last, 1, 0),
     )
@@ -94,6 +96,15 @@ def _kept(batch: _Batch, tower: Tower, counts: dict[Layer, Numbers]) -> tuple[Nu
         again = (saved - inputs * _is_kept(batch.setup)) * recomputed
         working = np.maximum(working, there * (again + passing))
     return kept, working
+
+
+def _returned(batch: _Batch, tower: Tower, counts: dict[Layer, Numbers]) -> Numbers:
+    """FSDP around a frozen base lets go of layer inputs and of their gradients only after the last layer."""
+    setup = batch.setup
+    if setup.full or not setup.gathered or not setup.trainer.keeps_input_grads:
+        return np.zeros(())
+    stream = Saved(stream=2 * setup.habit.compute * tower.hidden)
+    return sum((batch.of(stream) * times for times in counts.values()), start=np.zeros(())) - batch.of(stream)
 
 
 def _is_kept(setup: Setup) -> bool:

@@ -120,7 +120,7 @@ def _phases(
         "working": np.maximum(acts.working - acts.loss, 0),
         "loss": acts.loss,
     }
-    end = {"gradients": states.grads, "working": acts.working}
+    end = {"gradients": states.grads, "activations": acts.returned, "working": acts.working}
     partition = states.grads / max(setup.precision.grad, 1) * trainer.partition_grads * (setup.full)
     return {
         "load": standing,

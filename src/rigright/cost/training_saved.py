@@ -93,7 +93,8 @@ def layer_working(layer: Layer, hidden: int, habit: Habit) -> Saved:
         return stream * 2
     wide = habit.compute * (habit.trainer.wide_grads if ffn.gated else 2)
     dense = ffn.width if not ffn.experts else ffn.shared_width
-    return stream + Saved(split=wide * dense, expert=wide * ffn.width * ffn.per_tok)
+    at_once = 1 if habit.trainer.experts_at_once else 1 / max(ffn.experts, 1)
+    return stream + Saved(split=wide * dense, expert=wide * ffn.width * ffn.per_tok * at_once)
 
 
 @cache

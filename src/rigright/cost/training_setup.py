@@ -51,14 +51,13 @@ def set_up(training: Training) -> Setup:
     _check("offload", training.offload, OFFLOADS)
     check_targets(training.targets)
     trainer = find_trainer(training.trainer)
-    gathered = training.sharding in GATHERED
     precision = find_precision(training.precision or _mixed(trainer, training.sharding))
     recompute = training.recompute or trainer.recompute
     _check("recompute", recompute, RECOMPUTES)
     full = training.method == "full"
     habit = Habit(
         compute=precision.compute,
-        residual=_residual(training, trainer, precision, gathered=gathered),
+        residual=_residual(training, trainer, precision),
         input=precision.input,
         full=full,
         targets=training.targets,
@@ -84,13 +83,10 @@ def _mixed(trainer: Trainer, sharding: str) -> str:
     return "bf16-zero" if sharding.startswith("zero") and trainer.mixed == "bf16" else trainer.mixed
 
 
-def _residual(training: Training, trainer: Trainer, precision: Precision, *, gathered: bool) -> float:
-    """The stream between layers is fp32 where adapters meet sharding, or where a 4-bit base was prepared."""
-    if training.method == "full":
-        return precision.residual
-    if gathered:
-        return max(precision.residual, trainer.sharded_residual)
-    return max(precision.residual, trainer.frozen_residual if training.method == "qlora" else 0)
+def _residual(training: Training, trainer: Trainer, precision: Precision) -> float:
+    """The stream between layers is fp32 where a 4-bit base was prepared by casting the rest."""
+    prepared = training.method == "qlora" and training.sharding not in GATHERED
+    return max(precision.residual, trainer.frozen_residual if prepared else 0)
 
 
 def _check(field: str, asked: str, known: tuple[str, ...]) -> None:

@@ -67,11 +67,12 @@ class Trainer:
     adapter: float
     cast_inputs: bool
     frozen_residual: float
-    sharded_residual: float
     ddp_copies: float
     selective: str
     grads_stand: bool = False
     offload_checkpoints: bool = False
+    keeps_input_grads: bool = False
+    experts_at_once: bool = False
     partition_grads: float = 0
     recompute: str = "none"
     dropout: float = 0

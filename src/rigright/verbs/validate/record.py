@@ -1,4 +1,4 @@
-"""What a kind of measured file bears, and what is said of each of its rows."""
+"""What a kind of measured file bears."""
 
 from __future__ import annotations
 
@@ -7,19 +7,9 @@ from dataclasses import dataclass
 
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import Sentence
+from rigright.report.validation import Prediction
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """One figure of one row, in the unit of the file; without `predicted`, `why` says what was missing."""
-
-    metric: str  # as `--predictions` writes it: "peak_gib", "weights_gib", ...
-    group: str  # what may be pooled when errors are told: the peak's kind, or the metric again
-    measured: float | None = None
-    predicted: float | None = None
-    low: float | None = None
-    high: float | None = None
-    why: Sentence | None = None  # what was missing, or what was assumed
+__all__ = ["Kind", "Prediction"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,4 +26,5 @@ class Kind:
     metrics: Callable[[Mapping[str, str]], tuple[str, ...]]  # of a row, from its raw cells
     predict: Callable[[Row], tuple[Prediction, ...]]
     needed: tuple[str, ...] = ()  # cells that may not be empty
+    measured: tuple[str, ...] = ()  # columns of results: a bad cell there hinders no prediction
     later: Sentence | None = None  # known, but not predicted yet: why

@@ -61,8 +61,8 @@ def precision_of(precision: str, trainer: Trainer, sharding: str) -> str | None:
         return "fp8"
     if re.search(r"fp32|float32|^32", text):
         return "fp32"
-    has_master = trainer.mixed != "bf16" or sharding.startswith("zero")
-    return None if has_master or not text or re.search(r"mixed|amp", text) else "bf16"
+    plain = trainer.id.startswith("hf") and not sharding.startswith("zero")
+    return "bf16" if plain and re.fullmatch(r"bf16|bfloat16|fp16|float16", text) else None
 
 
 def recompute_of(recompute: str) -> str | None:

@@ -1,0 +1,73 @@
+"""What a validation found: each row's predictions, and errors by source, chip, model and metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One figure of one row, in the unit of the file; without `predicted`, `why` says what was missing."""
+
+    metric: str  # as `--predictions` writes it: "peak_gib", "weights_gib", ...
+    group: str  # what may be pooled when errors are told: the peak's kind, or the metric again
+    measured: float | None = None
+    predicted: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: Sentence | None = None  # what was missing, or what was assumed
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured, less one; None where either is missing."""
+        if self.predicted is None or not self.measured:
+            return None
+        return self.predicted / self.measured - 1
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the measured figure lies in the band."""
+        if self.low is None or self.high is None or self.measured is None:
+            return None
+        return self.low <= self.measured <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One row of the file with what was predicted for it."""
+
+    line: int
+    id: str
+    source: str
+    chip: str
+    model: str
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How well a set of predictions did; figures are None where nothing measured was answered."""
+
+    of: str  # "source", "chip", "model", or "group" for the macro average over sources
+    name: str
+    metric: str
+    group: str
+    measured: int  # rows with a measured figure
+    answered: int  # of those, predicted
+    median: float | None = None  # of absolute relative errors
+    p90: float | None = None
+    bias: float | None = None  # median signed error
+    coverage: float | None = None  # share of measured figures inside the band
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A whole file."""
+
+    file: str
+    kind: str
+    rows: tuple[Judged, ...]
+    scores: tuple[Score, ...]
+    later: Sentence | None = None  # the file is known, but not predicted yet

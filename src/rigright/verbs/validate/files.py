@@ -1,0 +1,80 @@
+"""Reads the table of runs and writes the table of predictions; "-" is standard input or output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rigright.base.errors import DataError, MissingError
+from rigright.base.tables import MAX_TABLE_BYTES
+from rigright.base.units import MIB
+from rigright.base.words import ENGLISH, say, tell
+from rigright.report.validation import Prediction, Validation
+
+STDIO = "-"
+HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A table's name and its lines."""
+
+    name: str
+    lines: list[str]
+
+
+def read_text(asked: str) -> Text:
+    """The whole table, bounded; what is no text is an error."""
+    try:
+        if asked == STDIO:
+            name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
+        else:
+            name = Path(asked).name
+            with Path(asked).open("rb") as file:
+                content = file.read(MAX_TABLE_BYTES + 1)
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=asked)) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(say("cannot read {file}: {why}", file=asked, why=why)) from None
+    if len(content) > MAX_TABLE_BYTES:
+        raise DataError(
+            say("{file} is larger than a table may be ({limit} MiB)", file=name, limit=MAX_TABLE_BYTES // MIB)
+        )
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
+    return Text(name, text.splitlines(keepends=True))
+
+
+def predictions_csv(found: Validation, language: str = ENGLISH) -> str:
+    """One line a row and metric."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(HEADER)
+    for row in found.rows:
+        for one in row.predictions:
+            why = tell(one.why, language) if one.why is not None else ""
+            answered = "no" if one.predicted is None else "yes"
+            table.writerow((row.id, one.metric, *_figures(one), answered, why))
+    return out.getvalue()
+
+
+def _figures(one: Prediction) -> tuple[str, str, str]:
+    figures = (one.predicted, one.low, one.high)
+    predicted, low, high = ("" if figure is None else f"{figure:.6g}" for figure in figures)
+    return predicted, low, high
+
+
+def write_predictions(found: Validation, asked: str, language: str = ENGLISH) -> None:
+    """Write the table of predictions."""
+    path = Path(asked)
+    try:
+        path.write_text(predictions_csv(found, language), encoding="utf-8", newline="")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(say("cannot write {file}: {why}", file=asked, why=why)) from None

@@ -1,0 +1,92 @@
+"""training.csv: throughput and peak memory of training runs; memory is predicted, speed comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.units import to_gib
+from rigright.base.words import Sentence, say
+from rigright.cost.training_bands import KINDS, band
+from rigright.cost.training_memory import TrainingMemory, training_memory
+from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.training_rows import Asked, read_row
+
+SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
+
+
+def count(cell: str) -> int:
+    """A whole number above zero, "8" or "8.0"."""
+    value = number(cell)
+    if value < 1 or value != int(value):
+        raise ValueError(cell)
+    return int(value)
+
+
+_TEXTS = (
+    "id source model arch shape chip interconnect framework precision method optimizer "
+    "sharding recompute flags note"
+)
+COLUMNS: dict[str, CellReader] = {
+    **dict.fromkeys(_TEXTS.split(), text),
+    **dict.fromkeys("n_chips nodes tp pp cp ep dp micro_batch global_batch seq_tok".split(), count),
+    **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK), number),
+    "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
+}
+
+
+def predict(row: Row) -> tuple[Prediction, ...]:
+    """The peak of the worst rank, as the row measures it; the speed is not known yet."""
+    speed = Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=say("the speed model is not built yet"))
+    asked = read_row(row)
+    kind = row.get("peak_kind") or "allocated"
+    size = to_gib(float(np.max(of_kind(worst(asked), kind))))
+    low, high = band(kind, assumed=bool(asked.assumed))
+    peak = Prediction(
+        metric=PEAK,
+        group=kind,
+        measured=row.get(PEAK),
+        predicted=size,
+        low=size * low,
+        high=size * high,
+        why=_joined(asked.assumed),
+    )
+    return speed, peak
+
+
+def worst(asked: Asked) -> TrainingMemory:
+    """Every stage of the pipeline at once."""
+    return training_memory(asked.arch, asked.training, asked.layout, np.arange(asked.layout.pp))
+
+
+def of_kind(memory: TrainingMemory, kind: str) -> np.ndarray:
+    """Bytes of each stage, as PyTorch allocated, reserved, or as the device showed."""
+    sizes = {"allocated": memory.allocated_bytes, "reserved": memory.reserved_bytes}
+    return np.asarray(sizes.get(kind, memory.device_bytes))
+
+
+def _joined(assumed: tuple[Sentence, ...]) -> Sentence | None:
+    if not assumed:
+        return None
+    first, *rest = assumed
+    for one in rest:
+        first = say("{first}; {second}", first=first, second=one)
+    return first
+
+
+def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:
+    """Both figures of a run."""
+    del raw
+    return SPEED, PEAK
+
+
+KIND = Kind(
+    name="training",
+    columns=COLUMNS,
+    marks=("micro_batch", "seq_tok", "method"),
+    metrics=metrics,
+    predict=predict,
+    measured=(SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK),
+)

@@ -1,0 +1,86 @@
+"""Errors by source, chip and model, and macro-averaged over sources: no source outweighs another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from rigright.report.validation import Judged, Prediction, Score
+
+Pair = tuple[Judged, Prediction]
+
+
+def source_of(row: Judged) -> str:
+    """A source's name without the page inside it: what stands before the first colon."""
+    return row.source.partition(":")[0] or "-"
+
+
+DIMENSIONS: dict[str, Callable[[Judged], str]] = {
+    "source": source_of,
+    "chip": lambda row: row.chip or "-",
+    "model": lambda row: row.model or "-",
+}
+
+
+def scores(rows: Iterable[Judged]) -> tuple[Score, ...]:
+    """Every score of a file; rows without a measured figure do not count."""
+    pairs = [(row, one) for row in rows for one in row.predictions if one.measured is not None]
+    found = [
+        _score(dimension, name, members)
+        for dimension, key in DIMENSIONS.items()
+        for name, members in _grouped(pairs, key).items()
+    ]
+    return (*_macro([score for score in found if score.of == "source"]), *found)
+
+
+def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str, str, str], list[Pair]]:
+    groups: dict[tuple[str, str, str], list[Pair]] = {}
+    for row, one in pairs:
+        groups.setdefault((one.metric, one.group, key(row)), []).append((row, one))
+    return dict(sorted(groups.items()))
+
+
+def _score(dimension: str, name: tuple[str, str, str], members: list[Pair]) -> Score:
+    errors = np.array([one.error for _, one in members if one.error is not None])
+    inside = [one.holds for _, one in members if one.holds is not None]
+    metric, group, shown = name
+    return Score(
+        of=dimension,
+        name=shown,
+        metric=metric,
+        group=group,
+        measured=len(members),
+        answered=len(errors),
+        median=float(np.median(np.abs(errors))) if len(errors) else None,
+        p90=float(np.quantile(np.abs(errors), 0.9)) if len(errors) else None,
+        bias=float(np.median(errors)) if len(errors) else None,
+        coverage=sum(inside) / len(inside) if inside else None,
+    )
+
+
+def _macro(by_source: list[Score]) -> tuple[Score, ...]:
+    """The mean over sources of each figure, for what may be pooled."""
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in by_source:
+        groups.setdefault((score.metric, score.group), []).append(score)
+    return tuple(_mean(metric, group, members) for (metric, group), members in sorted(groups.items()))
+
+
+def _mean(metric: str, group: str, members: list[Score]) -> Score:
+    def mean(figures: Iterable[float | None]) -> float | None:
+        known = [figure for figure in figures if figure is not None]
+        return sum(known) / len(known) if known else None
+
+    return Score(
+        of="group",
+        name=group,
+        metric=metric,
+        group=group,
+        measured=sum(score.measured for score in members),
+        answered=sum(score.answered for score in members),
+        median=mean(score.median for score in members),
+        p90=mean(score.p90 for score in members),
+        bias=mean(score.bias for score in members),
+        coverage=mean(score.coverage for score in members),
+    )

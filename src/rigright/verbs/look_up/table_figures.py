@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -109,7 +110,7 @@ def _field(record: Any, asked: str, name: str) -> Any:
     return asdict(record)[name]
 
 
-LAWS = {
+LAWS: dict[str, Callable[..., Figure]] = {
     "cpu": cpu,
     "cloud": cloud,
     "platform": platform,

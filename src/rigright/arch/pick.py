@@ -72,8 +72,15 @@ def _told(config: Config) -> list[str]:
     """The names a config gives itself: model type, then its classes."""
     architectures = config.raw.get("architectures")
     classes = architectures[:8] if isinstance(architectures, list) else []
-    names: list[Any] = [config.raw.get("model_type"), *classes, config.raw.get("_class_name")]
+    names: list[Any] = [_own_type(config), *classes, config.raw.get("_class_name")]
     return [word for word in names if isinstance(word, str) and word]
+
+
+def _own_type(config: Config) -> Any:
+    """The model type, unless it is only the language part's, written at the top by mistake."""
+    told = config.raw.get("model_type")
+    inner = [config.raw[key] for key in NESTED if isinstance(config.raw.get(key), dict)]
+    return None if any(part.get("model_type") == told for part in inner) else told
 
 
 def _read_stranger(config: Config, name: str) -> Arch:

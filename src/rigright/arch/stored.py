@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rigright.arch.config import Config
 from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
@@ -12,13 +10,12 @@ _KEYS = ("quantization_config", "compression_config", "nvidia_modelopt_quant", "
 # what a scheme calls itself -> how many bits decide between these
 _BY_BITS = {
     "awq": {4: "awq4"},
-    "gptq": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
-    "auto-round": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
-    "autoround": {2: "gptq2", 3: "gptq3", 4: "gptq4", 8: "gptq8"},
-    "mlx": {2: "mlx2", 3: "mlx3", 4: "mlx4", 5: "mlx5", 6: "mlx6", 8: "mlx8"},
-    "exl2": {4: "gptq4"},
-    "int": {4: "gptq4", 8: "int8"},
-    "float": {8: "fp8"},
+    "gptq": {3: "gptq3", 4: "gptq4", 8: "gptq8"},
+    "auto-round": {3: "gptq3", 4: "gptq4", 8: "gptq8"},
+    "hqq": {4: "hqq4"},
+    "mlx": {4: "mlx4", 6: "mlx6", 8: "mlx8"},
+    "exl2": {4: "exl2-4.0", 8: "exl2-8.0"},
+    "int": {4: "int4", 8: "int8"},
 }
 _BY_ALGORITHM = {
     "NVFP4": "nvfp4",
@@ -26,9 +23,8 @@ _BY_ALGORITHM = {
     "W4A8_NVFP4_FP8": "nvfp4",
     "MXFP4": "mxfp4",
     "W4A8_MXFP4_FP8": "mxfp4",
-    "MXFP8": "mxfp8",
     "FP8": "fp8",
-    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8-channel",
     "FP8_PB_WO": "fp8-block",
     "FP8_PB_REAL": "fp8-block",
     "W4A16_AWQ": "awq4",
@@ -37,23 +33,23 @@ _BY_ALGORITHM = {
     "W8A8_SQ_PER_CHANNEL": "int8",
     "INT8_SQ": "int8",
 }
-_PACKED = {
-    "nvfp4-pack-quantized": "nvfp4",
-    "mxfp4-pack-quantized": "mxfp4",
-    "float-quantized": "fp8",
-    "int-quantized": "int8",
-    "naive-quantized": "int8",
-}
-_FLOAT_BLOCKS = frozenset({"mxfp4", "nvfp4", "mxfp8"})
+_BY_PACKING = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4"}
+_FLOAT_BLOCKS = frozenset({"mxfp4", "nvfp4"})
+_EIGHT_BIT = frozenset({"fp8", "fp8-channel", "fp8-block", "int8", "gptq8"})
 
 
 def stored_format(config: Config) -> tuple[str | None, tuple[Sentence, ...]]:
     """The format id (None: not quantised), and a warning where the scheme is not known."""
-    for scope in (config, *(config.part(key) for key in ("text_config", "llm_config", "language_config"))):
+    inner = (key for key in ("text_config", "llm_config", "language_config") if _holds(config, key))
+    for scope in (config, *(config.part(key) for key in inner)):
         for key in _KEYS:
-            if isinstance(scope.raw.get(key), dict):
+            if _holds(scope, key):
                 return _scheme(scope.part(key), has_mlx=key == "quantization")
     return None, ()
+
+
+def _holds(config: Config, key: str) -> bool:
+    return isinstance(config.raw.get(key), dict)
 
 
 def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentence, ...]]:
@@ -90,39 +86,45 @@ def _named(config: Config) -> str | None:
 
 
 def _method(config: Config, method: str) -> str | None:
-    if method in {"fp8", "fbgemm-fp8", "deepspeedfp"}:
+    if method == "fbgemm-fp8":
+        return "fp8-channel"
+    if method in {"fp8", "deepspeedfp"}:
         return "fp8-block" if config.raw.get("weight_block_size") else "fp8"
     if method in _FLOAT_BLOCKS:
         return method
     bits = config.raw.get("bits", config.raw.get("w_bit", 4))
-    return _BY_BITS.get(method, {}).get(bits) if isinstance(bits, int) else None
+    return _BY_BITS.get(method, {}).get(round(bits)) if isinstance(bits, int | float) else None
 
 
 def _bitsandbytes(config: Config) -> str:
     if config.flag("load_in_8bit", "_load_in_8bit", default=False):
         return "int8"
-    return "fp4" if config.word("bnb_4bit_quant_type", default="nf4") == "fp4" else "nf4"
+    return "nf4" if config.flag("bnb_4bit_use_double_quant", default=False) else "nf4-single"
 
 
 def _grouped(config: Config) -> str | None:
-    """compressed-tensors and its like: the first group's weights decide, the smallest bits first."""
+    """compressed-tensors and its like: the group with the fewest bits decides."""
     packed = config.raw.get("format")
-    groups = [config.part("config_groups").part(key) for key in list(config.part("config_groups"))[:64]]
-    found = [_weights(group.part("weights"), group.raw.get("format") or packed) for group in groups]
-    kinds = [kind for kind in found if kind is not None]
-    return min(kinds, key=_bits, default=_PACKED.get(packed) if isinstance(packed, str) else None)
+    groups = config.part("config_groups")
+    parts = [groups.part(key) for key in list(groups)[:64]]
+    found = [_weights(part.part("weights"), part.raw.get("format") or packed) for part in parts]
+    return min((kind for kind in found if kind is not None), key=_bits, default=_packing(packed))
 
 
-def _weights(weights: Config, packed: Any) -> str | None:
+def _packing(packed: object) -> str | None:
+    return _BY_PACKING.get(packed) if isinstance(packed, str) else None
+
+
+def _weights(weights: Config, packed: object) -> str | None:
     bits, kind = weights.whole("num_bits", default=16), weights.word("type", default="int")
-    group = weights.raw.get("group_size")
-    if packed in {"nvfp4-pack-quantized", "mxfp4-pack-quantized"}:
-        return _PACKED[packed]
+    group, strategy = weights.raw.get("group_size"), weights.raw.get("strategy")
+    if _packing(packed) is not None:
+        return _packing(packed)
     if kind == "float" and bits == 4:
         return "mxfp4" if group == 32 else "nvfp4"
     if kind == "float" and bits == 8:
-        return "mxfp8" if group == 32 else "fp8-block" if weights.raw.get("block_structure") else "fp8"
-    return _BY_BITS["int"].get(bits)
+        return {"channel": "fp8-channel", "block": "fp8-block"}.get(str(strategy), "fp8")
+    return "int4-32" if bits == 4 and group == 32 else _BY_BITS["int"].get(bits)
 
 
 def _mixed(config: Config) -> str | None:
@@ -130,9 +132,9 @@ def _mixed(config: Config) -> str | None:
     told = config.raw.get("moe_quant_algo")
     layers = config.part("quantized_layers")
     algorithms = [layer.get("quant_algo") for layer in layers.raw.values() if isinstance(layer, dict)]
-    found = [_BY_ALGORITHM.get(str(word).upper()) for word in (told, *algorithms[:100_000])]
+    found = [_BY_ALGORITHM.get(str(word).upper()) for word in (told, *algorithms)]
     return min((kind for kind in found if kind), key=_bits, default=_grouped(config))
 
 
 def _bits(kind: str) -> int:
-    return 4 if kind in {"nvfp4", "mxfp4", "nf4", "fp4", "awq4", "gptq4"} else 8
+    return 8 if kind in _EIGHT_BIT else 4

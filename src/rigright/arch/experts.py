@@ -64,6 +64,8 @@ class Mixture:
     sinks: bool = False  # a learned sink a head
     dense_first: int = 0  # leading layers without experts where no key says so
     shared: bool = True  # whether the family has shared experts at all
+    latent: int = 0  # width the routed experts work in, where it is not the model's
+    latent_norm: bool = False
 
 
 def routing(config: Config, index: int = 0, *, shared: bool = True, gated: bool = True) -> Ffn:
@@ -92,12 +94,28 @@ def at(config: Config, index: int, *keys: str, default: int | None = None) -> in
 def moe(hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
     """Routed and shared experts in the family's manner."""
     block = blocks.experts(hidden, ffn, router_bias=mixture.router_bias, bias=mixture.expert_bias)
+    if mixture.latent:
+        block = _narrowed(block, hidden, ffn, mixture)
     extra = (
         *((Weight(role="router.correction", shape=(ffn.experts,)),) if mixture.correction else ()),
         *(matrix("shared.router", 1, hidden, Cut.WHOLE) if mixture.shared_gate and ffn.shared_width else ()),
         *(_shared_biases(hidden, ffn) if mixture.shared_bias and ffn.shared_width else ()),
     )
     return replace(block, weights=(*block.weights, *extra))
+
+
+def _narrowed(block: Block, hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
+    """Routed experts in a width of their own, with the matrices down to it and up again."""
+    latent = mixture.latent
+    narrow = blocks.experts(latent, replace(ffn, shared_width=0), bias=mixture.expert_bias)
+    weights = (
+        *(weight for weight in block.weights if not weight.role.startswith("expert.")),
+        *(weight for weight in narrow.weights if weight.role.startswith("expert.")),
+        *matrix("project", latent, hidden, Cut.WHOLE),
+        *matrix("project", hidden, latent, Cut.WHOLE),
+        *(blocks.norm(latent) if mixture.latent_norm else ()),
+    )
+    return replace(block, weights=weights)
 
 
 def _shared_biases(hidden: int, ffn: Ffn) -> tuple[Weight, ...]:

@@ -12,24 +12,27 @@ from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
 COUNT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_hidden_layers")
 
 
-def with_mtp(config: Config, arch: Arch, *, layer: Layer | None = None, copies: bool = True) -> Arch:
-    """The Arch with its prediction layers spare: each a last layer of the trunk, and what joins it.
+def with_mtp(
+    said: Config,
+    arch: Arch,
+    *,
+    layer: Layer | None = None,
+    copies: bool = True,
+    extra: tuple[Weight, ...] = (),
+) -> Arch:
+    """The Arch with its prediction layers spare, as many as the config itself says (no class default).
 
-    `copies`: every module stores the token table and the head once more, as DeepSeek's files do.
+    Each is a layer like the trunk's last, what joins it to the trunk and, with `copies`, the token
+    table and the head once more, as DeepSeek-V3's files have them.
     """
-    count = next((config.layers(key) for key in COUNT if config.raw.get(key) is not None), 0)
+    count = next((said.layers(key) for key in COUNT if said.raw.get(key) is not None), 0)
     if not count or not arch.trunk.layers:
         return arch
     body = layer or arch.trunk.layers[-1]
-    outer = joint(arch.trunk.hidden) + (
-        (
-            *blocks.embedding(arch.vocab, arch.trunk.hidden),
-            *blocks.head(arch.vocab, arch.trunk.hidden, tied=False),
-        )
-        if copies
-        else ()
-    )
-    tower = Tower(name="mtp", hidden=arch.trunk.hidden, layers=(body,) * count, outer=outer * count)
+    hidden, vocab = arch.trunk.hidden, arch.vocab
+    tables = (*blocks.embedding(vocab, hidden), *blocks.head(vocab, hidden, tied=False)) if copies else ()
+    outer = (*joint(hidden), *tables, *extra)
+    tower = Tower(name="mtp", hidden=hidden, layers=(body,) * count, outer=outer * count)
     return replace(arch, spare=(*arch.spare, tower))
 
 

@@ -44,9 +44,7 @@ def read(config: Config, name: str) -> Arch:
     def build(attends: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         return layer(size.hidden, style, mixers[attends], *feeds)
 
-    return text_arch(
-        config, name, style, size=size, layers=repeat(_attends(config, size.layers), build)
-    )
+    return text_arch(config, name, style, size=size, layers=repeat(_attends(config, size.layers), build))
 
 
 def _attends(config: Config, layers: int) -> list[bool]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, every, read_sizes, windows
 from rigright.arch.defaults import full
-from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.experts import read_mixture
 from rigright.arch.record import Arch
 
 MATCHES = ("cohere2_moe", "Cohere2MoeForCausalLM")

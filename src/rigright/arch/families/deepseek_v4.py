@@ -27,7 +27,7 @@ _RATES = {SPARSE: 4, HEAVY: 128}
 
 def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V4 config."""
-    config = full(config, "deepseek_v4")
+    said, config = config, full(config, "deepseek_v4")
     size = read_sizes(config, width=config.size("moe_intermediate_size"))
     streams = config.size("hc_mult")
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
@@ -40,7 +40,7 @@ def read(config: Config, name: str) -> Arch:
 
     layers = repeat(kinds(config, size.layers), build)
     arch = text_arch(config, name, style, size=size, layers=layers)
-    return with_mtp(config, arch, layer=build(SLIDING))
+    return with_mtp(said, arch, layer=build(SLIDING), copies=False, extra=style.outer)
 
 
 def kinds(config: Config, layers: int) -> list[str]:

@@ -1,8 +1,8 @@
-"""Kimi Linear, Ring/Ling 2.5 hybrids: Kimi delta attention, latent attention every few layers, many experts."""
+"""Kimi Linear and K3, Ling hybrids: Kimi delta attention, latent attention every few layers, many experts."""
 
 from __future__ import annotations
 
-from rigright.arch.blocks import Block
+from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer_types, read_sizes
 from rigright.arch.defaults import full
@@ -10,7 +10,7 @@ from rigright.arch.experts import Mixture, extras, read_mixture
 from rigright.arch.latent import mla, read_latent
 from rigright.arch.linear import Delta, kimi_delta
 from rigright.arch.mtp import with_mtp
-from rigright.arch.record import Arch
+from rigright.arch.record import Arch, Cut, Weight
 
 MATCHES = ("kimi_linear", "KimiLinearForCausalLM", "bailing_hybrid", "BailingHybridForCausalLM")
 LINEAR = "linear_attention"
@@ -19,15 +19,28 @@ LINEAR = "linear_attention"
 def read(config: Config, name: str) -> Arch:
     """Read a Kimi Linear config."""
     bailing = config.raw.get("model_type") == "bailing_hybrid"
-    config = full(config, "bailing_hybrid" if bailing else "kimi_linear")
+    said, config = config, full(config, "bailing_hybrid" if bailing else "kimi_linear")
     latent = read_latent(config)
-    whole = extras(mla(latent), latent.hidden, gate="head" if bailing else "none")
-    delta = kimi_delta(_delta(config, bailing=bailing), low_rank=not bailing)
+    gated = config.flag("mla_use_output_gate", default=False)
+    whole = extras(mla(latent), latent.hidden, gate="head" if bailing else "wide" if gated else "none")
+    full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
+    delta = kimi_delta(_delta(config), low_rank=not bailing, full_gate=full_gate)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     attends = tuple(_either(kind, delta, whole) for kind in kinds(config, size.layers, bailing=bailing))
-    mixture = Mixture(dense_first=1)
-    arch = read_mixture(config, name, Style(family="kimi_linear"), mixture, attends=attends, size=size)
-    return with_mtp(config, arch)
+    mixture = Mixture(
+        dense_first=1,
+        latent=config.maybe("routed_expert_hidden_size") or 0,
+        latent_norm=config.flag("latent_moe_use_norm", default=False),
+    )
+    weighed = _weigh(size.hidden) if config.raw.get("attn_res_block_size") else ()
+    style = Style(family="kimi_linear", extra=weighed * 2, outer=weighed)
+    arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
+    return with_mtp(said, arch, copies=False)
+
+
+def _weigh(hidden: int) -> tuple[Weight, ...]:
+    """Attention residuals: what weighs the states of earlier blocks before a layer takes one up."""
+    return (*norm(hidden), *matrix("other.connect", 1, hidden, Cut.WHOLE))
 
 
 def _either(kind: str, delta: Block, whole: Block) -> Block:
@@ -50,10 +63,10 @@ def kinds(config: Config, layers: int, *, bailing: bool = False) -> list[str]:
     return layer_types(config, layers, default)
 
 
-def _delta(config: Config, *, bailing: bool) -> Delta:
+def _delta(config: Config) -> Delta:
     own = config.part("linear_attn_config")
-    heads = own.maybe("num_heads") or config.size("num_attention_heads" if bailing else "linear_num_heads")
-    width = own.maybe("head_dim") or config.size("head_dim" if bailing else "linear_head_dim")
+    heads = own.maybe("num_heads") or config.size("linear_num_heads", "num_attention_heads")
+    width = own.maybe("head_dim") or config.size("linear_head_dim", "head_dim")
     kernel = own.maybe("short_conv_kernel_size")
     return Delta(
         hidden=config.size("hidden_size"),
@@ -61,5 +74,5 @@ def _delta(config: Config, *, bailing: bool) -> Delta:
         value_heads=heads,
         key_dim=width,
         value_dim=width,
-        conv=kernel or config.size("short_conv_kernel_size" if bailing else "linear_conv_kernel_dim"),
+        conv=kernel or config.size("linear_conv_kernel_dim", "short_conv_kernel_size"),
     )

@@ -33,18 +33,21 @@ _KINDS = {
 
 def read(config: Config, name: str) -> Arch:
     """Read a Nemotron-H config."""
-    config = full(config, "nemotron_h")
+    said, config = config, full(config, "nemotron_h")
     kinds = _kinds(config, "hybrid_override_pattern", "layers_block_type", "layer_types")
-    biased = config.flag("attention_bias", default=False)
-    style = Style(family="nemotron_h", qkv_bias=biased, out_bias=biased, norms=1)
+    style = Style(family="nemotron_h", norms=1)
     size = read_sizes(config, layers=len(kinds))
 
     def build(kind: str) -> Layer:
-        part = attend(size, style, config.maybe("sliding_window")) if kind == "attention" else _part(config, kind)
+        part = (
+            attend(size, style, config.maybe("sliding_window"))
+            if kind == "attention"
+            else _part(config, kind)
+        )
         return layer(size.hidden, style, part)
 
     arch = text_arch(config, name, style, size=size, layers=repeat(kinds, build))
-    count = config.layers(*COUNT, default=0)
+    count = said.layers(*COUNT, default=0)
     if not count:
         return arch
     body = repeat(_kinds(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type"), build)
@@ -104,8 +107,8 @@ def _moe(config: Config, hidden: int) -> Block:
     weights = (
         *matrix("router", ffn.experts, hidden, Cut.WHOLE),
         *(weight for weight in routed.weights if weight.role != "router"),
-        *(matrix("project", latent, hidden, Cut.WHOLE) if latent else ()),
-        *(matrix("project", hidden, latent, Cut.WHOLE) if latent else ()),
+        *(matrix("project", latent, hidden, Cut.WHOLE, bias=biased) if latent else ()),
+        *(matrix("project", hidden, latent, Cut.WHOLE, bias=biased) if latent else ()),
         *matrix("shared.up", shared, hidden, Cut.OUT, bias=biased),
         *matrix("shared.down", hidden, shared, Cut.IN, bias=biased),
     )

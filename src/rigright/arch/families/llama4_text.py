@@ -1,4 +1,4 @@
-"""Llama 4's language part: chunked attention but for every fourth layer, a shared expert beside one of many."""
+"""Llama 4's language part: chunked attention but in every fourth layer, one expert of many and a shared one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rigright.arch.experts import Mixture, read_mixture
 from rigright.arch.plan import listed
 from rigright.arch.record import Arch, Mix
 
-MATCHES = ("llama4_text", "Llama4ForCausalLM", "llama4")
+MATCHES = ("llama4_text", "Llama4ForCausalLM")
 CHUNKED = "chunked_attention"
 
 
 def read(config: Config, name: str) -> Arch:
     """Read a Llama 4 text config."""
-    config = config.part("text_config") if isinstance(config.raw.get("text_config"), dict) else config
     config = full(config, "llama4_text")
     if config.raw.get("num_local_experts") is None or config.raw.get("moe_layers") is None:
         config = config.over(moe_layers=None)

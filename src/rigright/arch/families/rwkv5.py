@@ -1,0 +1,111 @@
+"""RWKV 5 (Eagle), 6 (Finch) and 7 (Goose): heads with matrix states, gates, low-rank mixing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, layer, text_arch
+from rigright.arch.families.mamba import bare_sizes
+from rigright.arch.families.rwkv import channel, opened
+from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
+from rigright.arch.ssm import vector
+
+MATCHES = (
+    "rwkv5",
+    "Rwkv5ForCausalLM",
+    "rwkv6",
+    "Rwkv6ForCausalLM",
+    "rwkv7",
+    "Rwkv7ForCausalLM",
+    "RWKV7ForCausalLM",
+)
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read an RWKV config of the fifth to seventh generation; their heads are never tied."""
+    generation = int("".join(mark for mark in str(config.raw.get("model_type")) if mark.isdigit()) or 5)
+    hidden = config.size("hidden_size")
+    size = bare_sizes(config, tied=False)
+    style = Style(family="rwkv5", norm="layer")
+    default = 4 * hidden if generation == 7 else int(hidden * 3.5) // 32 * 32
+    width = config.maybe("intermediate_size") or default
+    feed = channel(hidden, width, gated=generation < 7, shifts=1 if generation == 7 else 2)
+    first = layer(hidden, style, _mixing(config, generation, first=True), feed)
+    rest = layer(hidden, style, _mixing(config, generation, first=False), feed)
+    layers: tuple[Layer, ...] = opened((first, *(rest,) * (size.layers - 1)), hidden)
+    context = config.maybe("context_length") or config.maybe("max_position_embeddings")
+    arch = text_arch(config, name, style, size=size, layers=layers)
+    return replace(arch, max_context_tok=context)
+
+
+def _mixing(config: Config, generation: int, *, first: bool) -> Block:
+    hidden = config.size("hidden_size")
+    inner = config.maybe("attention_hidden_size") or hidden
+    width = config.size("head_size", "head_dim", "num_attention_heads", default=64)
+    heads = inner // width
+    mixer = Mixer(
+        kind=Mix.LINEAR,
+        heads=heads,
+        kv_heads=heads,
+        key_dim=width,
+        value_dim=width,
+        state32_elems=heads * width * width,
+        state16_elems=2 * hidden,
+    )
+    extra = (
+        _seventh(config, hidden, first=first)
+        if generation >= 7
+        else (_fifth if generation == 5 else _sixth)(hidden, inner)
+    )
+    gate = matrix("mixer.gate", inner, hidden, Cut.OUT) if generation < 7 else ()
+    weights = (
+        *(matrix("mixer.in", inner, hidden, Cut.OUT) * 3),
+        *gate,
+        *matrix("mixer.out", hidden, inner, Cut.IN),
+        *norm(inner, bias=True),
+        *extra,
+    )
+    return Block(weights, mixer=mixer)
+
+
+def _fifth(hidden: int, inner: int) -> tuple[Weight, ...]:
+    """Shifts of k, v, r, g; a decay and a bonus for every channel of the heads."""
+    return (*(vector("mixer.shift", 1, 1, hidden) * 4), *(vector("mixer.decay", inner) * 2))
+
+
+def _sixth(hidden: int, inner: int) -> tuple[Weight, ...]:
+    """Shifts and decays that the token moves, by matrices of low rank."""
+    wide = hidden >= 4096
+    low, decay = (64, 128) if wide else (32, 64)
+    return (
+        *(vector("mixer.shift", 1, 1, hidden) * 6),
+        *matrix("mixer.shift_a", hidden, 5 * low, Cut.WHOLE),
+        *vector("mixer.shift_b", 5, low, hidden),
+        *(vector("mixer.decay", inner) * 2),
+        *matrix("mixer.decay_a", hidden, decay, Cut.WHOLE),
+        *matrix("mixer.decay_b", decay, inner, Cut.OUT),
+    )
+
+
+def _seventh(config: Config, hidden: int, *, first: bool) -> tuple[Weight, ...]:
+    """Decay, in-context rate, value and gate of low rank; the first layer mixes no earlier values."""
+    ranks = {
+        key: config.size(f"{key}_low_rank_dim", default=default)
+        for key, default in (("decay", 64), ("a", 64), ("v", 32), ("gate", 128))
+    }
+    biased = ("decay", "a") if first else ("decay", "a", "v")
+    return (
+        *(vector("mixer.shift", 1, 1, hidden) * 6),
+        *(vector("mixer.skip", hidden) * 3),
+        *(weight for key in biased for weight in _low(ranks[key], hidden, bias=True)),
+        *_low(ranks["gate"], hidden, bias=False),
+    )
+
+
+def _low(rank: int, hidden: int, *, bias: bool) -> tuple[Weight, ...]:
+    return (
+        *matrix("mixer.low_a", rank, hidden, Cut.WHOLE),
+        *matrix("mixer.low_b", hidden, rank, Cut.OUT, bias=bias),
+    )

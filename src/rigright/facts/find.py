@@ -90,7 +90,7 @@ def _choose(text: str, said: frozenset[str], meant: list[Calling], *, sure: bool
     note = say(
         '"{text}" is taken as {chip}; it could also be {others}',
         text=text,
-        chip=chip.name,
+        chip=_with_size(chip),
         others=shown_names(others),
     )
     return replace(_sized(text, said, chip), note=note)

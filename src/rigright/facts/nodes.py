@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
+from rigright.facts.clouds import find_instance
 from rigright.facts.counting import Counted, read_counts
 from rigright.facts.find import Match, match_tokens
 from rigright.facts.naming import Token, read_tokens
@@ -53,7 +54,10 @@ class Node:
 
 
 def find_node(text: str) -> Node:
-    """The cards and boxes a loose text means."""
+    """The cards and boxes a loose text means; a cloud's instance by its full name."""
+    rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
+    if rented is not None and rented.chip is not None and rented.n_chips >= 1:
+        return find_node(f"{rented.n_chips:g}x {rented.chip}")
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     matches = [_match(text, group) for group in groups]
     n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)

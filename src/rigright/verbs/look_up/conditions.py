@@ -78,18 +78,20 @@ def find_field(name: str, fields: tuple[Field, ...]) -> Field:
     )
 
 
-def sort_records(records: Iterable[Any], order: str, fields: tuple[Field, ...]) -> tuple[Any, ...]:
-    """Sort by a field, largest first with a "-" before its name; what is unknown comes last."""
-    field = find_field(order.lstrip("-"), fields)
+def sort_records(
+    records: Iterable[Any], name: str, fields: tuple[Field, ...], *, backwards: bool = False
+) -> tuple[Any, ...]:
+    """Sort by a field: numbers from the largest, words and dates from A; what is unknown comes last."""
+    field = find_field(name, fields)
     records = tuple(records)
     known = [record for record in records if field.read(record) is not None]
     unknown = [record for record in records if field.read(record) is None]
-    words = any(isinstance(field.read(record), str) for record in known)
+    numbers = all(isinstance(field.read(record), int | float) for record in known)
 
     def rank(record: object) -> Any:
-        return _as_text(field.read(record)) if words else field.read(record)
+        return field.read(record) if numbers else _as_text(field.read(record))
 
-    return (*sorted(known, key=rank, reverse=order.startswith("-")), *unknown)
+    return (*sorted(known, key=rank, reverse=numbers != backwards), *unknown)
 
 
 def _shortest(field: Field) -> str:

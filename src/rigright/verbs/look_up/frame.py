@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.report.listing import Asked, Kind, Listing
 from rigright.verbs.look_up.conditions import read_condition, sort_records
 
@@ -21,7 +21,8 @@ class Wish:
     """What the listing shall hold, and in which order."""
 
     where: tuple[str, ...] = ()  # "memory>=24GB", ...: all must hold
-    sort: str | None = None  # a field, "-" before it for the largest first
+    sort: str | None = None  # a field: numbers from the largest, words from A
+    backwards: bool = False
     limit: int | None = None
     with_sources: bool = False
 
@@ -29,6 +30,12 @@ class Wish:
 def kind_names() -> tuple[str, ...]:
     """Everything that can be looked up, as it is typed."""
     return tuple(name.replace("_", "-") for name in shelf.names(FOLDER))
+
+
+def kind_summaries() -> dict[str, Sentence]:
+    """Each kind, and what it tells."""
+    kinds = shelf.load(FOLDER, "KIND")
+    return {name.replace("_", "-"): kind.summary for name, kind in kinds.items()}
 
 
 def find_kind(name: str) -> Kind:
@@ -59,7 +66,7 @@ def look_up(name: str, words: tuple[str, ...] = (), *, today: date, wish: Wish |
         record for record in kind.find(asked) if all(condition.holds(record) for condition in conditions)
     )
     if wish.sort is not None:
-        records = sort_records(records, wish.sort, kind.fields)
+        records = sort_records(records, wish.sort, kind.fields, backwards=wish.backwards)
     kept = records if wish.limit is None else records[: max(wish.limit, 0)]
     return Listing(
         kind=kind,

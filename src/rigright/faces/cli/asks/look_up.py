@@ -1,0 +1,57 @@
+"""`rigright look-up KIND [WORDS]`: what is known, with filters, order and sources."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+from rigright.report.pages.look_up import kinds_page, kinds_plain, page, plain
+from rigright.verbs.look_up.frame import Wish, kind_summaries, look_up
+
+SUMMARY = say("look up chips, CPUs, clouds, prices, software, models, formats, engines, myths")
+
+_FILTERS = {"vendor": "vendor={}", "segment": "segment={}", "min_memory": "memory>={}", "since": "since>={}"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """What can be asked."""
+    parser.add_argument("kind", nargs="?", help=str(say("chips, cpus, clouds, ...; all kinds without it")))
+    parser.add_argument("words", nargs="*", help=str(say("a name as loose as you like: 4090, epyc 9554")))
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FIELD>=VALUE",
+        help=str(say("a condition such as memory>=24GB or architecture~ada; may be given again")),
+    )
+    parser.add_argument("--vendor", metavar="NAME", help=str(say("only of this vendor")))
+    parser.add_argument(
+        "--segment", metavar="NAME", help=str(say("only consumer, workstation, datacenter, embedded or soc"))
+    )
+    parser.add_argument("--min-memory", metavar="SIZE", help=str(say("only with at least this memory")))
+    parser.add_argument("--since", metavar="DATE", help=str(say("only from this date on: 2023 or 2023-06")))
+    parser.add_argument(
+        "--sort", metavar="FIELD", help=str(say("order by a field: numbers from the largest, words from A"))
+    )
+    parser.add_argument("--reverse", action="store_true", help=str(say("the other way round")))
+    parser.add_argument("--limit", type=int, metavar="N", help=str(say("at most this many")))
+    parser.add_argument("--sources", action="store_true", help=str(say("show where each row is from")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Look it up."""
+    if options.kind is None:
+        summaries = kind_summaries()
+        return Answer(lambda: kinds_page(summaries), lambda language: kinds_plain(summaries, language))
+    short = [form.format(getattr(options, name)) for name, form in _FILTERS.items() if getattr(options, name)]
+    wish = Wish(
+        where=(*short, *options.where),
+        sort=options.sort,
+        backwards=options.reverse,
+        limit=options.limit,
+        with_sources=options.sources,
+    )
+    listing = look_up(options.kind, tuple(options.words), today=datetime.now(UTC).date(), wish=wish)
+    return Answer(lambda: page(listing), lambda language: plain(listing, language))

@@ -1,0 +1,95 @@
+"""Clouds: what can be rented, with its chips and its dated price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, number, read_rows, scaled, text
+from rigright.base.units import GIB, GIGA, TERA
+
+BITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One instance of one cloud in one region. None is unknown; a price without a date is none."""
+
+    provider: str
+    instance: str
+    chip: str | None  # an id of chips.csv; None where the chip is not among them
+    said: str | None  # what the source called it
+    n_chips: float  # below one where a card is shared
+    mem_bytes: float  # of each chip, as advertised
+    vcpus: float
+    ram_bytes: float
+    nvme_bytes: float | None
+    link: str | None
+    network_bytes_per_s: float | None
+    usd_per_h: float | None  # the whole instance, on demand
+    spot_usd_per_h: float | None
+    region: str | None
+    currency: str
+    native_per_h: float | None  # in `currency`, where that is not USD
+    as_of: str | None
+    source: str
+    confidence: str
+    notes: str | None
+
+    @property
+    def usd_per_chip_h(self) -> float | None:
+        """On demand, for each chip; not for shares of a card."""
+        return self.usd_per_h / self.n_chips if self.usd_per_h is not None and self.n_chips >= 1 else None
+
+
+_COLUMNS = {
+    "provider": ("provider", text),
+    "instance": ("instance", text),
+    "chip": ("chip", text),
+    "said": ("said", text),
+    "n_chips": ("n_chips", number),
+    "mem_gib": ("mem_bytes", scaled(GIB)),
+    "vcpus": ("vcpus", number),
+    "ram_gib": ("ram_bytes", scaled(GIB)),
+    "nvme_tb": ("nvme_bytes", scaled(TERA)),
+    "link": ("link", text),
+    "network_gbit_per_s": ("network_bytes_per_s", scaled(GIGA / BITS)),
+    "usd_per_h": ("usd_per_h", number),
+    "spot_usd_per_h": ("spot_usd_per_h", number),
+    "region": ("region", text),
+    "currency": ("currency", text),
+    "native_per_h": ("native_per_h", number),
+    "as_of": ("as_of", text),
+    "source": ("source", text),
+    "confidence": ("confidence", text),
+    "notes": ("notes", text),
+}
+_REQUIRED = (
+    "provider",
+    "instance",
+    "n_chips",
+    "mem_gib",
+    "vcpus",
+    "ram_gib",
+    "currency",
+    "source",
+    "confidence",
+)
+
+
+@cache
+def offers() -> tuple[Offer, ...]:
+    """Every offer of the table, in its order."""
+    readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
+    rows = read_rows(DATA / "clouds.csv", readers, required=_REQUIRED)
+    return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
+
+
+def find_instance(name: str) -> Offer | None:
+    """The offer of an instance written out: "p5.48xlarge", "Standard_ND96isr_H100_v5"."""
+    wanted = name.strip().casefold()
+    plain = wanted.removeprefix("standard_")
+    return next(
+        (offer for offer in offers() if plain == offer.instance.casefold().removeprefix("standard_")),
+        None,
+    )

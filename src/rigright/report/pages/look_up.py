@@ -1,0 +1,104 @@
+"""What was looked up, as a page and as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.report.listing import Field, Kind, Listing
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+
+UNKNOWN = "-"
+
+
+def page(result: Listing) -> Page:
+    """One record in full, or many as a table."""
+    kind = result.kind
+    if len(result.records) == 1 or kind.full:
+        parts = [part for record in result.records for part in _one(kind, record)]
+    else:
+        parts = [_table(kind, result.records)] if result.records else []
+    notes = tuple(Line(said=note, tone="dim") for note in result.notes)
+    return Page(title=kind.title, parts=(*_count(result), *parts, *notes, *_sources(result)))
+
+
+def plain(result: Listing, language: str) -> list[dict[str, Any]]:
+    """Every record with every field, in SI units and bytes; unknown is null."""
+    return [
+        {field.key: _told(field.read(record), language) for field in result.kind.fields}
+        for record in result.records
+    ]
+
+
+def kinds_page(summaries: dict[str, Sentence]) -> Page:
+    """Everything that can be looked up."""
+    rows = tuple((name, summary) for name, summary in summaries.items())
+    table = Table(columns=(Column(head=say("kind")), Column(head="", flexible=True)), rows=rows)
+    examples = ("rigright look-up chips 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
+    return Page(title=say("What can be looked up"), parts=(table, Commands(items=examples)))
+
+
+def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
+    """The same for scripts."""
+    return {name: tell(summary, language) for name, summary in summaries.items()}
+
+
+def _told(value: Any, language: str) -> Any:
+    return tell(value, language) if isinstance(value, Sentence) else value
+
+
+def _count(result: Listing) -> tuple[Part, ...]:
+    """How many there are, where not all are shown or none is."""
+    if not result.total:
+        return (Line(said=say("nothing meets these conditions"), tone="warn"),)
+    if len(result.records) < result.total:
+        said = say("{shown} of {total}", shown=len(result.records), total=result.total)
+        return (Line(said=said, tone="dim"),)
+    return ()
+
+
+def _table(kind: Kind, records: tuple[Any, ...]) -> Table:
+    """The fields that fit beside each other; a column that would stay empty is left out."""
+    listed = [field for field in kind.fields if not field.detail]
+    shown = [[_shown(field, record) for record in records] for field in listed]
+    kept = [
+        (field, cells)
+        for field, cells in zip(listed, shown, strict=True)
+        if any(cell not in {"", UNKNOWN} for cell in cells)
+    ]
+    columns = tuple(Column(head=field.head, right=field.right, flexible=field.flexible) for field, _ in kept)
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    tones = tuple(kind.tone(record) for record in records) if kind.tone else ()
+    return Table(columns=columns, rows=rows, tones=tones)
+
+
+def _one(kind: Kind, record: Any) -> tuple[Part, ...]:
+    """Every field that is known, one under another, then what the kind adds."""
+    known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
+    first, rest = known[0], known[1:]
+    table = Table(
+        title=first[1],
+        columns=(Column(head=""), Column(head="", flexible=True)),
+        rows=tuple((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
+    )
+    return (table, *(kind.parts(record) if kind.parts else ()))
+
+
+def _shown(field: Field, record: Any) -> Shown:
+    value = field.read(record)
+    if value is None:
+        return UNKNOWN
+    if field.show is not None:
+        return field.show(value)
+    if isinstance(value, Sentence):
+        return value
+    return f"{value / field.scale:,.4g}" if isinstance(value, float) else str(value)
+
+
+def _sources(result: Listing) -> tuple[Part, ...]:
+    """Where each record is from, each source once."""
+    source = result.kind.sources
+    if not result.with_sources or source is None:
+        return ()
+    found = dict.fromkeys(source(record) for record in result.records)
+    return (Points(title=say("Sources"), items=tuple(found), tone="dim"),)

@@ -1,0 +1,47 @@
+"""Benchmarks: what healthy hardware reached, and the least operators accept."""
+
+from __future__ import annotations
+
+from rigright.base.words import Sentence, say
+from rigright.facts.bench import Reference, references
+from rigright.report.listing import Asked, Field, Kind
+from rigright.report.page import Shown
+from rigright.verbs.look_up.fields import doubt, figure, provenance, told
+from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
+
+
+def _find(asked: Asked) -> tuple[Reference, ...]:
+    return matching(references(), asked.words, lambda one: f"{one.what} {one.on} {one.chip or ''}")
+
+
+def _kind_shown(kind: str) -> Sentence:
+    return {
+        "measured": say("measured"),
+        "least": say("least accepted"),
+        "claim": say("a claim"),
+    }.get(kind, say("unknown"))
+
+
+def _notes(_asked: Asked, kept: tuple[Reference, ...]) -> tuple[Shown, ...]:
+    return doubt_notes(kept)
+
+
+KIND = Kind(
+    summary=say("what healthy hardware reaches in benchmarks"),
+    title=say("Reference figures of benchmarks"),
+    fields=(
+        told("what", say("benchmark"), listed=True, flexible=True),
+        doubt(),
+        told("on", say("ran on"), listed=True, flexible=True),
+        told("said", say("figure"), listed=True),
+        Field(key="kind", head=say("kind"), read=lambda one: one.kind, show=_kind_shown),
+        told("chip", say("id")),
+        figure("n_chips", say("chips")),
+        Field(key="value", head=say("figure in SI"), read=lambda one: one.value, right=True, detail=True),
+        told("unit", say("unit")),
+        *provenance(),
+    ),
+    find=_find,
+    notes=_notes,
+    sources=source_shown,
+)

@@ -1,0 +1,109 @@
+"""Prices of chips: every one with its date, and marked where it is too old to act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import by_id
+from rigright.facts.find import find_chips, match_chip
+from rigright.facts.prices import Price, dated, is_stale, prices
+from rigright.report.listing import Asked, Field, Kind
+from rigright.report.page import Shown
+from rigright.verbs.look_up.fields import confidence_shown, figure, told
+from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A price seen from a day."""
+
+    chip: str
+    name: str
+    usd: float
+    usd_min: float | None
+    kind: str
+    as_of: str
+    stale: bool
+    listings: int | None
+    source: str
+    confidence: str
+
+
+def _seen(price: Price, today: date) -> Seen:
+    return Seen(
+        chip=price.chip,
+        name=by_id()[price.chip].name,
+        usd=price.usd,
+        usd_min=price.usd_min,
+        kind=price.kind,
+        as_of=price.as_of,
+        stale=is_stale(price.as_of, today),
+        listings=price.listings,
+        source=price.source,
+        confidence=price.confidence,
+    )
+
+
+def _find(asked: Asked) -> tuple[Seen, ...]:
+    """Prices of the chips the words could mean, newest first."""
+    wanted = _wanted(" ".join(asked.words)) if asked.words else by_id().keys()
+    found = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
+    if not found:
+        raise AskError(say('no price of "{text}" is known', text=" ".join(asked.words)))
+    return tuple(sorted(found, key=lambda one: dated(one.as_of), reverse=True))
+
+
+def _wanted(text: str) -> set[str]:
+    """The chip a name means, or all it could mean."""
+    try:
+        return {match_chip(text).chip.id}
+    except AskError:
+        return {chip.id for chip in find_chips(text)}
+
+
+def _kind_shown(kind: str) -> Sentence:
+    return {
+        "launch": say("maker, at launch"),
+        "shop": say("shops, median"),
+        "claim": say("a claim"),
+    }.get(kind, say("unknown"))
+
+
+def _notes(asked: Asked, kept: tuple[Seen, ...]) -> tuple[Shown, ...]:
+    return (*stale_notes({one.as_of for one in kept}, asked.today), *doubt_notes(kept))
+
+
+KIND = Kind(
+    summary=say("prices of chips, each with its date"),
+    title=say("Prices of chips, in dollars"),
+    fields=(
+        told("name", say("chip"), listed=True, flexible=True),
+        figure("usd", say("$"), "price", written="{:,.0f}", listed=True),
+        figure("usd_min", say("cheapest $"), written="{:,.0f}", listed=True),
+        Field(key="kind", head=say("asked by"), read=lambda one: one.kind, show=_kind_shown),
+        told("as_of", say("as of"), "since", "date", listed=True),
+        Field(
+            key="stale",
+            head=say("age"),
+            read=lambda one: one.stale,
+            show=lambda stale: say("stale") if stale else "",
+        ),
+        told("chip", say("id")),
+        figure("listings", say("listings")),
+        told("source", say("source"), flexible=True),
+        Field(
+            key="confidence",
+            head=say("confidence"),
+            read=lambda one: one.confidence,
+            show=confidence_shown,
+            detail=True,
+        ),
+    ),
+    find=_find,
+    notes=_notes,
+    tone=lambda one: "dim" if one.stale else "plain",
+    sources=source_shown,
+)

@@ -1,0 +1,65 @@
+"""Finds records by words for kinds without a finder of their own, and says what their marks mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import TypeVar
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.facts.prices import is_stale
+from rigright.report.page import Shown
+from rigright.verbs.look_up.fields import confidence_shown, source_of
+
+Record = TypeVar("Record")
+
+
+def matching(
+    records: Iterable[Record], words: tuple[str, ...], text_of: Callable[[Record], str]
+) -> tuple[Record, ...]:
+    """The records in whose text every word stands; no such record is an error that suggests the nearest."""
+    records = tuple(records)
+    wanted = " ".join(words).casefold().split()
+    found = tuple(record for record in records if all(word in text_of(record).casefold() for word in wanted))
+    if found or not wanted:
+        return found
+    known = sorted({piece for record in records for piece in text_of(record).casefold().split()})
+    lost = next((word for word in wanted if not any(word in piece for piece in known)), " ".join(wanted))
+    near = difflib.get_close_matches(lost[:60], known, n=4, cutoff=0.6)
+    if near:
+        shown = ", ".join(near)
+        raise AskError(say('nothing answers to "{text}"; the nearest are {near}', text=lost, near=shown))
+    raise AskError(say('nothing answers to "{text}"', text=" ".join(words)))
+
+
+def source_shown(record: object) -> Sentence:
+    """The source of a record with its date and how sure it is."""
+    return say(
+        "{source} (as of {as_of}; confidence: {confidence})",
+        source=source_of(record),
+        as_of=getattr(record, "as_of", None) or say("unknown"),
+        confidence=confidence_shown(getattr(record, "confidence", "low")),
+    )
+
+
+def doubt_notes(records: Iterable[object]) -> tuple[Shown, ...]:
+    """What the question marks mean, where there are any."""
+    if any(getattr(record, "confidence", "high") == "low" for record in records):
+        return (say("? recalled from memory or in conflict between sources; not confirmed"),)
+    return ()
+
+
+def price_date_shown(as_of: str | None, today: date) -> Shown:
+    """A price's date, marked where it is too old to act on."""
+    if as_of is None:
+        return say("no date")
+    return say("{date}, stale", date=as_of) if is_stale(as_of, today) else as_of
+
+
+def stale_notes(dates: Iterable[str | None], today: date) -> tuple[Shown, ...]:
+    """What stale means, where a price is."""
+    if any(is_stale(as_of, today) for as_of in dates):
+        return (say("stale: older than 180 days; look for today's price before you act on it"),)
+    return ()

@@ -46,3 +46,18 @@ def part(config: Config, key: str, kind: str | None = None) -> Config:
     )
     found = named or kind or own
     return full(inner, found).over(model_type=found)
+
+
+def kind_of_class(name: str) -> str | None:
+    """The kind a class speaks of: "mistral3" for "Mistral3ForConditionalGeneration"."""
+    stem = name.partition("For")[0].removesuffix("LMHeadModel").removesuffix("Model").lower()
+    return _plain_kinds().get(_plain(stem))
+
+
+@cache
+def _plain_kinds() -> Mapping[str, str]:
+    return {_plain(kind): kind for kind in _table()}
+
+
+def _plain(kind: str) -> str:
+    return kind.replace("_", "").replace("-", "")

@@ -11,7 +11,7 @@ from typing import Any
 
 from rigright.arch import strangers
 from rigright.arch.config import Config
-from rigright.arch.defaults import full
+from rigright.arch.defaults import full, kind_of_class
 from rigright.arch.record import Arch
 from rigright.base import shelf
 from rigright.base.errors import DataError

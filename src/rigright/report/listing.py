@@ -25,6 +25,7 @@ class Field:
     right: bool = False  # stands right, as numbers do
     flexible: bool = False  # may be cut on a narrow screen
     detail: bool = False  # only where one record is shown, and in JSON
+    sparse: bool = False  # left out of JSON where a record has none of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class Asked:
 
     words: tuple[str, ...] = ()  # as typed, one string a word; none means all
     today: date  # prices are stale or not against this
+    run_code: bool = False  # a model's own code may be run
+    input_shape: str | None = None  # what a traced module is given: 1x3x224x224
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class Kind:
     parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
     sources: Callable[[Any], Shown] | None = None  # where a record is from, for --sources
     full: bool = False  # every record is shown by itself, one under another, never as one table
+    failed: Callable[[Any], bool] | None = None  # whether a record stands for a question without an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +63,9 @@ class Listing:
     total: int  # before the limit
     notes: tuple[Shown, ...] = ()
     with_sources: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """Not zero where one of several questions has no answer."""
+        failed = self.kind.failed
+        return int(failed is not None and any(failed(record) for record in self.records))

@@ -57,7 +57,7 @@ EXPECTED = {
     39: {"states": 160, "card": 80},
     40: {"short": 0.268, "long": 4.29},
     41: {"spread": 8},
-    42: {"params": 9.4, "weights": 18.8},
+    42: {"params": 10.3, "weights": 20.6},
     43: {"full": None, "kept": None},
     44: {"params": 0.866, "weights": 1.73},
     45: {"cores": 64},

@@ -19,7 +19,7 @@ def _bits(form: Format | Mix) -> float:
 
 
 def _find(asked: Asked) -> tuple[Format | Mix, ...]:
-    everything = (*formats().values(), *mixes().values())
+    everything: tuple[Format | Mix, ...] = (*formats().values(), *mixes().values())
     if not asked.words:
         return tuple(sorted(everything, key=lambda form: (form.loss_rank, -_bits(form))))
     exact = _exact(" ".join(asked.words))

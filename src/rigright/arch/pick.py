@@ -97,10 +97,11 @@ def _read_stranger(config: Config, name: str) -> Arch:
 
 
 def _read(file: str, config: Config, name: str) -> Arch:
-    kind = config.raw.get("model_type")
-    arch: Arch = shelf.take(FAMILIES, file, "read")(
-        full(config, kind if isinstance(kind, str) else file), name
-    )
+    """What the family file reads, with the class's own defaults beneath the config."""
+    kind = _own_type(config)
+    if not isinstance(kind, str):
+        kind = next(filter(None, map(kind_of_class, _told(config))), file)
+    arch: Arch = shelf.take(FAMILIES, file, "read")(full(config.over(model_type=kind), kind), name)
     return arch
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("rigright", deadline=None)  # a law holds on a slow machine too
+settings.load_profile("rigright")
 
 ROOT = Path(__file__).parent.parent
 

@@ -30,7 +30,7 @@ PARTS = (
     "frozen", "weights", "master", "gradients", "optimizer", "activations", "working", "loss",
     "gathered", "buckets", "casts", "step",
 )  # fmt: skip
-PHASES = ("load", "backward-start", "backward-end", "step")
+LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def training_memory(arch: Arch, training: Training, layout: Layout, stage: Numbe
     phases = _phases(arch, setup, layout, held, acts)
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
-    reserved, device = _beyond(allocated, layout)
+    reserved, device = _beyond(phases, allocated, setup, layout)
     on_nvme = training.offload.endswith("nvme")
     return TrainingMemory(
         parts=_at_peak(phases, totals, allocated),
@@ -146,21 +146,36 @@ def _gathered(arch: Arch, setup: Setup, layout: Layout) -> Numbers:
 
 
 def _buckets(setup: Setup, layout: Layout, states: States) -> Numbers:
-    """Copies of gradients on their way to other ranks."""
-    many = np.asarray(layout.dp) * np.asarray(layout.cp) > 1
+    """Copies of gradients on their way to other ranks; DeepSpeed makes its two buckets at once, however few ranks."""
     if setup.training.sharding == "none":
+        many = np.asarray(layout.dp) * np.asarray(layout.cp) > 1
         return np.where(many, states.grads * setup.trainer.ddp_copies, 0)
-    pairs = 2 * setup.trainer.buckets * 2
-    return np.where(many & (setup.training.sharding in {"zero1", "zero2"}), np.minimum(pairs, states.weights), 0)
+    if setup.training.sharding not in {"zero1", "zero2"}:
+        return np.zeros(())
+    return np.minimum(2 * setup.trainer.buckets * setup.precision.compute, states.weights)
 
 
-def _beyond(allocated: Numbers, layout: Layout) -> tuple[Numbers, Numbers]:
-    """Reserved by the allocator; on the device with context and collectives."""
-    terms = corrections("memory_training")
+def _beyond(
+    phases: dict[str, dict[str, Numbers]], allocated: Numbers, setup: Setup, layout: Layout
+) -> tuple[Numbers, Numbers]:
+    """Reserved by the allocator; on the device with context and collectives.
+
+    What the backward pass gave back does not serve the optimizer step, whose blocks have other sizes:
+    the allocator holds both.
+    """
+    terms = corrections("memory_training")["terms"]
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
-    reserved = allocated * terms["reserve"]
+    held = sum(phases["step"].values(), start=np.zeros(()))
+    passes = np.maximum(*(_passing(phases[name]) for name in ("backward-start", "backward-end")))
+    scattered = terms["gathered"] * (setup.gathered and setup.trainer.scattered)
+    reserved = np.maximum((held + passes) * (terms["reserve"] + scattered), allocated)
     context = (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB
     return reserved, reserved + context
+
+
+def _passing(parts: dict[str, Numbers]) -> Numbers:
+    """What a backward pass gives back."""
+    return sum((size for name, size in parts.items() if name not in LASTING), start=np.zeros(()))
 
 
 def _at_peak(

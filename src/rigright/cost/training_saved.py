@@ -18,6 +18,7 @@ from rigright.demand import Layout, Numbers
 from rigright.facts.training import Trainer
 
 STAT_BYTES = 4  # statistics are kept in fp32
+KEPT_PRODUCTS = 0.5  # every second matrix product is kept by operation-wise selective recompute
 SCORE_BYTES = 6  # softmax in fp32 and its copy in 16 bit, a pair of tokens and a head
 STATE_MIXERS = frozenset({Mix.LINEAR, Mix.SSM, Mix.CONV})
 
@@ -75,12 +76,27 @@ def saved_bytes(saved: Saved, tokens: Numbers, seq_tok: Numbers, layout: Layout,
 @cache
 def layer_saved(layer: Layer, hidden: int, habit: Habit) -> Saved:
     """Everything one layer keeps between its forward and backward pass."""
+    if _keeps_products_only(habit):
+        return _products(layer, hidden, habit)
     total = _norms(layer, hidden, habit) + _dropouts(layer, hidden, habit) + _adapters(layer, habit)
     for mixer in (layer.mixer, layer.cross):
         if mixer is not None:
             total += _mixer(layer, mixer, hidden, habit)
     if layer.ffn is not None:
         total += _ffn(layer.ffn, hidden, habit)
+    return total
+
+
+def _products(layer: Layer, hidden: int, habit: Habit) -> Saved:
+    """The layer's input, the output of attention, and those of every other matrix product."""
+    total = Saved(stream=habit.residual * hidden)
+    if layer.mixer is not None:
+        total += Saved(split=habit.compute * layer.mixer.heads * layer.mixer.value_dim)
+    for weight in layer.weights:
+        if is_matrix(weight) and len(weight.shape) == 2:
+            out = habit.compute * weight.shape[0] * (weight.used or weight.copies) * KEPT_PRODUCTS
+            by = "stream" if weight.cut in {Cut.IN, Cut.WHOLE} else "expert" if weight.cut == Cut.EXPERT else "split"
+            total += Saved(**{by: out})
     return total
 
 
@@ -106,8 +122,6 @@ def layer_input(layer: Layer, hidden: int, habit: Habit) -> Saved:
 
 def _norms(layer: Layer, hidden: int, habit: Habit) -> Saved:
     """A fused norm keeps its input; an eager RMSNorm an fp32 copy and, where its scale is trained, the normed."""
-    if _keeps_products_only(habit):
-        return Saved()
     scales = [weight for weight in layer.weights if weight.role == "norm"]
     shifted = any(weight.role == "norm.bias" for weight in layer.weights)
     each = habit.compute
@@ -173,9 +187,8 @@ def _ffn(ffn: Ffn, hidden: int, habit: Habit) -> Saved:
 
 def _wide(ffn: Ffn, habit: Habit) -> float:
     """Tensors as wide as the ffn, in units of one activation."""
-    lean = habit.trainer.fused_glu or _keeps_products_only(habit)
-    own = (2 if lean else 3) if ffn.gated else 1
-    product = habit.input / habit.compute if habit.full and not _keeps_products_only(habit) else 0
+    own = (2 if habit.trainer.fused_glu else 3) if ffn.gated else 1
+    product = habit.input / habit.compute if habit.full else 0
     return own + product
 
 

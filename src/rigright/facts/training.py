@@ -72,6 +72,7 @@ class Trainer:
     grads_stand: bool = False
     offload_checkpoints: bool = False
     keeps_input_grads: bool = False
+    scattered: bool = False
     experts_at_once: bool = False
     partition_grads: float = 0
     recompute: str = "none"

@@ -58,7 +58,7 @@ def precision_of(precision: str, trainer: Trainer, sharding: str) -> str | None:
     """The id of a precision; None where it is the trainer's own mixed precision."""
     text = precision.lower()
     if re.search(r"fp8|float8|mxfp|nvfp4", text):
-        return "fp8"
+        return None if trainer.mixed == "bf16-sharded" else "fp8"
     if re.search(r"fp32|float32|^32", text):
         return "fp32"
     plain = trainer.id.startswith("hf") and not sharding.startswith("zero")

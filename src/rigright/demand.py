@@ -29,6 +29,28 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServingWish:
+    """What somebody said of a serving; None was left to the engine, the model and the machine."""
+
+    engine: str | None = None
+    weights: str | None = None
+    kv: str | None = None
+    context_tok: int | None = None
+    batch: int | None = None
+    prompt_tok: int | None = None
+    budget_tok: int | None = None
+    max_seqs: int | None = None
+    utilisation: float | None = None
+    graphs: bool = True
+    tp: int | None = None
+    pp: int | None = None
+    dp: int | None = None
+    ep: int | None = None
+    cp: int | None = None
+    attention_dp: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """Training or fine-tuning: method, states, batch, and what is kept or recomputed."""
 

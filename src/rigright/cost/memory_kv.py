@@ -27,7 +27,17 @@ def _keeps(mixer: Mixer) -> bool:
 
 def lanes(arch: Arch) -> Mapping[Mixer, int]:
     """Every distinct mixer of the trunk that keeps something, and in how many layers it stands."""
-    return Counter(mixer for layer in arch.trunk.layers for mixer in mixers_of(layer))
+    times = Counter(map(id, arch.trunk.layers))
+    found: Counter[Mixer] = Counter()
+    for layer in unlike_layers(arch):
+        for mixer in mixers_of(layer):
+            found[mixer] += times[id(layer)]
+    return found
+
+
+def unlike_layers(arch: Arch) -> tuple[Layer, ...]:
+    """Each layer object of the trunk once: equal layers are mostly one object, and hashing them is slow."""
+    return tuple({id(layer): layer for layer in arch.trunk.layers}.values())
 
 
 def cross_tok(arch: Arch) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.units import MIB
-from rigright.cost.memory_kv import lanes
+from rigright.cost.memory_kv import lanes, mixers_of
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
@@ -98,6 +98,20 @@ def stage_memories(
     )
 
 
+def layer_bytes(
+    arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, device: Device
+) -> list[float]:
+    """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
+    work = _work(arch, serving, layout, device)
+    kinds = list(lanes(arch))
+    alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
+    cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
+    return [
+        sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer))
+        for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
+    ] + [sum(weights.exit.values())]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
     arch: Arch
@@ -148,13 +162,14 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
     kv_heads = max((mixer.kv_heads for mixer in lanes(work.arch)), default=1)
     layout, device = work.layout, work.device
     cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
-    caches = held(work.arch, work.engine, work.ask, layout, stage.counts)
+    together = (cards > 1) & (work.engine.split == "tensor")
+    caches = _held(work, stage.counts)
     parts = _Parts(
         weights=stage.weights_bytes(layout, kv_heads),
         step=_step_bytes(work, stage, caches),
         tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine),
         graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
-        collectives=np.where(cards > 1, device.collectives_bytes, 0.0),
+        collectives=np.where(together, device.collectives_bytes, 0.0),
         context=device.context_bytes,
     )
     pool, used, spare = _placed(work, parts, caches)
@@ -173,6 +188,10 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         device_bytes=np.maximum(used, parts.tensors + parts.others),
         spare_bytes=spare,
     )
+
+
+def _held(work: _Work, counts: Numbers) -> Held:
+    return held(work.arch, work.engine, work.ask, work.layout, counts)
 
 
 def _step_bytes(work: _Work, stage: Stage, caches: Held) -> Numbers:

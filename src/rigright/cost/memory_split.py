@@ -9,17 +9,18 @@ import numpy as np
 
 from rigright.demand import Numbers
 
-HALVINGS = 50
+HALVINGS = 40
+MOST_FILL = 2.0**20  # beyond it no card has any room
 
 
 def split_layers(layers_bytes: Sequence[float], room_bytes: Sequence[float]) -> tuple[tuple[int, int], ...]:
-    """First and past-last layer of each card; fills all alike, and the last takes what fits nowhere."""
+    """First and past-last layer of each card; all are filled, or overfilled, alike."""
     sums = np.concatenate([[0.0], np.cumsum(layers_bytes)])
     room = np.maximum(np.asarray(room_bytes, dtype=float), 0.0)
     low, high = 0.0, 1.0
-    if _reached(sums, room)[-1] < len(layers_bytes):
-        low = high = 1.0
-    for _ in range(HALVINGS if high > low else 0):
+    while _reached(sums, room * high)[-1] < len(layers_bytes) and high < MOST_FILL:
+        high *= 2
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (
             (low, middle) if _reached(sums, room * middle)[-1] >= len(layers_bytes) else (middle, high)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rigright.arch.record import Arch, Cut, Mixer
-from rigright.cost.memory_kv import lanes, mixers_of
+from rigright.arch.record import Arch, Cut
+from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
 from rigright.cost.shards import share, stage_bounds
 from rigright.cost.weights import ByCut, WeightBytes
 from rigright.demand import Layout, Numbers
@@ -62,7 +62,8 @@ def stages(
 
 def cuts_of(weights: WeightBytes) -> tuple[Cut, ...]:
     """The ways in which anything of this model is cut."""
-    places = (*weights.layers, weights.entry, weights.exit, weights.beside, {Cut.VOCAB: 0})
+    unlike = {id(by_cut): by_cut for by_cut in weights.layers}.values()
+    places: list[ByCut] = [*unlike, weights.entry, weights.exit, weights.beside, {Cut.VOCAB: 0}]
     return tuple(dict.fromkeys(cut for by_cut in places for cut in by_cut))
 
 
@@ -94,10 +95,11 @@ def _table(arch: Arch, weights: WeightBytes, bounds: Bounds) -> Numbers:
 
 
 def _layer_table(arch: Arch, weights: WeightBytes, cuts: tuple[Cut, ...]) -> Numbers:
-    kinds: tuple[Mixer, ...] = tuple(lanes(arch))
-    kept = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in arch.trunk.layers}
+    kinds = tuple(lanes(arch))
+    kept = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in unlike_layers(arch)}
+    sizes = {id(by_cut): [by_cut.get(cut, 0.0) for cut in cuts] for by_cut in weights.layers}
     rows = [
-        [*_cut_row(cuts, by_cut), *kept[id(layer)], 1]
+        [*sizes[id(by_cut)], *kept[id(layer)], 1]
         for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
     ]
     return np.array(rows, dtype=float).reshape(len(rows), len(cuts) + len(kinds) + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer
+from rigright.cost.memory_kv import unlike_layers
 from rigright.cost.shards import attention_share
 from rigright.demand import Layout, Numbers
 from rigright.facts.engines import Engine
@@ -18,7 +19,7 @@ def forward_bytes(
     """Activations at the widest moment of the widest layer, for so many tokens that see so many."""
     hidden = arch.trunk.hidden
     looking = _looking_bytes(arch, engine, seen_tok)
-    each = [_layer_bytes(layer, engine, layout, hidden, looking) for layer in set(arch.trunk.layers)]
+    each = [_layer_bytes(layer, engine, layout, hidden, looking) for layer in unlike_layers(arch)]
     widest = np.max(np.stack(np.broadcast_arrays(*each)), axis=0)
     return np.asarray(tokens, dtype=float) * (engine.hidden_copies * hidden * engine.element_bytes + widest)
 

@@ -85,6 +85,7 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
+@cache
 def find_engine(asked: str) -> Engine:
     """The engine of a loose name, with a version where one is told: "vllm", "vLLM 0.8.5", "hf==4.38.2"."""
     match = _ASKED.match(asked.lower())

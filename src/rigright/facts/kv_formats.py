@@ -48,5 +48,9 @@ def find_kv_format(asked: str) -> KvFormat:
         if name in {form.id, form.label.lower(), *form.aliases}:
             return form
     raise AskError(
-        say('no cache format is called "{asked}"; there are: {known}', asked=asked, known=", ".join(kv_formats()))
+        say(
+            'no cache format is called "{asked}"; there are: {known}',
+            asked=asked,
+            known=", ".join(kv_formats()),
+        )
     )

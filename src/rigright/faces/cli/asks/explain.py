@@ -1,0 +1,96 @@
+"""`explain`: one model on one machine."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from rigright.base.errors import AskError
+from rigright.base.units import parse_count
+from rigright.base.words import say
+from rigright.demand import ServingWish
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("one model on one machine: memory by part and card, how far it goes, and what to change")
+
+_COUNTS = (
+    ("--context", "context_tok", say("tokens a sequence holds at its end: 8192, 32k")),
+    ("--batch", "batch", say("sequences, or samples, held at once")),
+    ("--prompt", "prompt_tok", say("tokens of the prompt, out of the context")),
+    ("--budget", "budget_tok", say("tokens an engine puts in one step")),
+    ("--max-seqs", "max_seqs", say("sequences the engine is ready for")),
+    ("--tp", "tp", say("cards a layer is cut over")),
+    ("--pp", "pp", say("pipeline stages")),
+    ("--dp", "dp", say("replicas")),
+    ("--ep", "ep", say("cards the experts are dealt out to")),
+    ("--cp", "cp", say("cards a context is cut over")),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `explain`."""
+    parser.add_argument("model", help=str(say("a name, a config.json, a folder, a GGUF file, a hub id")))
+    parser.add_argument("--on", required=True, metavar="MACHINE", help=str(say('the cards: "8x h100"')))
+    add_serving(parser)
+
+
+def add_serving(parser: argparse.ArgumentParser) -> None:
+    """The options that say how it is served."""
+    parser.add_argument("--serve", action="store_true", help=str(say("serve it (the default)")))
+    parser.add_argument("--engine", help=str(say('"vllm", "sglang", "llama.cpp" ...; a version may follow')))
+    parser.add_argument(
+        "--weights", "--format", dest="weights", help=str(say('weight format: "bf16", "fp8", "Q4_K_M"'))
+    )
+    parser.add_argument("--kv", help=str(say('cache format: "16bit", "fp8", "q8_0"')))
+    for flag, name, text in _COUNTS:
+        parser.add_argument(flag, dest=name, metavar="N", help=str(text))
+    parser.add_argument(
+        "--util", dest="utilisation", metavar="SHARE", help=str(say("share of the card: 0.9"))
+    )
+    parser.add_argument("--no-graphs", action="store_true", help=str(say("no CUDA graphs (eager mode)")))
+    parser.add_argument(
+        "--attention-dp",
+        action="store_true",
+        help=str(say("attention replicated, each with its own sequences")),
+    )
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Explain."""
+    from rigright.report.pages import explain as pages
+    from rigright.verbs.explain import explain
+
+    asked = f"rigright explain {shlex.quote(options.model)} --on {shlex.quote(options.on)}"
+    result = explain(options.model, options.on, wish=read_wish(options), why=options.why, asked=asked)
+    return Answer(
+        page=lambda: pages.page(result, why=options.why),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=0,
+    )
+
+
+def read_wish(options: argparse.Namespace) -> ServingWish:
+    """What was said of the serving."""
+    counts = {name: _count(getattr(options, name)) for _, name, _ in _COUNTS}
+    return ServingWish(
+        engine=options.engine,
+        weights=options.weights,
+        kv=options.kv,
+        utilisation=_share(options.utilisation),
+        graphs=not options.no_graphs,
+        attention_dp=options.attention_dp,
+        **counts,
+    )
+
+
+def _count(text: str | None) -> int | None:
+    return None if text is None else parse_count(text)
+
+
+def _share(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise AskError(say('cannot read "{text}" as a share; write for example 0.9', text=text)) from None

@@ -1,0 +1,99 @@
+"""What `explain` found of a model that serves: memory by part and card, limits, remedies, reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.demand import Layout, Serving
+
+PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardUse:
+    """One card: what lies on it, part by part, and what is left."""
+
+    index: int
+    chip: str
+    chip_id: str
+    parts_bytes: tuple[tuple[str, float], ...]  # in the order of PARTS
+    pool_bytes: float  # what the engine sets aside for caches; what was asked is a part of it
+    used_bytes: float  # what the driver shows
+    low_bytes: float
+    high_bytes: float
+    total_bytes: float
+    free_bytes: float
+    spare_bytes: float  # negative: so much is missing
+    layers: tuple[int, int] | None = None  # first and past-last layer, where cards hold different ones
+
+    @property
+    def need_bytes(self) -> float:
+        """What was asked, and nothing set aside."""
+        return sum(size for _, size in self.parts_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """One change, what it saves on the fullest card, and what it costs."""
+
+    change: Sentence
+    price: Sentence
+    saves_bytes: float
+    fits: bool
+    flag: str | None = None  # how to ask this again with the change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Where one figure comes from."""
+
+    part: str
+    formula: Sentence
+    facts: str  # the numbers in it
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far it goes: exact inversions of the same law."""
+
+    context_tok: int  # at the batch asked for; 0: not one token
+    batch: int  # at the context asked for
+    model_context_tok: int | None  # what the model itself allows
+    pool_tok: int | None  # tokens the engine will log; None where it keeps no pool
+    pool_low_tok: int | None
+    pool_high_tok: int | None
+    blocks: int | None
+    block_tok: float | None
+    token_bytes: float  # of cache for each further token of a long sequence, on one rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One model on one machine, serving."""
+
+    model: str
+    params: int
+    machine: str
+    engine: str
+    engine_version: str
+    weights_format: str
+    serving: Serving  # with every default filled in
+    layout: Layout
+    cards: tuple[CardUse, ...]
+    limits: Limits | None  # None where nothing is generated
+    remedies: tuple[Remedy, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""  # the command that asks this again
+
+    @property
+    def fits(self) -> bool:
+        """Whether every card holds its part."""
+        return all(card.spare_bytes >= 0 for card in self.cards)
+
+    @property
+    def fullest(self) -> CardUse:
+        """The card with least to spare."""
+        return min(self.cards, key=lambda card: card.spare_bytes)

@@ -1,0 +1,42 @@
+"""What `fit` found: models and formats that a machine holds, best first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """One model in one format that fits."""
+
+    model: str
+    task: str
+    family: str
+    params: int
+    active_params: int
+    weights_format: str
+    engine: str
+    weights_bytes: float
+    used_bytes: float  # of the fullest card, with the context asked for
+    spare_bytes: float  # on the fullest card
+    context_tok: int | None  # largest with one sequence; None where nothing is generated
+    model_context_tok: int | None
+    licence: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """All that fits, cut to the limit."""
+
+    machine: str
+    free_bytes: float
+    total_bytes: float
+    context_tok: int  # every row holds at least so many
+    rows: tuple[Fitting, ...]
+    found: int  # before the limit
+    looked_at: int
+    unread: tuple[str, ...] = ()  # models of the zoo that cannot be read
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""

@@ -1,0 +1,53 @@
+"""One model on one machine: what it takes, card by card, how far it goes, and what to change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch.count import params
+from rigright.arch.sources.open import open_model
+from rigright.demand import ServingWish
+from rigright.facts.nodes import find_node
+from rigright.report.explained import Explained
+from rigright.verbs.serving.cards import card_uses, worst
+from rigright.verbs.serving.case import Case, build_case, generates
+from rigright.verbs.serving.limits import limits
+from rigright.verbs.serving.reasons import reasons
+from rigright.verbs.serving.remedies import remedies
+
+
+def explain(
+    model: str, on: str, *, wish: ServingWish | None = None, why: bool = False, asked: str = ""
+) -> Explained:
+    """Explain the memory of serving a model on a machine; `asked` is the command to build on."""
+    node = find_node(on)
+    case = build_case(open_model(model), node, wish or ServingWish())
+    return replace(explain_case(case, machine=node.shown, why=why), asked=asked)
+
+
+def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
+    """The same for a case whose defaults are filled in."""
+    cards = card_uses(case)
+    memory = worst(case)
+    fullest = min(cards, key=lambda card: card.spare_bytes)
+    fits = fullest.spare_bytes >= 0
+    settings = case.settings
+    return Explained(
+        model=case.arch.name,
+        params=params(case.arch),
+        machine=machine,
+        engine=case.engine.label,
+        engine_version=case.engine.version,
+        weights_format=case.serving.weights,
+        serving=case.over(
+            budget_tok=int(settings.budget_tok),
+            max_seqs=int(settings.max_seqs),
+            utilisation=None if settings.share is None else float(settings.share),
+        ).serving,
+        layout=case.layout,
+        cards=cards,
+        limits=limits(case, memory, fullest) if generates(case.arch) else None,
+        remedies=() if fits else remedies(case),
+        reasons=reasons(case, memory) if why else (),
+        notes=case.notes,
+    )

@@ -1,0 +1,133 @@
+"""Memory card by card: stages of a pipeline, or layers dealt out to unlike cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.cost.memory_device import device_of, engine_terms
+from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, serving_memory, stage_memories
+from rigright.cost.memory_settings import Device
+from rigright.cost.memory_split import split_layers
+from rigright.cost.shards import stage_bounds
+from rigright.demand import Numbers
+from rigright.facts.nodes import Card
+from rigright.report.explained import PARTS, CardUse
+from rigright.verbs.serving.case import Case
+
+WEIGHTS_SPREAD = 0.005  # of the weights: buffers, alignment
+
+
+def card_uses(case: Case) -> tuple[CardUse, ...]:
+    """Every card in use, stage by stage."""
+    stages, bounds = _laid_out(case)
+    uses: list[CardUse] = []
+    for place, cards in enumerate(stages):
+        found = {
+            _kind(card): _memory(case, stages, bounds, place=place, card=card) for card in _unlike(cards)
+        }
+        own = bounds[place] if len(bounds) > 1 else None
+        uses.extend(_use(case, card, found[_kind(card)], own) for card in cards)
+    return tuple(uses)
+
+
+def worst(case: Case) -> ServingMemory:
+    """Memory of the rank with least to spare, on its own card."""
+    stages, bounds = _laid_out(case)
+    found = [
+        _memory(case, stages, bounds, place=place, card=card)
+        for place, cards in enumerate(stages)
+        for card in _unlike(cards)
+    ]
+    return min(found, key=lambda memory: float(memory.spare_bytes))
+
+
+def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
+    """Bytes to spare on the fullest rank, for arrays of contexts and batches; cards must be alike."""
+    device = device_of(smallest(case.cards), case.engine)
+    serving = case.over(context_tok=context_tok, batch=batch).serving
+    return serving_memory(case.arch, case.weights, serving, case.layout, device).spare_bytes
+
+
+def is_even(case: Case) -> bool:
+    """Whether all cards are alike and the layers are cut without regard to their memory."""
+    return case.engine.split == "tensor" and len(_unlike(case.cards)) == 1
+
+
+def smallest(cards: Sequence[Card]) -> Card:
+    """The card with the least free memory."""
+    return min(cards, key=lambda card: card.total_bytes if card.free_bytes is None else card.free_bytes)
+
+
+def _kind(card: Card) -> tuple[str, float, float | None]:
+    return card.chip.id, card.total_bytes, card.free_bytes
+
+
+def _unlike(cards: Sequence[Card]) -> list[Card]:
+    return list({_kind(card): card for card in cards}.values())
+
+
+def _laid_out(case: Case) -> tuple[list[list[Card]], tuple[Bound, ...]]:
+    stages = _stage_cards(case)
+    return stages, _bounds(case, [smallest(cards) for cards in stages])
+
+
+def _stage_cards(case: Case) -> list[list[Card]]:
+    """The cards of each stage, all replicas together."""
+    layout, cards = case.layout, case.cards
+    width = layout.tp * layout.cp
+    replica = width * layout.pp
+    return [
+        [
+            card
+            for copy in range(layout.dp)
+            for card in cards[copy * replica + stage * width : copy * replica + (stage + 1) * width]
+        ]
+        for stage in range(layout.pp)
+    ]
+
+
+def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:
+    """Layers of each stage: even in engines that cut tensors, by memory in those that deal out layers."""
+    count = len(case.arch.trunk.layers)
+    if case.engine.split == "tensor" or len(cards) == 1:
+        return stage_bounds(count, len(cards))
+    devices = [device_of(card, case.engine) for card in cards]
+    costs = layer_bytes(case.arch, case.weights, case.serving, case.layout, devices[0])
+    empty = [(device, (0, 0)) for device in devices]
+    bare = stage_memories(case.arch, case.weights, case.serving, case.layout, empty)
+    room = [float(memory.spare_bytes) for memory in bare]
+    room[-1] += costs[-1]  # the head is dealt out with the layers
+    return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
+
+
+def _memory(
+    case: Case, stages: list[list[Card]], bounds: tuple[Bound, ...], *, place: int, card: Card
+) -> ServingMemory:
+    """Memory of one stage's rank on one card."""
+    devices: list[Device] = [device_of(cards[0], case.engine) for cards in stages]
+    devices[place] = device_of(card, case.engine)
+    places = list(zip(devices, bounds, strict=True))
+    return stage_memories(case.arch, case.weights, case.serving, case.layout, places)[place]
+
+
+def _use(case: Case, card: Card, found: ServingMemory, bound: Bound | None) -> CardUse:
+    device = device_of(card, case.engine)
+    terms = engine_terms(case.engine)
+    sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
+    used = float(found.device_bytes)
+    uncertain = sum(size for part, size in sizes if part not in {"weights", "cache", "states"})
+    slack = WEIGHTS_SPREAD * float(found.weights_bytes)
+    return CardUse(
+        index=card.index,
+        chip=card.chip.name,
+        chip_id=card.chip.id,
+        parts_bytes=sizes,
+        pool_bytes=float(found.pool_bytes),
+        used_bytes=used,
+        low_bytes=used - slack - (1 - terms["low"]) * uncertain,
+        high_bytes=used + slack + (terms["high"] - 1) * uncertain,
+        total_bytes=float(device.total_bytes),
+        free_bytes=float(device.free_bytes),
+        spare_bytes=float(found.spare_bytes),
+        layers=bound,
+    )

@@ -1,0 +1,85 @@
+"""How far a case goes: the largest context and batch that fit, found by the law itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rigright.cost.memory_kv import token_bytes
+from rigright.cost.memory_serving import ServingMemory
+from rigright.demand import Numbers
+from rigright.facts.kv_formats import find_kv_format
+from rigright.report.explained import CardUse, Limits
+from rigright.verbs.serving.cards import is_even, spare_bytes, worst
+from rigright.verbs.serving.case import Case
+
+MOST_CONTEXT_TOK = 2**24
+MOST_BATCH = 2**17
+TRIES = 64  # candidates looked at in one call
+
+
+def limits(case: Case, memory: ServingMemory, fullest: CardUse) -> Limits:
+    """Largest context at this batch, largest batch at this context, and the pool the engine will log."""
+    own = case.arch.max_context_tok
+    pooled = case.engine.pool == "share" and float(memory.unit_bytes) > 0
+    element_bytes = find_kv_format(case.serving.kv).element_bytes
+    return Limits(
+        context_tok=largest_context(case),
+        batch=largest_batch(case),
+        model_context_tok=own,
+        pool_tok=int(memory.pool_tok) if pooled else None,
+        pool_low_tok=_pool_tok(memory, fullest.low_bytes - fullest.used_bytes) if pooled else None,
+        pool_high_tok=_pool_tok(memory, fullest.high_bytes - fullest.used_bytes) if pooled else None,
+        blocks=int(memory.blocks) if pooled else None,
+        block_tok=float(memory.unit_tok) if pooled else None,
+        token_bytes=float(np.max(token_bytes(case.arch, case.layout, element_bytes))) / case.layout.pp,
+    )
+
+
+def _pool_tok(memory: ServingMemory, change_bytes: float) -> int:
+    """Tokens of the pool when everything beside it takes so much less or more."""
+    units = max(float(memory.pool_bytes) + change_bytes, 0.0) // float(memory.unit_bytes)
+    return int(units * float(memory.unit_tok))
+
+
+def largest_context(case: Case) -> int:
+    """The most tokens a sequence may have with all sequences of the batch as long; 0: none."""
+    most = case.arch.max_context_tok or MOST_CONTEXT_TOK
+    return largest(_law(case, lambda tokens: (tokens, case.serving.batch)), most)
+
+
+def largest_batch(case: Case) -> int:
+    """The most sequences of this context at once; 0: none."""
+    return largest(_law(case, lambda count: (case.serving.context_tok, count)), MOST_BATCH)
+
+
+def _law(case: Case, ask: Callable[[Numbers], tuple[Numbers, Numbers]]) -> Callable[[Numbers], Numbers]:
+    def spare(candidates: Numbers) -> Numbers:
+        context_tok, batch = ask(candidates)
+        return spare_bytes(case, context_tok=context_tok, batch=batch)
+
+    def spare_one_by_one(candidates: Numbers) -> Numbers:
+        asked = [ask(int(candidate)) for candidate in candidates]
+        return np.array(
+            [
+                float(worst(case.over(context_tok=context, batch=batch)).spare_bytes)
+                for context, batch in asked
+            ]
+        )
+
+    return spare if is_even(case) else spare_one_by_one
+
+
+def largest(spare: Callable[[Numbers], Numbers], most: int) -> int:
+    """The largest whole number up to `most` whose spare is not negative; spare never grows with it."""
+    low, high = 0, most + 1
+    while high - low > 1:
+        candidates = np.unique(np.linspace(low, high, min(TRIES, high - low) + 1).astype(int))[1:-1]
+        fits = np.broadcast_to(spare(candidates) >= 0, candidates.shape)
+        reached = int(np.count_nonzero(fits))
+        low, high = (
+            int(candidates[reached - 1]) if reached else low,
+            int(candidates[reached]) if reached < len(candidates) else high,
+        )
+    return low

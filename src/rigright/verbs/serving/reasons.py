@@ -1,0 +1,74 @@
+"""Where each figure comes from: its formula, the numbers in it, the source of the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.arch.cache import entry_elems
+from rigright.base.units import show_bytes
+from rigright.base.words import Sentence, say
+from rigright.cost.memory_kv import lanes
+from rigright.cost.memory_serving import ServingMemory
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.report.explained import Reason
+from rigright.verbs.serving.case import Case
+
+FITTED = "data/corrections/memory_serving.toml"
+
+
+def reasons(case: Case, memory: ServingMemory) -> tuple[Reason, ...]:
+    """A row for each part of the fullest rank."""
+    return tuple(
+        Reason(part=part, formula=formula, facts=facts, source=source)
+        for part, formula, facts, source in _rows(case, memory)
+    )
+
+
+def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, str, str]]:
+    engine, settings, layout = case.engine, case.settings, case.layout
+    form, kv = find_format(case.serving.weights), find_kv_format(case.serving.kv)
+    yield (
+        "weights",
+        say("each tensor's elements x bits of its format, cut over tp and pp"),
+        f"{form.label}; tp {layout.tp}, pp {layout.pp}; {show_bytes(case.weights.total_bytes)}",
+        f"{case.arch.source or case.arch.name}; {form.source}",
+    )
+    yield (
+        "cache",
+        say("sequences x kept tokens x layers x elements of an entry x bits, cut over kv heads"),
+        f"{_entries(case)}; {kv.label} {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
+        f"{kv.source}; {engine.source}",
+    )
+    yield (
+        "step",
+        say("the larger of: tokens of a step x widest layer; rows of logits x vocabulary x bytes"),
+        _step(case),
+        engine.source,
+    )
+    yield (
+        "graphs",
+        say("captured sizes x layers x a fitted size"),
+        f"{int(settings.graph_sizes)} x {len(case.arch.trunk.layers)}",
+        FITTED,
+    )
+    yield ("collectives", say("buffers of collectives where cards work together, fitted"), "", FITTED)
+    yield ("context", say("what a process costs its card before the first tensor, fitted"), "", FITTED)
+    if engine.pool == "share":
+        yield (
+            "unused",
+            say("what is left of the engine's share of the card, set aside for caches"),
+            f"{float(settings.share):g} of {engine.share_of}; {show_bytes(float(memory.pool_bytes))}",
+            engine.source,
+        )
+
+
+def _step(case: Case) -> str:
+    settings, engine = case.settings, case.engine
+    tokens = f"{int(settings.budget_tok)} tok x ({engine.hidden_copies:g} x {case.arch.trunk.hidden} + ffn)"
+    return f"{tokens}; {int(settings.max_seqs)} x {case.arch.vocab} x {engine.logit_bytes:g} B"
+
+
+def _entries(case: Case) -> str:
+    """Layers of each kind times elements of an entry."""
+    return " + ".join(f"{count} x {entry_elems(mixer):,}" for mixer, count in lanes(case.arch).items())

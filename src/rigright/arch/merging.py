@@ -33,7 +33,9 @@ def cubes(config: Config, hidden: int, *, bias: bool, sites: int) -> tuple[Weigh
     return conv("patch", (hidden, channels, frames, patch, patch), bias=bias, sites=sites)
 
 
-def merger(width: int, outputs: int, *, normed: int, norm_bias: bool = True, sites: int) -> tuple[Weight, ...]:
+def merger(
+    width: int, outputs: int, *, normed: int, norm_bias: bool = True, sites: int
+) -> tuple[Weight, ...]:
     """A norm, then two layers from the merged patches to the language model."""
     return (
         *norm(normed, bias=norm_bias),

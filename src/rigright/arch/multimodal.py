@@ -25,7 +25,9 @@ _LIKE = {
 }
 
 
-def language(config: Config, name: str, *, key: str = "text_config", kind: str | None = None, **said: object) -> Arch:
+def language(
+    config: Config, name: str, *, key: str = "text_config", kind: str | None = None, **said: object
+) -> Arch:
     """The language part: nested under `key`, or flat beside the towers' configs as in older files.
 
     What is `said` stands before what the config says.
@@ -37,7 +39,15 @@ def language(config: Config, name: str, *, key: str = "text_config", kind: str |
         inner = full(Config(outside, config.where), own)
     tied = config.flag("tie_word_embeddings", default=inner.flag("tie_word_embeddings", default=False))
     named = {"model_type": _LIKE.get(own, own), "tie_word_embeddings": tied, "architectures": None}
-    return read_family(inner.over(**{**named, **said}), name)
+    return read_family(_rounded(inner.over(**{**named, **said})), name)
+
+
+def _rounded(inner: Config) -> Config:
+    """Heads that do not divide the width are as wide as a whole number allows."""
+    hidden, heads = inner.raw.get("hidden_size"), inner.raw.get("num_attention_heads")
+    if inner.raw.get("head_dim") is None and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+        return inner.over(head_dim=hidden // heads) if hidden % heads else inner
+    return inner
 
 
 def join(config: Config, arch: Arch, towers: tuple[Tower, ...], *, task: str = "image-text") -> Arch:

@@ -57,7 +57,9 @@ def read(config: Config, name: str) -> Arch:
 
 
 def _vocab(towers: tuple[Tower, ...]) -> int:
-    return max((weight.shape[0] for tower in towers for weight in tower.outer if weight.role == "embed"), default=0)
+    return max(
+        (weight.shape[0] for tower in towers for weight in tower.outer if weight.role == "embed"), default=0
+    )
 
 
 def _alone(config: Config, kind: str) -> Tower:

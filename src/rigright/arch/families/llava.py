@@ -69,7 +69,9 @@ def _gemma(config: Config, widths: Widths) -> tuple[Weight, ...]:
 
 
 def _pali(config: Config, widths: Widths) -> tuple[Weight, ...]:
-    return linear("project", config.size("projection_dim", default=widths.said), widths.seen, sites=widths.tok)
+    return linear(
+        "project", config.size("projection_dim", default=widths.said), widths.seen, sites=widths.tok
+    )
 
 
 def _aya(config: Config, widths: Widths) -> tuple[Weight, ...]:

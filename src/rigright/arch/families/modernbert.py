@@ -51,9 +51,12 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     period = config.size("global_attn_every_n_layers", default=3)
     told = config.items("layer_types", default=[])
     slides = [
-        told[index] == "sliding_attention" if index < len(told) else bool(index % period) for index in range(count)
+        told[index] == "sliding_attention" if index < len(told) else bool(index % period)
+        for index in range(count)
     ]
-    biases = "qkvo" * config.flag("attention_bias", default=False) + "gud" * config.flag("mlp_bias", default=False)
+    biases = "qkvo" * config.flag("attention_bias", default=False) + "gud" * config.flag(
+        "mlp_bias", default=False
+    )
     whole = Stack(
         hidden=hidden,
         heads=config.size("num_attention_heads"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from rigright.arch import merging
 from rigright.arch.config import Config
@@ -55,10 +56,7 @@ def read(config: Config, name: str) -> Arch:
     kind = config.word("model_type", default="qwen2_vl")
     eye, eye_kind, text_kind = _KINDS[kind if kind in _KINDS else "qwen2_vl"]
     config = full(config, kind)
-    said = {"attention_bias": False, "head_dim": None} if kind == "glm_ocr" else {}
+    said: dict[str, Any] = {"attention_bias": False, "head_dim": None} if kind == "glm_ocr" else {}
     arch = language(config, name, kind=text_kind, **said)
-    return join(config, arch, (eye(part(config, "vision_config", eye_kind).over(sample_size=_sample(config))),))
-
-
-def _sample(config: Config) -> object:
-    return config.raw.get("image_size")
+    seen = part(config, "vision_config", eye_kind).over(sample_size=config.raw.get("image_size"))
+    return join(config, arch, (eye(seen),))

@@ -52,11 +52,12 @@ def read(config: Config, name: str) -> Arch:
     kind = told if told in KINDS else "vit"
     config = full(config, kind)
     asked = task(config, "ForImageClassification")
+    pools = bool(asked) or kind not in _BARE
     return Arch(
         name=name,
         family=kind,
         task="vision",
-        towers=(vit_tower(config, kind, after=_head(config, kind, asked), tail=bool(asked) or kind not in _BARE),),
+        towers=(vit_tower(config, kind, after=_head(config, kind, asked), tail=pools),),
         dtype="fp32",
     )
 

@@ -16,3 +16,4 @@ class Answer:
     page: Callable[[], Page]
     plain: Callable[[str], Any]  # language -> JSON-able data
     exit_code: int = 0
+    text: Callable[[], str] | None = None  # printed as it is, instead of the page

@@ -1,0 +1,133 @@
+"""The page of `validate`: errors macro-averaged over sources, then by source, chip and model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
+from rigright.report.validation import Judged, Prediction, Score, Validation
+
+MOST_ROWS = 20  # of a table; the rest is told in `--json`
+MOST_REASONS = 8
+
+_TITLES = {
+    "group": say("averaged over sources"),
+    "source": say("by source"),
+    "chip": say("by chip"),
+    "model": say("by model"),
+}
+_HEADS = (
+    Column(head=say("what")),
+    Column(head="", flexible=True),
+    Column(head=say("measured"), right=True),
+    Column(head=say("answered"), right=True),
+    Column(head=say("median error"), right=True),
+    Column(head=say("90 % below"), right=True),
+    Column(head=say("bias"), right=True),
+    Column(head=say("in the band"), right=True),
+)
+
+
+def page(result: Validation) -> Page:
+    """The page for people."""
+    title = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
+    if result.later is not None:
+        return Page(title=title, parts=(Line(said=result.later, tone="warn"),))
+    parts: list[Part] = [_verdict(result)]
+    parts += [table for dimension in _TITLES if (table := _table(result, dimension)) is not None]
+    reasons = tuple(_reasons(result))
+    if reasons:
+        parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
+    return Page(title=title, parts=tuple(parts))
+
+
+def _verdict(result: Validation) -> Line:
+    ones = [one for row in result.rows for one in row.predictions]
+    answered = sum(one.predicted is not None for one in ones)
+    said = say(
+        "{answered} of {all} figures predicted, {measured} of them held against a measured one",
+        answered=answered,
+        all=len(ones),
+        measured=sum(one.error is not None for one in ones),
+    )
+    return Line(said=said, tone="good" if answered else "warn")
+
+
+def _table(result: Validation, dimension: str) -> Table | None:
+    scores = [score for score in result.scores if score.of == dimension and score.answered]
+    if not scores:
+        return None
+    worst = sorted(scores, key=lambda score: -score.measured)[:MOST_ROWS]
+    return Table(columns=_HEADS, rows=tuple(_cells(score) for score in worst), title=_TITLES[dimension])
+
+
+def _cells(score: Score) -> tuple[Shown, ...]:
+    what = score.metric if score.metric == score.group else f"{score.metric} ({score.group})"
+    name = "" if score.of == "group" else score.name
+    figures = (_percent(score.median), _percent(score.p90), _percent(score.bias, signed=True))
+    return (what, name, str(score.measured), str(score.answered), *figures, _percent(score.coverage))
+
+
+def _percent(share: float | None, *, signed: bool = False) -> str:
+    if share is None:
+        return "-"
+    return f"{100 * share:+.1f} %" if signed else f"{100 * share:.1f} %"
+
+
+def _reasons(result: Validation) -> Iterator[Sentence]:
+    why: Counter[Sentence] = Counter(
+        one.why for row in result.rows for one in row.predictions if one.predicted is None and one.why is not None
+    )
+    for reason, times in why.most_common(MOST_REASONS):
+        yield say("{times} times: {reason}", times=times, reason=reason)
+
+
+def plain(result: Validation, language: str) -> dict[str, Any]:
+    """The same for scripts: every score and every row."""
+    return {
+        "file": result.file,
+        "kind": result.kind,
+        "later": None if result.later is None else tell(result.later, language),
+        "scores": [_plain_score(score) for score in result.scores],
+        "rows": [_plain_row(row, language) for row in result.rows],
+    }
+
+
+def _plain_score(score: Score) -> dict[str, Any]:
+    return {
+        "of": score.of,
+        "name": score.name,
+        "metric": score.metric,
+        "group": score.group,
+        "measured": score.measured,
+        "answered": score.answered,
+        "median_error": score.median,
+        "p90_error": score.p90,
+        "bias": score.bias,
+        "band_coverage": score.coverage,
+    }
+
+
+def _plain_row(row: Judged, language: str) -> dict[str, Any]:
+    return {
+        "line": row.line,
+        "id": row.id,
+        "source": row.source,
+        "predictions": [_plain_prediction(one, language) for one in row.predictions],
+    }
+
+
+def _plain_prediction(one: Prediction, language: str) -> dict[str, Any]:
+    return {
+        "metric": one.metric,
+        "group": one.group,
+        "measured": one.measured,
+        "predicted": one.predicted,
+        "low": one.low,
+        "high": one.high,
+        "answered": one.predicted is not None,
+        "why": None if one.why is None else tell(one.why, language),
+    }

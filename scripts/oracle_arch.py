@@ -1,6 +1,6 @@
-"""Counts models twice: by rigright's families and by transformers on torch's meta device, over random small configs.
+"""Counts models twice, by rigright's families and by transformers on torch's meta device.
 
-An independent second program to check a family against. Run where torch and transformers are installed:
+An independent second program to check a family against, over random small configs. Run where torch and transformers are installed:
 
     python scripts/oracle_arch.py llama qwen3 gemma3_text     # these kinds, 12 random configs each
     python scripts/oracle_arch.py --tries 40 mistral
@@ -114,7 +114,8 @@ def main() -> int:
     parser.add_argument("--cache", action="store_true", help="run a forward pass and compare the cache")
     options = parser.parse_args()
     kinds = options.kinds or sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
-    return int(not all([report(kind, options) for kind in kinds]))
+    agreed = [report(kind, options) for kind in kinds]
+    return int(not all(agreed))
 
 
 def report(kind: str, options: argparse.Namespace) -> bool:
@@ -211,7 +212,7 @@ def tensors(held: Any, seen: set[int]) -> Iterator[Any]:
         yield held
         return
     inner = held if isinstance(held, list | tuple) else held.values() if isinstance(held, dict) else ()
-    inside = getattr(held, "__dict__", {}).values() if not inner else inner
+    inside = inner or getattr(held, "__dict__", {}).values()
     for item in inside:
         if isinstance(item, torch.Tensor | list | tuple | dict) or hasattr(item, "__dict__"):
             yield from tensors(item, seen)

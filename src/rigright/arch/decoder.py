@@ -15,7 +15,15 @@ from rigright.base.words import say
 
 # one quantity, and every key that configs name it by
 HIDDEN = ("hidden_size", "n_embd", "d_model", "model_dim", "dim", "embed_dim", "emb_dim", "hidden_dim")
-LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "decoder_layers")
+LAYERS = (
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "num_decoder_layers",
+    "decoder_layers",
+    "num_transformer_layers",
+)
 HEADS = (
     "num_attention_heads",
     "n_head",

@@ -6,6 +6,7 @@ from rigright.arch import blocks
 from rigright.arch.blocks import matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
+from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
 
@@ -23,10 +24,11 @@ def read(config: Config, name: str) -> Arch:
         config, size.layers, lambda index: FULL if (index + 1) % 5 == 0 else "sliding_attention"
     )
     first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
-    layers = [
-        _layer(config, size, kind, width=width, borrows=index >= first_borrower)
+    keys = (
+        (kind, width, index >= first_borrower)
         for index, (kind, width) in enumerate(zip(kinds, widths, strict=True))
-    ]
+    )
+    layers = repeat(keys, lambda key: _layer(config, size, key[0], width=key[1], borrows=key[2]))
     streams = config.size("altup_num_inputs", default=4)
     mixing = matrix("project", size.hidden, size.hidden, Cut.WHOLE) * (2 * (streams - 1))
     style = Style(family="gemma3n_text", outer=(*per_layer_tables(config, size), *mixing))

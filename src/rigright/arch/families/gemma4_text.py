@@ -6,6 +6,7 @@ from rigright.arch import blocks
 from rigright.arch.blocks import Block
 from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, every, layer_types, read_sizes, text_arch
+from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
 from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
 
@@ -20,7 +21,8 @@ def read(config: Config, name: str) -> Arch:
     kinds = layer_types(config, size.layers, lambda index: "sliding_attention" if slides(index) else FULL)
     kinds[-1] = FULL
     first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
-    layers = [_layer(config, size, kind, borrows=index >= first_borrower) for index, kind in enumerate(kinds)]
+    keys = ((kind, index >= first_borrower) for index, kind in enumerate(kinds))
+    layers = repeat(keys, lambda key: _layer(config, size, key[0], borrows=key[1]))
     style = Style(family="gemma4_text", outer=per_layer_tables(config, size))
     return text_arch(config, name, style, size=size, layers=layers)
 

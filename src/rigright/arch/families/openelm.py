@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rigright.arch.config import Config
 from rigright.arch.decoder import LAYERS, Style, attend, feed, layer, read_sizes, text_arch
+from rigright.arch.plan import repeat
 from rigright.arch.record import Arch
 
 MATCHES = ("openelm", "OpenELMForCausalLM")
@@ -35,7 +36,7 @@ def read(config: Config, name: str) -> Arch:
         replace(size, heads=own, kv_heads=kv, width=width)
         for own, kv, width in zip(heads[:layers], kv_heads[:layers], widths[:layers], strict=True)
     ]
-    built = [layer(each.hidden, style, attend(each, style), feed(each, style)) for each in sizes]
+    built = repeat(sizes, lambda each: layer(each.hidden, style, attend(each, style), feed(each, style)))
     return text_arch(config, name, style, size=size, layers=built)
 
 

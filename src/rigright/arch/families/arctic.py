@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rigright.arch.assumed import near_published
 from rigright.arch.blocks import Block
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, feed, layer, norm, read_sizes, text_arch
@@ -33,4 +34,4 @@ def read(config: Config, name: str) -> Arch:
 
     period = config.size("moe_layer_frequency", default=1 if residual else 2)
     sparse = ((index + 1) % period == 0 for index in range(size.layers))
-    return text_arch(config, name, style, size=size, layers=repeat(sparse, build))
+    return near_published(text_arch(config, name, style, size=size, layers=repeat(sparse, build)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rigright.arch.assumed import near_published
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style
 from rigright.arch.experts import Mixture, read_mixture
@@ -27,4 +28,5 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased,
         qk_norm="head" if normed else "none",
     )
-    return with_mtp(config, read_mixture(config, name, style, Mixture()), copies=False)
+    arch = with_mtp(config, read_mixture(config, name, style, Mixture()), copies=False)
+    return near_published(arch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rigright.arch.assumed import near_published
 from rigright.arch.blocks import Block
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, feed, layer, read_sizes, text_arch
@@ -26,4 +27,4 @@ def read(config: Config, name: str) -> Arch:
             Block(feed(size, style).weights),
         ]
     same = layer(size.hidden, style, *parts)
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return near_published(text_arch(config, name, style, size=size, layers=(same,) * size.layers))

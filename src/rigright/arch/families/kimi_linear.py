@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rigright.arch.assumed import near_published
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer_types, read_sizes
@@ -24,7 +25,7 @@ def read(config: Config, name: str) -> Arch:
     gated = config.flag("mla_use_output_gate", default=False)
     whole = extras(mla(latent), latent.hidden, gate="head" if bailing else "wide" if gated else "none")
     full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
-    delta = kimi_delta(_delta(config), low_rank=not bailing, full_gate=full_gate)
+    delta = kimi_delta(delta_sizes(config), low_rank=not bailing, full_gate=full_gate)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     attends = tuple(_either(kind, delta, whole) for kind in kinds(config, size.layers, bailing=bailing))
     mixture = Mixture(
@@ -35,7 +36,8 @@ def read(config: Config, name: str) -> Arch:
     weighed = _weigh(size.hidden) if config.raw.get("attn_res_block_size") else ()
     style = Style(family="kimi_linear", extra=weighed * 2, outer=weighed)
     arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
-    return with_mtp(said, arch, copies=False)
+    arch = with_mtp(said, arch, copies=False)
+    return near_published(arch) if weighed else arch
 
 
 def _weigh(hidden: int) -> tuple[Weight, ...]:
@@ -63,7 +65,8 @@ def kinds(config: Config, layers: int, *, bailing: bool = False) -> list[str]:
     return layer_types(config, layers, default)
 
 
-def _delta(config: Config) -> Delta:
+def delta_sizes(config: Config) -> Delta:
+    """The dimensions of delta attention, in the publisher's own part or beside the rest."""
     own = config.part("linear_attn_config")
     heads = own.maybe("num_heads") or config.size("linear_num_heads", "num_attention_heads")
     width = own.maybe("head_dim") or config.size("linear_head_dim", "head_dim")

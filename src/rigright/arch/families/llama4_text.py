@@ -1,4 +1,4 @@
-"""Llama 4's language part: chunked attention but in every fourth layer, one expert of many and a shared one."""
+"""Llama 4, language part: attention in chunks, one expert of many and a shared one."""
 
 from __future__ import annotations
 

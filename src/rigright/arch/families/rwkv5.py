@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rigright.arch.assumed import near_published, warned
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer, text_arch
@@ -11,6 +12,7 @@ from rigright.arch.families.mamba import bare_sizes
 from rigright.arch.families.rwkv import channel, opened
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.words import say
 
 MATCHES = (
     "rwkv5",
@@ -37,7 +39,10 @@ def read(config: Config, name: str) -> Arch:
     layers: tuple[Layer, ...] = opened((first, *(rest,) * (size.layers - 1)), hidden)
     context = config.maybe("context_length") or config.maybe("max_position_embeddings")
     arch = text_arch(config, name, style, size=size, layers=layers)
-    return replace(arch, max_context_tok=context)
+    arch = near_published(replace(arch, max_context_tok=context))
+    if not config.flag("tie_word_embeddings", default=False):
+        return arch
+    return warned(arch, say("the config ties head and token table, but files of this family hold both"))
 
 
 def _mixing(config: Config, generation: int, *, first: bool) -> Block:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch import blocks
+from rigright.arch.assumed import near_published
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, read_sizes
@@ -24,4 +25,4 @@ def read(config: Config, name: str) -> Arch:
         *(weight for weight in whole.weights if weight.role != "attn.q"),
     )
     attends = (Block(weights, mixer=whole.mixer),) * size.layers
-    return read_mixture(config, name, Style(family="step3"), attends=attends, size=size)
+    return near_published(read_mixture(config, name, Style(family="step3"), attends=attends, size=size))

@@ -1,0 +1,25 @@
+"""What a count rests on where no reference implementation could be held against it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch.record import Arch
+from rigright.base.words import Sentence, say
+
+
+def near_published(arch: Arch) -> Arch:
+    """Counted from a description; only the publisher's rounded total is known to agree."""
+    return warned(
+        arch,
+        say(
+            "{family}: counted from its description and near the published total; "
+            "no reference implementation was held against it",
+            family=arch.family,
+        ),
+    )
+
+
+def warned(arch: Arch, warning: Sentence) -> Arch:
+    """The Arch with one more warning."""
+    return replace(arch, warnings=(*arch.warnings, warning))

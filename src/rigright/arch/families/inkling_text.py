@@ -1,0 +1,78 @@
+"""Inkling, language part: relative positions, short convolutions on keys, values and outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch import blocks
+from rigright.arch.blocks import Block, matrix
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, layer_types, read_sizes
+from rigright.arch.defaults import full
+from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.record import Arch, Cut, Layer, Weight
+from rigright.arch.ssm import vector
+
+MATCHES = ("inkling_text", "InklingForCausalLM")
+SLIDING = "hybrid_sliding"
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read an Inkling text config."""
+    config = full(config, "inkling_text")
+    dense = config.maybe("dense_intermediate_size")
+    if dense:
+        config = config.over(
+            moe_intermediate_size=config.raw.get("moe_intermediate_size")
+            or config.raw.get("intermediate_size"),
+            intermediate_size=dense,
+        )
+    size = read_sizes(config)
+    kernel = config.size("conv_kernel_size")
+    style = Style(
+        family="inkling",
+        extra=vector("mixer.conv", size.hidden, 1, kernel) * 2,
+        outer=blocks.norm(size.hidden),
+    )
+    told = config.raw.get("local_layer_ids")
+    local = None if told is None else set(config.sizes("local_layer_ids"))
+
+    def default(index: int) -> str:
+        return SLIDING if (bool((index + 1) % 6) if local is None else index in local) else "hybrid"
+
+    made = {window: _attention(config, kernel, window=window) for window in (True, False)}
+    kinds = layer_types(config, size.layers, default)
+    attends = tuple(made[kind == SLIDING] for kind in kinds)
+    dense_first = config.whole("dense_mlp_idx", default=0)
+    arch = read_mixture(config, name, style, Mixture(dense_first=dense_first), attends=attends, size=size)
+    shared = config.whole("n_shared_experts", default=0)
+    layers = tuple(_weighed(layer, shared, size.hidden) for layer in arch.trunk.layers)
+    return replace(arch, towers=(replace(arch.trunk, layers=layers),))
+
+
+def _attention(config: Config, kernel: int, *, window: bool) -> Block:
+    of, hidden = "swa_" if window else "", config.size("hidden_size")
+    heads, kv_heads, width = (
+        config.size(f"{of}{key}", key) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")
+    )
+    span = config.size("sliding_window_size") if window else None
+    block = blocks.attention(hidden, blocks.gqa(heads, kv_heads, width, window_tok=span), qk_norm=width)
+    if block.mixer is None:
+        return block
+    relative, extent = config.size("d_rel"), config.size("rel_extent")
+    rows = kv_heads * width
+    weights = (
+        *matrix("attn.relative", heads * relative, hidden, Cut.OUT),
+        Weight(role="position", shape=(relative, min(extent, span or extent))),
+        *vector("mixer.conv", rows, 1, kernel) * 2,
+    )
+    state = (2 * rows + 2 * hidden) * kernel
+    return Block((*block.weights, *weights), mixer=replace(block.mixer, state32_elems=state))
+
+
+def _weighed(layer: Layer, shared: int, hidden: int) -> Layer:
+    """The router scores the shared experts too; one number scales every feed-forward."""
+    has_experts = layer.ffn is not None and layer.ffn.experts
+    more = matrix("router", shared, hidden, Cut.WHOLE) if has_experts else ()
+    scale = Weight(role="router.scale", shape=(1,))
+    return replace(layer, weights=(*layer.weights, *more, scale))

@@ -1,0 +1,58 @@
+"""xLSTM: matrix memories with input and forget gates, a gated feed-forward."""
+
+from __future__ import annotations
+
+from rigright.arch import blocks
+from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.config import Config
+from rigright.arch.decoder import Style, layer, text_arch
+from rigright.arch.defaults import full
+from rigright.arch.families.mamba import bare_sizes
+from rigright.arch.record import Arch, Cut, Mix, Mixer
+
+MATCHES = ("xlstm", "xLSTMForCausalLM")
+MULTIPLE = 64  # inner widths are rounded up to it
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read an xLSTM config."""
+    config = full(config, "xlstm")
+    hidden = config.size("hidden_size", "embedding_dim")
+    config = config.over(
+        hidden_size=hidden, num_hidden_layers=config.layers("num_hidden_layers", "num_blocks")
+    )
+    size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=False))
+    biased = config.flag("use_bias", default=False)
+    style = Style(family="xlstm", last_norm=config.flag("add_out_norm", default=True))
+    width = _up(hidden * config.number("ffn_proj_factor"), config.size("ffn_round_up_to_multiple_of"))
+    feed = blocks.dense(hidden, width, bias=biased)
+    same = layer(hidden, style, _memory(config, hidden, biased=biased), feed)
+    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+
+
+def _memory(config: Config, hidden: int, *, biased: bool) -> Block:
+    heads = config.size("num_heads")
+    keys = _up(hidden * config.number("qk_dim_factor"), MULTIPLE)
+    values = _up(hidden * config.number("v_dim_factor"), MULTIPLE)
+    weights = (
+        *matrix("mixer.in", keys, hidden, Cut.OUT, bias=biased) * 2,
+        *matrix("mixer.in", values, hidden, Cut.OUT, bias=biased),
+        *matrix("mixer.gate", values, hidden, Cut.OUT, bias=biased),
+        *matrix("mixer.beta", heads, hidden, Cut.OUT, bias=True),
+        *matrix("mixer.decay", heads, hidden, Cut.OUT, bias=True),
+        *norm(values),
+        *matrix("mixer.out", hidden, values, Cut.IN, bias=biased),
+    )
+    mixer = Mixer(
+        kind=Mix.LINEAR,
+        heads=heads,
+        kv_heads=heads,
+        key_dim=keys // heads,
+        value_dim=values // heads,
+        state32_elems=keys * values // heads + keys + heads,
+    )
+    return Block(weights, mixer=mixer)
+
+
+def _up(width: float, multiple: int) -> int:
+    return -(-int(width) // multiple) * multiple

@@ -64,3 +64,10 @@ def test_the_longest_word_bounds_what_breaks(text):
     longest = cells.longest_word(text)
     if longest:
         assert all(cells.width(line) <= max(longest, 2) for line in cells.wrap(text, longest))
+
+
+def test_a_long_name_is_broken_at_its_joints():
+    assert cells.wrap("nvidia/Llama-3_3-Nemotron-Super-49B-v1", 24) == [
+        "nvidia/Llama-3_3-",
+        "Nemotron-Super-49B-v1",
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,7 +14,7 @@ from rigright.base.words import ENGLISH, LANGUAGES, pick_language, tell
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
 from rigright.faces.cli.parser import Parser, add_output
-from rigright.faces.cli.terminal import open_mouth, screen
+from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 from rigright.report.draw.cells import clean
 from rigright.report.page import Page
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        hush()
         return EXIT_PIPE
     except SystemExit as done:
         return int(done.code or 0)
@@ -67,6 +66,7 @@ def verb_parser(verb: str, language: str) -> Parser:
     parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, "SUMMARY"), language=language)
     shelf.take(ASKS, file, "add")(parser)
     add_output(parser, language)
+    parser.brief()
     return parser
 
 
@@ -93,6 +93,8 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str
         from rigright.report.plain import dumps
 
         return dumps(answer.plain(language), language) + "\n"
+    if answer.text is not None and options.form == "text":
+        return answer.text()
     page: Page = answer.page()
     render = shelf.take("rigright.report.formats", options.form, "render")
     return str(render(page, screen(options, language, stream=sys.stdout)))
@@ -106,16 +108,16 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         traceback.print_exception(error)
     found = trouble(error, arguments)
     sentence = clean(tell(found.sentence, language))
+    sys.stderr.write(f"rigright: {sentence}\n")
     try:
         if form == "json":
             from rigright.report.plain import dumps
 
             problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
             _print(dumps({"error": problem}, language) + "\n")
-            sys.stdout.flush()
-        sys.stderr.write(f"rigright: {sentence}\n")
+        sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        hush()
     return found.exit_code
 
 

@@ -15,6 +15,7 @@ _POSITIONALS = say("what is asked")
 _OPTIONS = say("options")
 _OUTPUT = say("how it is shown")
 _HELP = say("show this help")
+_ANY = say("[options]")
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +36,11 @@ class Parser(argparse.ArgumentParser):
         )
         self.add_argument("-h", "--help", action="help", help=str(_HELP))
 
+    def brief(self) -> None:
+        """Let usage name what must be given, and no more; the options are listed below it anyway."""
+        must = [_needed(action) for action in self._actions if action.required or not action.option_strings]
+        self.usage = " ".join([self.prog, *must, tell(_ANY, self.language)]).replace("%", "%%")
+
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse; what nobody knows is refused, with the nearest that is known."""
         options, extras = self.parse_known_args(arguments)
@@ -45,6 +51,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
         raise AskError(understand(message))
+
+
+def _needed(action: argparse.Action) -> str:
+    """One argument as usage shows it."""
+    name = str(action.metavar or action.dest).upper()
+    if action.option_strings:
+        return name if action.nargs == 0 else f"{action.option_strings[-1]} {name}"
+    return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}.get(str(action.nargs), name)
 
 
 class Formatter(argparse.HelpFormatter):

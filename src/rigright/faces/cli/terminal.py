@@ -6,6 +6,7 @@ import argparse
 import codecs
 import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from rigright.base.words import CHINESE
@@ -23,6 +24,9 @@ _PIPE_CELLS = 100  # where nobody says how wide it is
 def open_mouth(form: str, language: str) -> None:
     """Ready both streams: documents are UTF-8, and no letter that a terminal lacks is an error."""
     codecs.register_error("rigright-look-alikes", _look_alike)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, or a Windows program without a console
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays open
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is None:
@@ -30,6 +34,11 @@ def open_mouth(form: str, language: str) -> None:
         if (form != "text" and stream is sys.stdout) or (language == CHINESE and not can(stream, "中文")):
             reconfigure(encoding="utf-8")
         reconfigure(errors="rigright-look-alikes")
+
+
+def hush() -> None:
+    """Let what is still to be written go nowhere, so that the end of the process stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Screen:

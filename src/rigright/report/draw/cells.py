@@ -8,6 +8,7 @@ from itertools import pairwise
 
 _HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # never starts a line
 _HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
+_JOINTS = "/-_.:@#&="
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -70,10 +71,12 @@ def _head(text: str, cells: int) -> str:
 
 
 def _pieces(unit: str, cells: int) -> list[str]:
-    """A unit cut hard where it is longer than a line."""
+    """A unit longer than a line, cut hard, behind a joint such as the dashes of a name where one is near."""
     pieces = []
     while width(unit) > cells:
         head = _head(unit, cells)
+        joint = max(head.rfind(mark) for mark in _JOINTS) + 1
+        head = head[:joint] if joint > len(head) // 2 else head
         pieces.append(head)
         unit = unit[len(head) :]
     return [*pieces, unit] if unit else pieces

@@ -18,7 +18,7 @@ from typing import Any
 
 TABLE = Path(__file__).parent.parent / "src/rigright/data/arch/defaults.json"
 NO_SHAPE = re.compile(
-    r"drop|init_|initializer|(^|_)eps|token|use_cache|_act$|act_fn|activation|rope|label|mask_(time|feature)|loss|apply_spec"
+    r"drop|init_|initializer|(^|_)eps|token|use_cache|_act$|act_fn|activation|(?<!qk_)rope|label|mask_(time|feature)|loss|apply_spec"
     r"|temperature|softcap|logit|aux|momentum|gradient|clip_value|attentions$|theta|scaling|ctc_|pad_|ignore"
 )
 SHAPE = re.compile(

@@ -1,6 +1,7 @@
 """Counts models twice, by rigright's families and by transformers on torch's meta device.
 
-An independent second program to check a family against, over random small configs. Run where torch and transformers are installed:
+An independent second program to check a family against, over random small configs.
+Run where torch and transformers are installed:
 
     python scripts/oracle_arch.py llama qwen3 gemma3_text     # these kinds, 12 random configs each
     python scripts/oracle_arch.py --tries 40 mistral

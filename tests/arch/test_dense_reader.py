@@ -111,6 +111,15 @@ def test_a_stranger_with_windows_has_windows():
     assert [layer.mixer.window_tok for layer in listed] == [None, 32, None]
 
 
+def test_the_params_json_of_meta_and_of_mistral():
+    meta = {"dim": 4096, "n_layers": 32, "n_heads": 32, "multiple_of": 256, "vocab_size": 32000}
+    mistral = {**meta, "n_kv_heads": 8, "head_dim": 128, "hidden_dim": 14336, "vocab_size": 32768}
+    assert count.params(read_config(meta, "Llama-2-7B")) == 6_738_415_616
+    assert count.params(read_config(mistral, "Mistral-7B-v0.3")) == 7_248_023_552
+    mixtral = {**mistral, "vocab_size": 32000, "moe": {"num_experts": 8, "num_experts_per_tok": 2}}
+    assert count.params(read_config(mixtral, "Mixtral-8x7B")) == 46_702_792_704
+
+
 def test_kin_by_name_before_keys_alone():
     raw = {**SIZES, "model_type": "olmo9"}
     assert read_config(raw, "x").family == "olmo3"

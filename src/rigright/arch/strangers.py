@@ -25,6 +25,7 @@ _TELLTALES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"state_size", "conv_kernel", "n_groups"}), "mamba2"),
     (frozenset({"state_size", "conv_kernel"}), "mamba"),
     (frozenset({"block_configs"}), "nemotron_nas"),
+    (frozenset({"dim", "n_layers", "n_heads"}), "params_json"),
     (frozenset({"new_decoder_architecture", "parallel_attn"}), "falcon"),
     (frozenset({"rotary_pct", "use_parallel_residual"}), "gpt_neox"),
     (frozenset({"rotary_dim", "n_embd"}), "gptj"),

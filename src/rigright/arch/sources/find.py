@@ -13,6 +13,7 @@ from rigright.arch.sources.spelling import MAX_NAME, Spelling, own_part, selects
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import Sentence, say
 
+FORMAT, DATE = 64, 16  # a difference in storage or date outweighs those in training and publisher
 PLAIN = frozenset({"bf16", "fp16", "fp32"})  # not quantised
 
 
@@ -113,7 +114,8 @@ def _match(name: str, spelling: Spelling, publisher: frozenset[str]) -> Match | 
     return Match(
         name=name,
         extra=other.words - spelling.words - makers,
-        strange=4 * len(other.formats ^ spelling.formats)
+        strange=FORMAT * len(other.formats ^ spelling.formats)
+        + DATE * len(other.dates - spelling.dates)
         + len(other.variants ^ spelling.variants)
         + 2 * bool(publisher and not publisher & makers),
     )
@@ -150,7 +152,8 @@ def _plainest(found: list[Match]) -> list[Match]:
     """Those named in full; else those that differ least in kind (coder, vision, distilled ...)."""
     full = [match for match in found if not match.extra]
     if full:
-        return full
+        least = min(match.strange // DATE for match in full)
+        return [match for match in full if match.strange // DATE == least]
 
     def kinds(match: Match) -> int:
         return sum(not selects(word) for word in match.extra)

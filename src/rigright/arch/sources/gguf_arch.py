@@ -16,7 +16,7 @@ from rigright.arch.record import Arch, Layer
 from rigright.arch.sources import gguf_config
 from rigright.arch.sources.gguf import broken
 from rigright.arch.sources.gguf_config import Told
-from rigright.arch.sources.gguf_layers import from_tensors, is_buffer, is_spare
+from rigright.arch.sources.gguf_layers import from_tensors, is_balance, is_buffer, is_spare
 from rigright.arch.sources.gguf_split import Whole, read_whole
 from rigright.arch.sources.opened import Files, Opened, Tensor
 from rigright.base.errors import DataError, RigError
@@ -57,9 +57,9 @@ def _name(found: Whole, path: Path) -> str:
 
 def _arch(name: str, found: Whole, file: Told) -> Arch:
     """The family's Arch where it has the parameters of the file; else counted from the list."""
-    held = params(found.tensors, file)
+    held, balance = params(found.tensors, file), _balance_elems(found.tensors, file)
     read = list(_read(name, file))
-    exact = next((arch for arch in read if count.params(arch) == held), None)
+    exact = next((arch for arch in read if count.params(arch) - held in {0, balance}), None)
     if exact is not None:
         return exact
     near = min(read, key=lambda arch: abs(count.params(arch) - held), default=None)
@@ -107,6 +107,10 @@ def _fitting(near: Arch | None, file: Told) -> tuple[Layer, ...]:
 
 
 def _counted(file: Told, near: Arch | None, held: int) -> Sentence:
+    if near is None and gguf_config.types(file):
+        return say(
+            "the metadata of this {arch} file is not whole: counted from the tensor list", arch=file.arch
+        )
     if near is None:
         return say(
             'the GGUF architecture "{arch}" is not known: counted from the tensor list', arch=file.arch[:60]
@@ -119,10 +123,15 @@ def _counted(file: Told, near: Arch | None, held: int) -> Sentence:
 
 
 def params(tensors: Sequence[Tensor], file: Told) -> int:
-    """Parameters in the list: no frequency tables, no layers that predict further tokens."""
+    """Parameters in the list: no buffers, no layers that predict further tokens."""
     return sum(
         tensor.elems for tensor in tensors if not is_buffer(tensor) and not is_spare(tensor, file.layers)
     )
+
+
+def _balance_elems(tensors: Sequence[Tensor], file: Told) -> int:
+    """Biases that balance the load of experts: a buffer in most families, parameters in some."""
+    return sum(tensor.elems for tensor in tensors if is_balance(tensor) and not is_spare(tensor, file.layers))
 
 
 def _files(found: Whole, file: Told) -> Files:
@@ -147,7 +156,7 @@ def _notes(tensors: Iterable[Tensor], file: Told) -> Iterable[Sentence]:
     buffers = sum(tensor.elems for tensor in tensors if is_buffer(tensor))
     spare = sum(tensor.elems for tensor in tensors if is_spare(tensor, file.layers))
     if buffers:
-        yield say("{count} elements are buffers (masks, frequencies), no parameters", count=f"{buffers:,}")
+        yield say("{count} elements are buffers, no parameters", count=f"{buffers:,}")
     if spare:
         yield say("{count} parameters are of layers that predict further tokens (MTP)", count=f"{spare:,}")
 

@@ -74,6 +74,8 @@ def config(file: Told, model_type: str) -> dict[str, Any]:
         for key in names
     }
     scheme = _SCHEMES.get(row.get("scheme", ""))
+    if not keys.get("intermediate_size") and keys.get("moe_intermediate_size"):
+        keys["intermediate_size"] = keys["moe_intermediate_size"]
     return {
         **row.get("set", {}),
         **keys,

@@ -30,8 +30,13 @@ def _roles() -> dict[str, tuple[str, Cut]]:
 
 
 def is_buffer(tensor: Tensor) -> bool:
-    """Whether a tensor is no parameter but a table of frequencies."""
-    return _BUFFER.search(tensor.name) is not None
+    """Whether a tensor is no parameter: a table of frequencies, a bias that balances experts."""
+    return _BUFFER.search(tensor.name) is not None or is_balance(tensor)
+
+
+def is_balance(tensor: Tensor) -> bool:
+    """Whether a tensor balances the load of experts: training moves it, but by a rule, not by gradients."""
+    return ".exp_probs_b" in tensor.name
 
 
 def layer_of(tensor: Tensor) -> int | None:

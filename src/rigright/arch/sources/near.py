@@ -25,9 +25,14 @@ def alias_rows() -> list[Row]:
 def listed(names: list[str]) -> str:
     """Names for an error: the shortest first, newer versions before older ones, each model once."""
     ordered = sorted(names, key=lambda name: (len(spell(own_part(name)).words), age(name), len(name), name))
-    once = list({spell(own_part(name)).words: name for name in reversed(ordered)}.values())[::-1]
+    once = list({_which(name): name for name in reversed(ordered)}.values())[::-1]
     more = len(once) - SHOWN
     return ", ".join(once[:SHOWN]) + (f", ... (+{more})" if more > 0 else "")
+
+
+def _which(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    spelling = spell(own_part(name))
+    return spelling.words, spelling.dates
 
 
 def age(name: str) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ _FULL_BITS = re.compile(r"(?<![a-z0-9])(\d)[ -]bit(?![a-z])")
 _WORD = re.compile(
     r"\d+x\d+(?:\.\d+)?b(?![a-z])"  # 8x7b
     r"|[ae]?\d+(?:\.\d+)*[bmkte](?![a-z])"  # 7b, a3b, e4b, 270m, 128k, 16e
-    r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|w\d+a|f)\d+(?![a-z0-9.])"  # int4, fp8, w4a16
+    r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|awq|gptq|hqq|mlx|w\d+a|f)\d+(?![a-z0-9.])"  # int4, fp8
     r"|\dbit"
     r"|(?<![a-z0-9])[a-z]\d+(?:\.\d+)*(?![a-z])"  # r1, k2.5, t5
     r"|\d+(?:\.\d+)*"

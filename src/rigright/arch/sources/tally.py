@@ -153,9 +153,7 @@ def _reasons(found: _Sorted) -> Iterable[Sentence]:
     if found.scales:
         yield say("{count} elements are scales of quantised weights", count=f"{found.scales:,}")
     if found.buffers:
-        yield say(
-            "{count} elements are buffers (masks, frequencies), no parameters", count=f"{found.buffers:,}"
-        )
+        yield say("{count} elements are buffers, no parameters", count=f"{found.buffers:,}")
     if found.copies:
         yield say("{count} elements are a second copy of the tied head", count=f"{found.copies:,}")
     if found.spare:

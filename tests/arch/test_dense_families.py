@@ -129,8 +129,8 @@ PUBLISHED = {
             "model_dim": 1280,
             "head_dim": 64,
             "num_transformer_layers": 16,
-            "num_query_heads": [12] * 3 + [16] * 7 + [20] * 6,
-            "num_kv_heads": [3] * 3 + [4] * 7 + [5] * 6,
+            "num_query_heads": [12] * 5 + [16] * 7 + [20] * 4,
+            "num_kv_heads": [3] * 5 + [4] * 7 + [5] * 4,
             "ffn_multipliers": [
                 *(0.5, 0.73, 0.97, 1.2, 1.43, 1.67, 1.9, 2.13),
                 *(2.37, 2.6, 2.83, 3.07, 3.3, 3.53, 3.77, 4.0),

@@ -1,4 +1,4 @@
-"""The params.json that Meta and Mistral ship beside their own weight files: Llama and Mixtral in short keys."""
+"""The params.json of Meta and Mistral, beside their own weight files: Llama and Mixtral in short keys."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ class Training:
     sharding: str = "none"  # "none", "zero1", "zero2", "zero3", "fsdp", "hsdp"
     schedule: str = "1f1b"  # "1f1b", "gpipe", "interleaved", "zero-bubble"
     virtual_stages: Numbers = 1  # model chunks a pipeline rank holds (interleaved)
+    references: int = 0  # frozen copies of the model beside it: reference and reward models of DPO, PPO
     accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
 

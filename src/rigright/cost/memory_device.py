@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from rigright.base.units import KIB, MIB
+from rigright.cost.memory_bands import SUBJECT
 from rigright.cost.memory_settings import Device
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Card
-
-SUBJECT = "memory_serving"
 
 
 def device_of(card: Card, engine: Engine) -> Device:
@@ -27,6 +26,7 @@ def device_of(card: Card, engine: Engine) -> Device:
         graph_bytes=terms["graphs"]["graph_kib"] * KIB,
         base_bytes=own["base_mib"] * MIB,
         reserve=own["reserve"],
+        slack_bytes=own["slack_mib"] * MIB,
         chip=chip.id,
     )
 

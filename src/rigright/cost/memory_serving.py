@@ -167,7 +167,7 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
     parts = _Parts(
         weights=stage.weights_bytes(layout, kv_heads),
         step=_step_bytes(work, stage, caches),
-        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine),
+        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, stage.layers),
         graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
         collectives=np.where(together, device.collectives_bytes, 0.0),
         context=device.context_bytes,
@@ -217,7 +217,8 @@ def _placed(work: _Work, parts: _Parts, caches: Held) -> tuple[Numbers, Numbers,
         pool, used = _SHARES[work.engine.share_of](work, parts)
         return pool, used, pool - caches.need_bytes
     reserve = work.device.reserve if work.engine.pool == "grow" else 1.0
-    used = parts.weights + reserve * (parts.step + parts.tables + caches.need_bytes) + parts.others
+    tensors = parts.weights + reserve * (parts.step + parts.tables + caches.need_bytes)
+    used = tensors + parts.others + work.device.slack_bytes
     return caches.need_bytes, used, work.device.free_bytes - work.engine.margin_mib * MIB - used
 
 

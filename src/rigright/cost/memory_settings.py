@@ -22,6 +22,7 @@ class Device:
     graph_bytes: float  # one captured size of one layer
     base_bytes: float  # workspaces of the engine
     reserve: float  # reserved over allocated
+    slack_bytes: float = 0.0  # libraries and fragments: on the device, in no tensor
     chip: str = ""
 
 

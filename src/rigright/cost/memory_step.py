@@ -65,8 +65,8 @@ def logits_bytes(arch: Arch, engine: Engine, rows: Numbers, tokens: Numbers) -> 
     return np.asarray(rows, dtype=float) * arch.vocab * engine.logit_bytes + last
 
 
-def rope_tables_bytes(arch: Arch, engine: Engine) -> float:
-    """Cos and sin for the longest context, kept once or by every layer."""
-    widths = [layer.mixer.key_dim for layer in arch.trunk.layers if layer.mixer is not None]
-    kept = {"": 0, "once": max(widths, default=0), "layer": 2 * sum(widths)}[engine.rope_tables]
-    return HALF_BYTES * kept * (arch.max_context_tok or 0)
+def rope_tables_bytes(arch: Arch, engine: Engine, layers: Numbers) -> Numbers:
+    """Cos and sin for the longest context, kept once a rank or by each of its layers."""
+    widths = [layer.mixer.key_dim for layer in unlike_layers(arch) if layer.mixer is not None]
+    kept = {"": 0.0, "once": 1.0, "layer": 2.0 * np.asarray(layers, dtype=float)}[engine.rope_tables]
+    return HALF_BYTES * kept * max(widths, default=0) * (arch.max_context_tok or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -57,10 +57,13 @@ class Engine:
     masks: bool = False
     scores: bool = False
     host_embed: bool = False
+    usual_context_tok: int = 4096  # of the cache an engine sets aside when nobody says
     rope_tables: str = ""
     margin_mib: float = 0
     kv_save: str | None = None  # the cache format that saves most and is common
     before: tuple[dict[str, Any], ...] = ()
+    says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
+    released: tuple[tuple[str, str], ...] = ()
 
     def default(self, steps: Steps | None, device_bytes: float, chip: str = "") -> int | None:
         """The engine's default on a device of so many bytes."""
@@ -106,6 +109,12 @@ def find_engine(asked: str) -> Engine:
         )
     version = match["version"] if match else None
     return known[name] if version is None else at_version(known[name], version)
+
+
+def at_date(engine: Engine, date: str) -> Engine:
+    """The engine as it was on a day, where its releases are known."""
+    versions = [version for day, version in engine.released if day <= date]
+    return at_version(engine, versions[-1]) if versions else engine
 
 
 def at_version(engine: Engine, version: str) -> Engine:

@@ -19,6 +19,8 @@ class CardUse:
     chip_id: str
     parts_bytes: tuple[tuple[str, float], ...]  # in the order of PARTS
     pool_bytes: float  # what the engine sets aside for caches; what was asked is a part of it
+    pool_low_bytes: float
+    pool_high_bytes: float
     used_bytes: float  # what the driver shows
     low_bytes: float
     high_bytes: float

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rigright.cost.memory_device import device_of, engine_terms
+from rigright.cost.memory_bands import band
+from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, serving_memory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import split_layers
@@ -13,8 +14,6 @@ from rigright.demand import Numbers
 from rigright.facts.nodes import Card
 from rigright.report.explained import PARTS, CardUse
 from rigright.verbs.serving.case import Case
-
-WEIGHTS_SPREAD = 0.005  # of the weights: buffers, alignment
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
@@ -112,20 +111,31 @@ def _memory(
 
 def _use(case: Case, card: Card, found: ServingMemory, bound: Bound | None) -> CardUse:
     device = device_of(card, case.engine)
-    terms = engine_terms(case.engine)
     sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
+    sure = float(found.weights_bytes + found.cache_bytes + found.states_bytes)
+    beside = float(found.need_bytes) - sure + float(device.slack_bytes)
+    pooled = case.engine.pool == "share"
     used = float(found.device_bytes)
-    uncertain = sum(size for part, size in sizes if part not in {"weights", "cache", "states"})
-    slack = WEIGHTS_SPREAD * float(found.weights_bytes)
+    low, high = band(
+        "preallocated" if pooled else "device",
+        used,
+        sure_bytes=used if pooled else sure,
+        unsure_bytes=0.0 if pooled else beside,
+    )
+    pool = float(found.pool_bytes)
+    # what the parts beside the pool take more, the pool has less
+    least, most = band("pool", pool, sure_bytes=float(found.weights_bytes), unsure_bytes=beside)
     return CardUse(
         index=card.index,
         chip=card.chip.name,
         chip_id=card.chip.id,
         parts_bytes=sizes,
-        pool_bytes=float(found.pool_bytes),
+        pool_bytes=pool,
+        pool_low_bytes=2 * pool - most,
+        pool_high_bytes=2 * pool - least,
         used_bytes=used,
-        low_bytes=used - slack - (1 - terms["low"]) * uncertain,
-        high_bytes=used + slack + (terms["high"] - 1) * uncertain,
+        low_bytes=low,
+        high_bytes=min(high, float(device.total_bytes)) if pooled else high,
         total_bytes=float(device.total_bytes),
         free_bytes=float(device.free_bytes),
         spare_bytes=float(found.spare_bytes),

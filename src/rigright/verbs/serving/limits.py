@@ -29,18 +29,17 @@ def limits(case: Case, memory: ServingMemory, fullest: CardUse) -> Limits:
         batch=largest_batch(case),
         model_context_tok=own,
         pool_tok=int(memory.pool_tok) if pooled else None,
-        pool_low_tok=_pool_tok(memory, fullest.low_bytes - fullest.used_bytes) if pooled else None,
-        pool_high_tok=_pool_tok(memory, fullest.high_bytes - fullest.used_bytes) if pooled else None,
+        pool_low_tok=_pool_tok(memory, fullest.pool_low_bytes) if pooled else None,
+        pool_high_tok=_pool_tok(memory, fullest.pool_high_bytes) if pooled else None,
         blocks=int(memory.blocks) if pooled else None,
         block_tok=float(memory.unit_tok) if pooled else None,
         token_bytes=float(np.max(token_bytes(case.arch, case.layout, element_bytes))) / case.layout.pp,
     )
 
 
-def _pool_tok(memory: ServingMemory, change_bytes: float) -> int:
-    """Tokens of the pool when everything beside it takes so much less or more."""
-    units = max(float(memory.pool_bytes) + change_bytes, 0.0) // float(memory.unit_bytes)
-    return int(units * float(memory.unit_tok))
+def _pool_tok(memory: ServingMemory, pool_bytes: float) -> int:
+    """Tokens in a pool of so many bytes."""
+    return int(max(pool_bytes, 0.0) // float(memory.unit_bytes) * float(memory.unit_tok))
 
 
 def largest_context(case: Case) -> int:

@@ -1,0 +1,59 @@
+"""memory.csv: weight files, and memory of engines part by part and in total."""
+
+from __future__ import annotations
+
+from rigright.base.tables import Row, number, text
+from rigright.base.units import from_gib, to_gib
+from rigright.base.words import Sentence, say
+from rigright.verbs.validate.memory_rows import predict_memory_row
+from rigright.verbs.validate.record import Kind, Prediction
+
+
+def _whole(cell: str) -> int:
+    return int(float(cell))
+
+
+def _predict(row: Row) -> tuple[Prediction, ...]:
+    found = predict_memory_row(row)
+    return (
+        Prediction(
+            metric=row["what"],
+            group=row["what"],
+            measured=None if row["value_gib"] is None else to_gib(from_gib(row["value_gib"])),
+            predicted=to_gib(found.value_bytes),
+            low=to_gib(found.low_bytes),
+            high=to_gib(found.high_bytes),
+            why=_joined(found.assumed),
+        ),
+    )
+
+
+def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
+    if not notes:
+        return None
+    joined = notes[0]
+    for note in notes[1:]:
+        joined = say("{first}; {second}", first=joined, second=note)
+    return joined
+
+
+KIND = Kind(
+    name="memory",
+    columns={
+        "id": text,
+        "source": text,
+        "model": text,
+        "arch": text,
+        "format": text,
+        "context": _whole,
+        "batch": _whole,
+        "kv": text,
+        "what": text,
+        "value_gib": number,
+        "note": text,
+    },
+    marks=("format", "what", "value_gib"),
+    metrics=lambda raw: (raw.get("what") or "memory",),
+    predict=_predict,
+    needed=("what",),
+)

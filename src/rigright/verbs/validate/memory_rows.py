@@ -1,0 +1,192 @@
+"""Rows of memory.csv: what was asked, and the figure our laws give for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.tables import Row
+from rigright.base.words import Sentence, say
+from rigright.cost.memory_bands import band
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import ServingMemory, stage_memories
+from rigright.cost.memory_settings import Device
+from rigright.cost.memory_step import rope_tables_bytes
+from rigright.cost.shards import stage_bounds
+from rigright.cost.weights import WeightBytes, weigh, weights_bytes
+from rigright.demand import Layout, Serving
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.verbs.validate.memory_notes import Told, read_notes
+from rigright.verbs.validate.models import model_of
+
+USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A predicted figure with its 80 % band, and what was assumed."""
+
+    value_bytes: float
+    low_bytes: float
+    high_bytes: float
+    assumed: tuple[Sentence, ...] = ()
+
+
+def predict_memory_row(row: Row) -> Figure:
+    """The figure of one row; raises a RigError that says what was missing."""
+    what = row.get("what") or ""
+    arch, notes = model_of(row)
+    told = read_notes(row)
+    if what.startswith("weights_file"):
+        size = float(weights_bytes(arch, find_format(told.weights).id))
+        return replace(_figure("weights", size, sure=size), assumed=notes)
+    measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
+    if measure is None:
+        raise AskError(
+            say(
+                '"{what}" is not a figure of memory we know; known: {known}',
+                what=what,
+                known=", ".join(_MEASURES),
+            )
+        )
+    case, assumed = _case(row, arch, told)
+    return replace(measure(case), assumed=(*notes, *assumed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    told: Told
+    arch: Arch
+    weights: WeightBytes
+    ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
+
+    @property
+    def fullest(self) -> ServingMemory:
+        return min(self.ranks, key=lambda rank: float(rank.spare_bytes))
+
+
+def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float = 0.0) -> Figure:
+    low, high = band(kind, value_bytes, sure_bytes=sure, unsure_bytes=unsure)
+    return Figure(value_bytes=value_bytes, low_bytes=low, high_bytes=high)
+
+
+def _case(row: Row, arch: Arch, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
+    engine = told.engine
+    context = row.get("context") or told.context_tok
+    layered = engine.split == "layer"
+    serving = Serving(
+        engine=f"{engine.id} {engine.version}",
+        weights=find_format(told.weights).id,
+        kv=find_kv_format(row.get("kv") or _own_cache(told)).id,
+        context_tok=int(context or min(_usual_context(told), arch.max_context_tok or USUAL_CONTEXT_TOK)),
+        batch=int(row.get("batch") or 1),
+        prompt_tok=_prompt(told, context),
+        utilisation=told.share,
+    )
+    layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp)
+    weights = weigh(arch, serving.weights)
+    device: Device = device_of(told.card, engine)
+    places = [(device, bound) for bound in stage_bounds(len(arch.trunk.layers), layout.pp)]
+    ranks = stage_memories(arch, weights, serving, layout, places)
+    return _Case(told=told, arch=arch, weights=weights, ranks=ranks), _assumed(context, told)
+
+
+def _usual_context(told: Told) -> int:
+    """Engines that set a cache aside make it as long as the model allows, but for those that grow it."""
+    return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
+
+
+def _own_cache(told: Told) -> str:
+    return "fp32" if told.weights == "fp32" else "16bit"
+
+
+def _prompt(told: Told, context: int | None) -> int | None:
+    if told.engine.pool != "grow":
+        return None
+    return told.prompt_tok or (None if context else USUAL_PROMPT_TOK)
+
+
+def _assumed(context: int | None, told: Told) -> tuple[Sentence, ...]:
+    notes = []
+    if context is None:
+        notes.append(say("context is empty: the engine's usual one is taken"))
+    if not told.versioned:
+        notes.append(
+            say("the version of {engine} is not told: the newest is taken", engine=told.engine.label)
+        )
+    return tuple(notes)
+
+
+def _weights(case: _Case) -> Figure:
+    size = float(case.fullest.weights_bytes) + _rope_bytes(case)
+    return _figure("weights", size, sure=size)
+
+
+def _rope_bytes(case: _Case) -> float:
+    layers = len(case.arch.trunk.layers) / len(case.ranks)
+    return float(rope_tables_bytes(case.arch, case.told.engine, layers))
+
+
+def _beside_torch(case: _Case) -> Figure:
+    rank = case.fullest
+    size = float(rank.context_bytes + rank.collectives_bytes + rank.graphs_bytes)
+    return _figure("device", size, unsure=size)
+
+
+def _step(case: _Case) -> Figure:
+    size = float(case.fullest.step_bytes)
+    return _figure("part", size, unsure=size)
+
+
+def _pool(case: _Case) -> Figure:
+    """What the parts beside the pool take more, the pool has less."""
+    rank = case.fullest
+    value = float(rank.pool_bytes)
+    beside = float(rank.fixed_bytes - rank.weights_bytes)
+    mirrored = _figure("pool", value, sure=float(rank.weights_bytes), unsure=beside)
+    return Figure(
+        value_bytes=value,
+        low_bytes=2 * value - mirrored.high_bytes,
+        high_bytes=2 * value - mirrored.low_bytes,
+    )
+
+
+def _cache(case: _Case) -> Figure:
+    size = sum(float(rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
+    return _figure("weights", size, sure=size)
+
+
+def _peak(case: _Case) -> Figure:
+    """The driver's figure, or the framework's; every card's together."""
+    sure = sum(float(rank.weights_bytes + rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
+    if case.told.on_device:
+        used = sum(float(rank.device_bytes) for rank in case.ranks)
+        return _figure("device", used, sure=sure, unsure=used - sure)
+    used = max(sum(float(rank.allocated_bytes) for rank in case.ranks), _loading(case))
+    return _figure("allocated", used, sure=sure, unsure=max(used - sure, 0.0))
+
+
+def _loading(case: _Case) -> float:
+    """AWQ models load the head as a tensor of its own before it is tied to the token table."""
+    twice = case.arch.tied and case.told.weights.startswith("awq")
+    return case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0)
+
+
+def _preallocated(case: _Case) -> Figure:
+    used = sum(float(rank.device_bytes) for rank in case.ranks)
+    return _figure("preallocated", used, sure=used)
+
+
+_MEASURES: dict[str, Callable[[_Case], Figure]] = {
+    "weights": _weights,
+    "non_torch": _beside_torch,
+    "activation": _step,
+    "compute": _step,
+    "kv_cache_available": _pool,
+    "kv": _cache,
+    "total_gpu_preallocated": _preallocated,
+    "total": _peak,
+}

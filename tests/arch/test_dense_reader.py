@@ -138,6 +138,13 @@ def test_warnings_speak_chinese_too():
     )
 
 
+def test_dimensions_that_had_to_be_assumed_are_named():
+    bare = read_config({"model_type": "mistral"}, "bare")
+    assert count.params(bare) == 7_241_732_096
+    assert "bare does not say hidden_size, num_hidden_layers, num_attention_heads" in str(bare.warnings[0])
+    assert read_config(LLAMA, "whole").warnings == ()
+
+
 def test_where_a_config_of_ours_came_from_is_kept():
     arch = read_config({**LLAMA, "_source": "a place", "_fidelity": "derived"}, "x")
     assert arch.source == "a place; derived"
@@ -197,6 +204,13 @@ def test_an_unknown_scheme_is_told_of():
     stored, warnings = stored_format(Config({"quantization_config": {"quant_method": "zorblax"}}, "x"))
     assert stored is None
     assert "zorblax" in str(warnings[0])
+
+
+def test_where_the_scheme_says_nothing_the_name_may():
+    scheme = {"quantization_config": {"quant_algo": "MIXED_PRECISION"}}
+    stored, warnings = stored_format(Config(scheme, "someone/Model-NVFP4"))
+    assert stored == "nvfp4"
+    assert "as the name says" in str(warnings[0])
 
 
 def test_a_total_that_agrees_needs_no_words():

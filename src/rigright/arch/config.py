@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.errors import DataError
+from rigright.base.units import GIGA
 from rigright.base.words import say
 
-MAX_SIZE = 10**9  # no dimension, count or vocabulary of a real model is larger
+MAX_SIZE = int(GIGA)  # no dimension, count or vocabulary of a real model is larger
 MAX_LAYERS = 10_000
 
 _ABSENT: Any = object()

@@ -11,6 +11,7 @@ from typing import Any
 
 from rigright.arch import strangers
 from rigright.arch.config import Config
+from rigright.arch.decoder import HEADS, HIDDEN, LAYERS
 from rigright.arch.defaults import full, kind_of_class
 from rigright.arch.record import Arch
 from rigright.base import shelf
@@ -101,8 +102,28 @@ def _read(file: str, config: Config, name: str) -> Arch:
     kind = _own_type(config)
     if not isinstance(kind, str):
         kind = next(filter(None, map(kind_of_class, _told(config))), file)
-    arch: Arch = shelf.take(FAMILIES, file, "read")(full(config.over(model_type=kind), kind), name)
-    return arch
+    whole = full(config.over(model_type=kind), kind)
+    arch: Arch = shelf.take(FAMILIES, file, "read")(whole, name)
+    unsaid = _unsaid(config, whole)
+    return _warned(arch, unsaid) if unsaid else arch
+
+
+def _unsaid(config: Config, whole: Config) -> Sentence | None:
+    """A warning where even a main dimension had to be taken from the class."""
+    if any(isinstance(value, dict) for value in config.raw.values()):
+        return None  # a part of a model is often told only where it differs
+    missing = [
+        next(key for key in keys if whole.has(key))
+        for keys in (HIDDEN, LAYERS, HEADS)
+        if not any(map(config.has, keys)) and any(map(whole.has, keys))
+    ]
+    if not missing:
+        return None
+    return say(
+        "{where} does not say {keys}: the defaults of its class were taken",
+        where=config.where,
+        keys=", ".join(missing),
+    )
 
 
 def _with_outer(inner: Config, outer: Config) -> Config:

@@ -34,6 +34,15 @@ _BY_ALGORITHM = {
     "INT8_SQ": "int8",
 }
 _BY_PACKING = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4"}
+_BY_NAME = {
+    "nvfp4": "nvfp4",
+    "mxfp4": "mxfp4",
+    "fp8": "fp8",
+    "awq": "awq4",
+    "gptq": "gptq4",
+    "int8": "int8",
+    "int4": "int4",
+}
 _FLOAT_BLOCKS = frozenset({"mxfp4", "nvfp4"})
 _EIGHT_BIT = frozenset({"fp8", "fp8-channel", "fp8-block", "int8", "gptq8"})
 
@@ -59,10 +68,22 @@ def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentenc
         found = None
     if found is not None:
         return found, ()
-    told = config.raw.get("quant_method") or config.raw.get("quant_algo") or config.raw.get("format")
-    return None, (
-        say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=str(told)[:40]),
+    told = config.raw.get("quant_algo") or config.raw.get("quant_method") or config.raw.get("format")
+    return _by_name(config.where, str(told)[:40])
+
+
+def _by_name(where: str, scheme: str) -> tuple[str | None, tuple[Sentence, ...]]:
+    """Where the scheme says nothing, the model's own name may."""
+    kind = next((kind for word, kind in _BY_NAME.items() if word in where.lower()), None)
+    if kind is None:
+        unknown = say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=scheme)
+        return None, (unknown,)
+    hinted = say(
+        'the quantization "{scheme}" is not known: weights are taken as {format}, as the name says',
+        scheme=scheme,
+        format=kind,
     )
+    return kind, (hinted,)
 
 
 def _mlx(config: Config) -> str | None:

@@ -50,6 +50,7 @@ def callings() -> tuple[Calling, ...]:
 def _callings(chip: Chip, told: list[Row]) -> Iterator[Calling]:
     brand = brands().get(chip.vendor, frozenset()) | pieces(chip.vendor)
     place = pieces(chip.architecture) | pieces(chip.form) | pieces(chip.mem_type) | memory_words(chip)
+    place |= pieces(chip.link or "")
     place |= {found.group(1) for word in place if (found := _SOCKET.fullmatch(word))}
     isa = {chip.isa} if chip.isa else set()
     place |= {word for pci_id in chip.pci_ids for word in (pci_id, pci_id.partition(":")[2])}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rigright.facts.naming import Token
 
 MOST_SAID = 512  # larger bare numbers are part of a name
-_SMALL_DGX = frozenset({"spark", "station"})  # a DGX that is one chip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +29,7 @@ def read_counts(tokens: list[Token]) -> Counted:
     rest, count, pair = _take_times(rest)
     if count is None:
         rest, count = _take_bare(rest)
-    words = {token.text for token in rest}
-    if count is not None and n_nodes is None and "dgx" in words and not words & _SMALL_DGX:
+    if count is not None and n_nodes is None and any(token.text == "dgx" for token in rest):
         n_nodes, count = count, None  # "2x dgx h100" are two machines
     return Counted(
         name=tuple(rest),
@@ -45,10 +43,8 @@ def read_counts(tokens: list[Token]) -> Counted:
 
 def _take_times(tokens: list[Token]) -> tuple[list[Token], int | None, int | None]:
     """Take "8x", "x8", or "2x8" at the start, which is machines times cards: rest, count, machines."""
-    if [token.kind == "times" for token in tokens[:3]] == [False, True, False] and len(tokens) > 3:
-        machines, cards = tokens[0].value, tokens[2].value
-        if 0 < machines <= MOST_SAID and 0 < cards <= MOST_SAID:
-            return tokens[3:], cards, machines
+    if len(tokens) > 3 and tokens[1].kind == "times" and all(map(_is_small, (tokens[0], tokens[2]))):
+        return tokens[3:], tokens[2].value, tokens[0].value
     rest, count = _take_beside(tokens, "times")
     return rest, count, None
 
@@ -64,7 +60,9 @@ def _take_beside(tokens: list[Token], mark: str) -> tuple[list[Token], int | Non
         if beside:
             at_end = [spot for spot in beside if spot in {0, len(tokens) - 1}] or beside
             spot = min(at_end, key=lambda spot: tokens[spot].value)
-            return _without(tokens, {place, spot}), tokens[spot].value
+            before = min(place, spot) - 1
+            taken = {place, spot} | ({before} if before >= 0 and tokens[before].kind == "times" else set())
+            return _without(tokens, taken), tokens[spot].value
     return tokens, None
 
 
@@ -80,6 +78,10 @@ def _take_bare(tokens: list[Token]) -> tuple[list[Token], int | None]:
 def _counts(token: Token) -> bool:
     """Whether a token is a number, be it one that also stands in a chip's name."""
     return token.kind == "number" or (token.kind == "word" and token.text.isdecimal())
+
+
+def _is_small(token: Token) -> bool:
+    return _counts(token) and 0 < token.value <= MOST_SAID
 
 
 def _without(tokens: list[Token], places: set[int]) -> list[Token]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from rigright.base.errors import AskError
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
-from rigright.facts.callings import Calling, callings, memory_word, memory_words, pieces
+from rigright.facts.callings import Calling, brands, callings, memory_word, memory_words, pieces
 from rigright.facts.chips import Chip, by_id, chips, memory_share
 from rigright.facts.counting import read_counts
-from rigright.facts.naming import Token, boxes, read_tokens
+from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
 
 _MOST_SHOWN = 8
+_MOST_NEAR = 3
 _MARKS = frozenset({"open", "close", "plus"})
 _LEAST_SEEN, _MOST_SEEN = 0.86, 1.01  # a driver's total against the advertised size: T4 with ECC, H200
 
@@ -51,17 +52,21 @@ def find_chips(text: str) -> tuple[Chip, ...]:
 
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
     """The chip that tokens mean; `text` is what an error quotes."""
+    cut = "..." in text or "…" in text  # nvidia-smi cuts long names short, maybe within a word
+    if cut and tokens and tokens[-1].kind == "unknown":
+        tokens = tokens[:-1]
     said, agreeing = _read(text, tokens)
     if total_bytes is not None:
         agreeing = [one for one in agreeing if _has_room(one.chip, total_bytes)] or agreeing
     if not agreeing:
         raise _unknown(text, said)
-    full = [calling for calling in agreeing if calling.key <= said]
-    most = max((len(calling.key) for calling in full), default=0)
-    meant = {calling.chip.id: calling for calling in full if len(calling.key) == most}
+    full = agreeing if cut else [calling for calling in agreeing if calling.key <= said]
+    most = 0 if cut else max((len(calling.key) for calling in full), default=0)
+    meant = {calling.chip.id: calling for calling in full if len(calling.key) >= most}
     if not meant and len({calling.chip.id for calling in agreeing}) == 1:
         meant = {agreeing[0].chip.id: agreeing[0]}
-    return _choose(text, said, list(meant.values()) or agreeing, sure=bool(meant))
+    sure = len(meant) == 1 or (bool(meant) and not cut)
+    return _choose(text, said, list(meant.values()) or agreeing, sure=sure)
 
 
 def _has_room(chip: Chip, total_bytes: float) -> bool:
@@ -190,12 +195,19 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
                 choices=shown_names(of_other_size.values()),
             )
         )
-    near = _nearest(text)
+    certain = said.intersection(vocabulary()).difference(*brands().values())
+    near = _first_of(_agreeing(certain)) or _nearest(text)
     if near:
         return AskError(
             say('no chip "{text}" is known; the nearest are {choices}', text=text, choices=shown_names(near))
         )
     return AskError(say('no chip "{text}" is known; `rigright look-up chips` lists all', text=text))
+
+
+def _first_of(named: list[Calling]) -> list[Chip]:
+    """The most usual chips among callings."""
+    ranked = sorted(named, key=lambda one: (one.rank is None, one.rank or 0))
+    return list({one.chip.id: one.chip for one in ranked}.values())[:_MOST_NEAR]
 
 
 def _nearest(text: str) -> list[Chip]:
@@ -207,7 +219,7 @@ def _nearest(text: str) -> list[Chip]:
     }
     names |= {" ".join(sorted(one.key)): one.chip for one in callings() if one.key}
     close = difflib.get_close_matches(text.lower()[:60], names, n=6, cutoff=0.55)
-    return list({names[name].id: names[name] for name in close}.values())[:3]
+    return list({names[name].id: names[name] for name in close}.values())[:_MOST_NEAR]
 
 
 def shown_names(found: Iterable[Chip]) -> str:

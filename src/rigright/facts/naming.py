@@ -55,7 +55,7 @@ def vocabulary() -> dict[str, Token]:
     ):
         word, kind, value = row["word"], row["kind"], row["value"] or ""
         if kind == "same":
-            found.setdefault(word, Token("word", value))
+            found[word] = Token("word", value)
         elif kind == "brand":
             found.setdefault(word, Token("word", word))
         else:
@@ -92,7 +92,7 @@ def _join_units(runs: list[str]) -> list[str]:
 def _read_run(run: str) -> list[Token]:
     if run in _BRACKETS:
         return [Token(_BRACKETS[run], run)]
-    if not run.isalnum() and run not in vocabulary() and "." not in run and ":" not in run:
+    if run not in vocabulary() and not any(sign.isalnum() for sign in run):
         return []
     whole = _one(run)
     if whole is not None:

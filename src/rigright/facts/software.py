@@ -42,6 +42,11 @@ class Cuda:
         """Without the update: (12, 9)."""
         return version_of(self.cuda.partition("u")[0])
 
+    @property
+    def least_driver(self) -> Version:
+        """The least Linux driver: its own, or an older one by minor version compatibility."""
+        return min(self.driver_linux, self.driver_compat)
+
     def runs_on(self, capability: Capability) -> bool:
         """Whether it builds kernels for a chip of this compute capability."""
         return self.cc_min <= capability <= self.cc_max
@@ -100,8 +105,8 @@ def version_of(said: str) -> Version:
 
 
 def written(version: Version) -> str:
-    """A version as people write it: (12, 8) -> 12.8."""
-    return ".".join(str(part) for part in version)
+    """A version as people write it: (12, 8) -> 12.8; the third part of a driver has two digits."""
+    return ".".join([*map(str, version[:2]), *(f"{part:02d}" for part in version[2:])])
 
 
 def _capability(said: str) -> Capability:
@@ -165,7 +170,7 @@ def driver_for(cuda: Version) -> Version:
         (release.version for release in cuda_releases() if release.version >= cuda),
         default=cuda_releases()[0].version,
     )
-    return min(release.driver_compat for release in cuda_releases() if release.version == following)
+    return min(release.least_driver for release in cuda_releases() if release.version == following)
 
 
 def driver_of_chip(capability: Capability) -> Version | None:

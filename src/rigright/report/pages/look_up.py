@@ -25,7 +25,11 @@ def page(result: Listing) -> Page:
 def plain(result: Listing, language: str) -> list[dict[str, Any]]:
     """Every record with every field, in SI units and bytes; unknown is null."""
     return [
-        {field.key: _told(field.read(record), language) for field in result.kind.fields}
+        {
+            field.key: _told(field.read(record), language)
+            for field in result.kind.fields
+            if not (field.sparse and field.read(record) is None)
+        }
         for record in result.records
     ]
 
@@ -44,7 +48,9 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
 
 
 def _told(value: Any, language: str) -> Any:
-    return tell(value, language) if isinstance(value, Sentence) else value
+    if isinstance(value, Sentence):
+        return tell(value, language)
+    return [_told(item, language) for item in value] if isinstance(value, list) else value
 
 
 def _count(result: Listing) -> tuple[Part, ...]:

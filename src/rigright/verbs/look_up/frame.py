@@ -25,6 +25,8 @@ class Wish:
     backwards: bool = False
     limit: int | None = None
     with_sources: bool = False
+    run_code: bool = False
+    input_shape: str | None = None
 
 
 def kind_names() -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def look_up(name: str, words: tuple[str, ...] = (), *, today: date, wish: Wish |
     """Find records of a kind by words, then filter, sort and cut."""
     wish = wish or Wish()
     kind = find_kind(name)
-    asked = Asked(words=words, today=today)
+    asked = Asked(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]
     records: tuple[Any, ...] = tuple(
         record for record in kind.find(asked) if all(condition.holds(record) for condition in conditions)

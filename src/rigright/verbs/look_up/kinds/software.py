@@ -158,7 +158,7 @@ def _cuda(release: Cuda) -> Release:
         version=release.cuda,
         build=None,
         cuda=written(release.version),
-        least_driver=written(release.driver_compat),
+        least_driver=written(release.least_driver),
         capabilities=f"{written(release.cc_min)}-{written(release.cc_max)}",
         python=None,
         source=release.source,

@@ -1,0 +1,209 @@
+"""`rigright look-up`: words, conditions, order, pages, data."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError, RigError
+from rigright.base.units import GIB, TERA
+from rigright.faces.cli.main import main
+from rigright.report.formats.text import render
+from rigright.report.pages.look_up import page, plain
+from rigright.report.plain import dumps
+from rigright.report.screen import Screen
+from rigright.verbs.look_up.conditions import find_field, read_condition
+from rigright.verbs.look_up.frame import Wish, find_kind, kind_names, kind_summaries, look_up
+
+TODAY = date(2026, 11, 20)
+OURS = ("architectures", "benchmarks", "chips", "clouds", "cpus", "platforms", "prices", "software")
+
+
+def found(kind, *words, **wish):
+    return look_up(kind, words, today=TODAY, wish=Wish(**wish))
+
+
+def test_the_kinds_are_there():
+    assert set(OURS) <= set(kind_names())
+    assert kind_summaries().keys() == set(kind_names())
+
+
+@pytest.mark.parametrize("kind", OURS)
+@pytest.mark.parametrize("width", [40, 80, 160])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_kind_shows_all_it_has(kind, width, language):
+    listing = found(kind, with_sources=True)
+    assert listing.total == len(listing.records) > 5
+    lines = render(page(listing), Screen(width=width, language=language)).splitlines()
+    assert len(lines) > listing.total
+    data = json.loads(dumps(plain(listing, language), language))
+    assert len(data) == listing.total
+    assert all(row.keys() == data[0].keys() for row in data)
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_every_kind_shows_one_record_in_full(kind):
+    listing = found(kind, limit=1)
+    text = render(page(listing), Screen(width=90))
+    assert "source" in text
+    assert len(plain(listing, "en")) == 1
+
+
+def test_names_find_and_sizes_set():
+    (chip,) = found("chips", "m3", "max", "64GB").records
+    assert chip.mem_bytes == 64 * GIB
+    assert [chip.id for chip in found("chips", "a100", "pcie").records] == [
+        "a100-pcie-40gb",
+        "a100-pcie-80gb",
+    ]
+    assert found("chip", "4090").kind is find_kind("chips")
+
+
+def test_conditions_are_in_the_units_of_the_heads():
+    big = found("chips", where=("memory>=80GB", "vendor=nvidia", "flops>900")).records
+    assert big
+    assert all(
+        chip.mem_bytes >= 80 * GIB and chip.vendor == "NVIDIA" and chip.training_flops_per_s > 900 * TERA
+        for chip in big
+    )
+    assert {chip.mem_bytes for chip in found("chips", where=("mem=24",)).records} == {24 * GIB}
+    assert all(chip.launch >= "2025" for chip in found("chips", where=("since>=2025",)).records)
+    assert all("Ada" in chip.architecture for chip in found("chips", where=("arch~ada",)).records)
+    assert all(chip.mem_bytes_per_s > 2e12 for chip in found("chips", where=("bandwidth>2000",)).records)
+    assert found("chips", where=("memory>9000GB",)).records == ()
+
+
+def test_what_is_unknown_meets_no_condition_and_comes_last():
+    assert all(chip.fp4_flops_per_s is not None for chip in found("chips", where=("fp4>=0",)).records)
+    records = found("chips", sort="fp8").records
+    known = [chip.fp8_flops_per_s for chip in records if chip.fp8_flops_per_s is not None]
+    assert known == sorted(known, reverse=True)
+    assert records[-1].fp8_flops_per_s is None
+    backwards = found("chips", sort="fp8", backwards=True).records
+    assert backwards[0].fp8_flops_per_s == known[-1]
+    assert backwards[-1].fp8_flops_per_s is None
+
+
+def test_words_sort_from_a():
+    launches = [chip.launch for chip in found("chips", sort="launch").records]
+    assert launches == sorted(launches)
+
+
+def test_a_limit_says_how_many_there_are():
+    text = render(page(found("chips", limit=3)), Screen(width=100))
+    assert "3 of " in text
+    assert "nothing meets" in render(page(found("chips", where=("memory>9000GB",))), Screen(width=100))
+
+
+def test_prices_carry_dates_and_go_stale():
+    listing = found("prices", "4090")
+    assert {one.chip for one in listing.records} == {"rtx-4090"}
+    assert all(one.as_of for one in listing.records)
+    text = render(page(listing), Screen(width=100))
+    assert "stale: older than 180 days" in text
+    fresh = look_up("prices", ("4090",), today=date(2025, 8, 1))
+    assert fresh.records[0].stale is False
+    assert plain(listing, "en")[0]["stale"] is True
+
+
+def test_clouds_by_provider_chip_and_instance():
+    assert {offer.provider for offer in found("clouds", "aws", "h100").records} == {"aws"}
+    assert {offer.chip for offer in found("clouds", "h100 sxm").records} == {"h100-sxm5-80gb"}
+    assert {offer.instance for offer in found("clouds", "p5.48xlarge").records} == {"p5.48xlarge"}
+    with pytest.raises(AskError):
+        found("clouds", "aws", "4090")
+
+
+def test_software_for_a_driver_and_a_chip():
+    releases = found("software", "torch", "5090", "driver", "575.51").records
+    assert {release.product for release in releases} == {"PyTorch"}
+    assert {release.build for release in releases} == {"cu128", "cu129"}
+    assert all(release.least_driver == "570.26" for release in releases)
+    assert found("software", "torch", "2.9", "cu128").total == 1
+    assert {release.product for release in found("software", "v100").records} == {"PyTorch", "CUDA"}
+    with pytest.raises(AskError, match="does not run CUDA"):
+        found("software", "mi300x")
+    with pytest.raises(AskError):
+        found("software", "torch", "5090", "driver", "550.54")
+
+
+def test_cpus_by_words_with_the_nearest():
+    assert all("EPYC" in cpu.name for cpu in found("cpus", "epyc", "sp5").records)
+    with pytest.raises(AskError, match="threadripper"):
+        found("cpus", "threadriper")
+
+
+@pytest.mark.parametrize(
+    ("kind", "wish", "told"),
+    [
+        ("chipz", {}, "chips"),
+        ("chips", {"where": ("nonsense>3",)}, "bw"),
+        ("chips", {"where": ("memory",)}, "memory>=24GB"),
+        ("chips", {"where": ("memory>=lots",)}, "lots"),
+        ("chips", {"sort": "colour"}, "name"),
+    ],
+)
+def test_a_wrong_question_is_told_what_there_is(kind, wish, told):
+    with pytest.raises(AskError) as caught:
+        found(kind, **wish)
+    assert told in str(caught.value)
+
+
+def test_fields_answer_to_keys_short_names_and_starts():
+    fields = find_kind("chips").fields
+    assert find_field("mem", fields).key == "mem_bytes"
+    assert find_field("Memory", fields).key == "mem_bytes"
+    assert find_field("band", fields).key == "mem_bytes_per_s"
+    with pytest.raises(AskError, match="fp16"):
+        find_field("fp", fields)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=40))
+def test_any_condition_is_read_or_a_clear_error(text):
+    fields = find_kind("chips").fields
+    try:
+        assert read_condition(text, fields).field in fields
+    except RigError as error:
+        assert str(error)  # noqa: PT017 - both outcomes are right
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["look-up"],
+        ["look-up", "chips", "4090"],
+        [
+            "look-up",
+            "chips",
+            "--min-memory",
+            "80GB",
+            "--vendor",
+            "nvidia",
+            "--sort",
+            "bandwidth",
+            "--limit",
+            "3",
+        ],
+        ["look-up", "prices", "4090", "--sources"],
+        ["look-up", "clouds", "h100", "--since", "2026", "--sort", "per_chip", "--reverse"],
+        ["look-up", "cpus", "epyc", "--lang", "zh"],
+        ["look-up", "software", "4090", "--json"],
+    ],
+)
+def test_the_command_line(arguments, capsys):
+    assert main(arguments) == 0
+    shown = capsys.readouterr()
+    assert shown.out.strip()
+    assert not shown.err
+    if "--json" in arguments:
+        assert json.loads(shown.out)
+
+
+def test_the_command_line_refuses_with_a_sentence(capsys):
+    assert main(["look-up", "chips", "rtx 4095"]) == 2
+    assert "RTX 4090" in capsys.readouterr().err

@@ -48,6 +48,7 @@ class ServingWish:
     ep: int | None = None
     cp: int | None = None
     attention_dp: bool = False
+    image_size: int | None = None  # pixels of a side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

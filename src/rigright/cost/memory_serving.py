@@ -14,7 +14,13 @@ from rigright.cost.memory_kv import lanes, mixers_of
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
-from rigright.cost.memory_step import forward_bytes, logits_bytes, rope_tables_bytes
+from rigright.cost.memory_step import (
+    FP32_BYTES,
+    forward_bytes,
+    logits_bytes,
+    rope_tables_bytes,
+    samples_bytes,
+)
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
@@ -35,6 +41,7 @@ class ServingMemory:
     graphs_bytes: Numbers
     collectives_bytes: Numbers
     context_bytes: Numbers
+    slack_bytes: Numbers  # on the device and in none of the above: fragments, libraries
     pool_bytes: Numbers  # what the engine gives to caches and states
     unit_bytes: Numbers  # in blocks of this size (0: nothing grows)
     unit_tok: Numbers  # each of so many tokens
@@ -125,6 +132,11 @@ class _Work:
 
 def _work(arch: Arch, serving: Serving, layout: Layout, device: Device) -> _Work:
     engine = find_engine(serving.engine)
+    if serving.weights == "fp32":
+        engine = replace(engine, element_bytes=FP32_BYTES)
+    own_tok = arch.trunk.sample_tok
+    if own_tok is not None and not lanes(arch):
+        serving = replace(serving, context_tok=own_tok)
     settings = settle(engine, serving, layout, device)
     replicas = np.asarray(layout.dp) * (np.asarray(layout.tp) if layout.attention_dp else 1)
     ask = Ask(
@@ -182,6 +194,7 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         graphs_bytes=parts.graphs,
         collectives_bytes=parts.collectives,
         context_bytes=parts.context,
+        slack_bytes=np.maximum(used - parts.tensors - parts.others - np.maximum(pool, 0.0), 0.0),
         pool_bytes=np.maximum(pool, 0.0),
         unit_bytes=caches.unit_bytes,
         unit_tok=caches.unit_tok,
@@ -197,6 +210,8 @@ def _held(work: _Work, counts: Numbers) -> Held:
 def _step_bytes(work: _Work, stage: Stage, caches: Held) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
     arch, engine, settings, serving = work.arch, work.engine, work.settings, work.serving
+    if any(layer.map_elems for layer in arch.trunk.layers):
+        return samples_bytes(arch.trunk, work.ask.batch, engine.element_bytes)
     tokens = np.asarray(settings.budget_tok, dtype=float)
     rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
     seen = np.asarray(serving.context_tok, dtype=float) * serving.batch

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer
-from rigright.cost.memory_kv import unlike_layers
+from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
+from rigright.arch.samples import peak_map_elems
+from rigright.cost.memory_kv import lanes, unlike_layers
 from rigright.cost.shards import attention_share
 from rigright.demand import Layout, Numbers
 from rigright.facts.engines import Engine
 
 FP32_BYTES, HALF_BYTES = 4, 2
+
+
+def samples_bytes(tower: Tower, samples: Numbers, element_bytes: float) -> Numbers:
+    """Feature maps alive at once while so many pictures go through a tower."""
+    return np.asarray(samples, dtype=float) * peak_map_elems(tower) * element_bytes
 
 
 def forward_bytes(
@@ -62,11 +68,12 @@ def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
 def logits_bytes(arch: Arch, engine: Engine, rows: Numbers, tokens: Numbers) -> Numbers:
     """Logits of so many rows as the sampler holds them, while the last hidden states still stand."""
     last = np.asarray(tokens, dtype=float) * arch.trunk.hidden * engine.element_bytes
-    return np.asarray(rows, dtype=float) * arch.vocab * engine.logit_bytes + last
+    vocab = arch.vocab if lanes(arch) else 0  # what generates nothing makes no logits worth the name
+    return np.asarray(rows, dtype=float) * vocab * engine.logit_bytes + last
 
 
 def rope_tables_bytes(arch: Arch, engine: Engine, layers: Numbers) -> Numbers:
     """Cos and sin for the longest context, kept once a rank or by each of its layers."""
     widths = [layer.mixer.key_dim for layer in unlike_layers(arch) if layer.mixer is not None]
-    kept = {"": 0.0, "once": 1.0, "layer": 2.0 * np.asarray(layers, dtype=float)}[engine.rope_tables]
-    return HALF_BYTES * kept * max(widths, default=0) * (arch.max_context_tok or 0)
+    kept: dict[str, Numbers] = {"": 0.0, "once": 1.0, "layer": 2.0 * np.asarray(layers, dtype=float)}
+    return HALF_BYTES * kept[engine.rope_tables] * max(widths, default=0) * (arch.max_context_tok or 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
 
-PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context")
+PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context", "slack")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from rigright.report.explained import Explained
 from rigright.verbs.serving.cards import card_uses, worst
 from rigright.verbs.serving.case import Case, build_case, generates
 from rigright.verbs.serving.limits import limits
+from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
 
@@ -21,7 +22,9 @@ def explain(
 ) -> Explained:
     """Explain the memory of serving a model on a machine; `asked` is the command to build on."""
     node = find_node(on)
-    case = build_case(open_model(model), node, wish or ServingWish())
+    wish = wish or ServingWish()
+    arch = open_model(model) if wish.image_size is None else resized(open_model(model), wish.image_size)
+    case = build_case(arch, node, wish)
     return replace(explain_case(case, machine=node.shown, why=why), asked=asked)
 
 

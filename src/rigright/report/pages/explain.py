@@ -20,8 +20,10 @@ NAMES = {
     "graphs": say("graphs"),
     "collectives": say("collectives"),
     "context": say("process"),
+    "slack": say("libraries, fragments"),
     "unused": say("cache, spare"),
 }
+BESIDE_TENSORS = frozenset({"graphs", "collectives", "context", "slack"})
 GENEROUS_SPARE = 0.1  # of a card: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
@@ -57,14 +59,7 @@ def _verdict(result: Explained) -> Line:
     card, limits = result.fullest, result.limits
     sizes = dict(card.parts_bytes)
     if not result.fits:
-        return Line(
-            said=say(
-                "does not fit: {missing} too much on {chip}",
-                missing=show_bytes(-card.spare_bytes),
-                chip=card.chip,
-            ),
-            tone="bad",
-        )
+        return Line(said=_refusal(result, card), tone="bad")
     tight = card.spare_bytes < GENEROUS_SPARE * card.total_bytes
     start = say(
         "fits: {machine}, {weights} of {total} weights on each card",
@@ -77,6 +72,18 @@ def _verdict(result: Explained) -> Line:
     else:
         said = say("{start}; {spare} to spare", start=start, spare=show_bytes(card.spare_bytes))
     return Line(said=said, tone="warn" if tight else "good")
+
+
+def _refusal(result: Explained, card: CardUse) -> Sentence:
+    missing = say(
+        "does not fit: {missing} too much on {chip}", missing=show_bytes(-card.spare_bytes), chip=card.chip
+    )
+    first = next((one for one in result.remedies if one.fits), None)
+    return (
+        missing
+        if first is None
+        else say("{refusal}; {change} would do", refusal=missing, change=first.change)
+    )
 
 
 def groups(cards: tuple[CardUse, ...]) -> list[Group]:
@@ -153,7 +160,7 @@ def _layers(card: CardUse) -> str:
 def _allocated(card: CardUse) -> float:
     """What the framework's tensors come to, the pool included."""
     sizes = dict(pieces(card))
-    return sum(size for part, size in sizes.items() if part not in {"graphs", "collectives", "context"})
+    return sum(size for part, size in sizes.items() if part not in BESIDE_TENSORS)
 
 
 def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:

@@ -113,7 +113,7 @@ def _use(case: Case, card: Card, found: ServingMemory, bound: Bound | None) -> C
     device = device_of(card, case.engine)
     sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
     sure = float(found.weights_bytes + found.cache_bytes + found.states_bytes)
-    beside = float(found.need_bytes) - sure + float(device.slack_bytes)
+    beside = float(found.need_bytes + found.slack_bytes) - sure
     pooled = case.engine.pool == "share"
     used = float(found.device_bytes)
     low, high = band(

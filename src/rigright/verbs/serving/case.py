@@ -191,6 +191,8 @@ def _check_layout(arch: Arch, node: Node, layout: Layout) -> None:
 
 def _notes(arch: Arch, wish: ServingWish, context_tok: int) -> tuple[Sentence, ...]:
     found = []
+    if any(tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk):
+        found.append(say("what pictures or sound take while they are read is not counted"))
     if wish.context_tok is None and generates(arch):
         found.append(say("context not said: {context} tokens assumed", context=f"{context_tok:,}"))
     if arch.max_context_tok is not None and context_tok > arch.max_context_tok:

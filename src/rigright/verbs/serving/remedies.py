@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
+
+import numpy as np
 
 from rigright.base.words import Sentence, say
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import layer_bytes
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import Remedy
-from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.cards import card_uses, worst
 from rigright.verbs.serving.case import Case, generates
 from rigright.verbs.serving.limits import largest_batch, largest_context
 
@@ -23,9 +28,9 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     before = float(worst(case).spare_bytes)
     found = [_weigh(change, before) for change in _changes(case)]
     saving = sorted((remedy for remedy in found if remedy.saves_bytes > 0), key=lambda one: -one.saves_bytes)
-    if saving and not any(remedy.fits for remedy in saving):
-        saving = [*saving, *_together(case, before)]
-    return tuple(saving)
+    if not any(remedy.fits for remedy in saving):
+        saving += _together(case, before)
+    return tuple(sorted((*saving, *_to_the_host(case)), key=lambda one: -one.saves_bytes))
 
 
 def _weigh(change: Change, before: float) -> Remedy:
@@ -36,8 +41,7 @@ def _weigh(change: Change, before: float) -> Remedy:
 
 def _changes(case: Case) -> Iterator[Change]:
     yield from _smaller_weights(case)
-    if generates(case.arch):
-        yield from _smaller_cache(case)
+    yield from _smaller_cache(case)
     yield from _smaller_ask(case)
     yield from _leaner_engine(case)
     yield from _more_cards(case)
@@ -65,7 +69,11 @@ def _loss(rank: int) -> Sentence:
 
 def _smaller_cache(case: Case) -> Iterator[Change]:
     name = case.engine.kv_save
-    if name is None or find_kv_format(name).bits >= find_kv_format(case.serving.kv).bits:
+    if (
+        name is None
+        or not generates(case.arch)
+        or find_kv_format(name).bits >= find_kv_format(case.serving.kv).bits
+    ):
         return
     yield (
         say("cache in {format}", format=find_kv_format(name).label),
@@ -143,19 +151,33 @@ def _more_cards(case: Case) -> Iterator[Change]:
     )
 
 
+def _to_the_host(case: Case) -> Iterator[Remedy]:
+    """The fewest layers that have to leave the cards, where the engine can run some on the CPU."""
+    missing = -sum(min(use.spare_bytes, 0.0) for use in card_uses(case))
+    device = device_of(case.cards[0], case.engine)
+    costs = layer_bytes(case.arch, case.weights, case.serving, case.layout, device)[:-1]
+    leaving = int(np.searchsorted(np.cumsum(costs), missing)) + 1
+    if case.engine.split != "layer" or not case.engine.host_embed or leaving > len(costs):
+        return
+    yield Remedy(
+        change=say("{layers} of {all} layers left to the CPU", layers=leaving, all=len(costs)),
+        price=say("those layers run at the speed of the host's memory"),
+        saves_bytes=float(sum(costs[:leaving])),
+        fits=True,
+    )
+
+
 def _together(case: Case, before: float) -> Iterator[Remedy]:
     """The smallest weights, the smallest cache and the leanest engine at once."""
     said: list[Sentence] = []
     flags: list[str] = []
     for step in (_smaller_weights, _smaller_cache, _leaner_engine):
-        changes = list(step(case)) if step is not _smaller_cache or generates(case.arch) else []
-        for change in changes[-1:]:
-            said.append(change[0])
-            flags.append(change[2] or "")
-            case = change[3]
+        for change, _, flag, changed in list(step(case))[-1:]:
+            said.append(change)
+            flags.append(flag or "")
+            case = changed
     after = float(worst(case).spare_bytes)
-    together = say("{first}, and {second}", first=said[0], second=said[-1]) if len(said) > 1 else None
-    if together is not None and after > before:
+    if len(said) > 1 and after > before:
         yield Remedy(
             change=say("all at once: {changes}", changes=_joined(said)),
             price=say("all of their prices"),
@@ -166,7 +188,4 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
 
 
 def _joined(said: list[Sentence]) -> Sentence:
-    joined = said[0]
-    for one in said[1:]:
-        joined = say("{first}, {second}", first=joined, second=one)
-    return joined
+    return reduce(lambda first, second: say("{first}, {second}", first=first, second=second), said)

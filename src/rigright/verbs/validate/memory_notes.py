@@ -98,7 +98,7 @@ def _known(name: str) -> Engine | None:
 
 
 def _named(text: str) -> list[str]:
-    """Words of a text that are names of engines, the last first: what ran comes after what it is compared to."""
+    """Words of a text that are names of engines, the last first."""
     known = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
     return [word for word in reversed(WORD.findall(text)) if word.lower() in known]
 

@@ -24,6 +24,7 @@ _COUNTS = (
     ("--dp", "dp", say("replicas")),
     ("--ep", "ep", say("cards the experts are dealt out to")),
     ("--cp", "cp", say("cards a context is cut over")),
+    ("--image-size", "image_size", say("pixels of a picture's side")),
 )
 
 
@@ -60,13 +61,25 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import explain as pages
     from rigright.verbs.explain import explain
 
-    asked = f"rigright explain {shlex.quote(options.model)} --on {shlex.quote(options.on)}"
-    result = explain(options.model, options.on, wish=read_wish(options), why=options.why, asked=asked)
+    result = explain(
+        options.model, options.on, wish=read_wish(options), why=options.why, asked=_asked(options)
+    )
     return Answer(
         page=lambda: pages.page(result, why=options.why),
         plain=lambda language: pages.plain(result, language),
         exit_code=0,
     )
+
+
+def _asked(options: argparse.Namespace) -> str:
+    """The command that asks this again."""
+    told = [("--engine", options.engine), ("--weights", options.weights), ("--kv", options.kv)]
+    told += [(flag, getattr(options, name)) for flag, name, _ in _COUNTS]
+    told += [("--util", options.utilisation)]
+    words = ["rigright", "explain", options.model, "--on", options.on]
+    words += [word for flag, value in told if value is not None for word in (flag, value)]
+    words += ["--no-graphs"] * options.no_graphs + ["--attention-dp"] * options.attention_dp
+    return shlex.join(words)
 
 
 def read_wish(options: argparse.Namespace) -> ServingWish:

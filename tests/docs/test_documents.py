@@ -1,0 +1,84 @@
+"""The documents say what the program does, and both languages say the same."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rigright.faces.cli.main import verb_parser
+
+ROOT = Path(__file__).parent.parent.parent
+README, CHINESE = (ROOT / name for name in ("README.md", "README.zh-CN.md"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def headings(path):
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    return [len(line) - len(line.lstrip("#")) for line in text.splitlines() if line.startswith("#")]
+
+
+def commands(path):
+    """What a document lets its reader type, comments apart."""
+    text = path.read_text(encoding="utf-8")
+    blocks = [block for kind, block in BLOCK.findall(text) if kind == "sh"]
+    typed = [line.partition("   #")[0] for block in blocks for line in block.splitlines()]
+    shown = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+    inline = re.findall(r"`(\./rig [^`]*)`", text)
+    return [line.strip() for line in [*typed, *shown, *inline] if line.strip()]
+
+
+def test_what_is_made_from_the_program_is_up_to_date():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "docs", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_both_readmes_have_the_same_parts_commands_and_rows():
+    assert headings(README) == headings(CHINESE)
+    assert commands(README) == commands(CHINESE)
+    english, chinese = (path.read_text(encoding="utf-8") for path in (README, CHINESE))
+    assert [kind for kind, _ in BLOCK.findall(english)] == [kind for kind, _ in BLOCK.findall(chinese)]
+    for start in ("| ", "- "):
+        assert english.count(f"\n{start}") == chinese.count(f"\n{start}")
+
+
+def test_the_chinese_readme_is_chinese():
+    assert len(re.findall("[\u4e00-\u9fff]", CHINESE.read_text(encoding="utf-8"))) > 300
+
+
+@pytest.mark.parametrize("command", [line for line in commands(README) if line.startswith("./rig ")])
+def test_every_command_of_the_readme_is_understood(command):
+    _, verb, *arguments = shlex.split(command)
+    assert verb_parser(verb, "en").read(arguments)
+
+
+def test_the_readme_begins_with_the_two_commands():
+    (first, *_) = [block for kind, block in BLOCK.findall(README.read_text(encoding="utf-8")) if kind == "sh"]
+    assert [line.split()[0:2] for line in first.splitlines()] == [["./rig", "explain"], ["make", "test"]]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_locks_hold_names_versions_and_hashes_alone():
+    line = re.compile(r"([a-z0-9-]+==[0-9][\w.]*|    --hash=sha256:[0-9a-f]{64})( \\)?\Z")
+    for lock in ("constraints.txt", "constraints-dev.txt"):
+        strange = [one for one in (ROOT / lock).read_text().splitlines() if not line.match(one)]
+        assert strange == []
+
+
+def test_the_changelog_speaks_of_what_comes_and_of_each_command():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in text
+    asks = (ROOT / "src" / "rigright" / "faces" / "cli" / "asks").glob("[a-z]*.py")
+    assert [ask.stem for ask in asks if f"`{ask.stem.replace('_', '-')}`" not in text] == []

@@ -1,4 +1,4 @@
-"""`make bench`: what starting up and answering cost beside a bare Python, and memory of many layouts at once."""
+"""`make bench`: what starting and answering cost beside a bare Python, and memory of many layouts at once."""
 
 from __future__ import annotations
 

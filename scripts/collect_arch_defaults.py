@@ -1,15 +1,17 @@
-"""Collects what a config leaves unsaid: the class defaults of model types, from an installed transformers.
+"""Collects what a config leaves unsaid: class defaults, from an installed transformers and diffusers.
 
-Run by hand when a new transformers is out, with a Python that has it:
+Run by hand when a new one is out, with a Python that has both:
 
     python scripts/collect_arch_defaults.py KIND... > src/rigright/data/arch/defaults.json
 
-Without kinds it renews those the table holds already.
+A kind is a model type of transformers or a class of diffusers. Without any, those the table holds
+already are renewed.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import sys
@@ -33,6 +35,8 @@ def kind_row(kind: str) -> dict[str, Any]:
     from transformers import PreTrainedConfig
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+    if kind not in CONFIG_MAPPING:
+        return {"keys": _diffusers_keys(kind)}
     found = CONFIG_MAPPING[kind]
     bare = {field.name for field in dataclasses.fields(PreTrainedConfig)} - {"is_encoder_decoder"}
     parts = {key: getattr(part, "model_type", "") for key, part in found.sub_configs.items()}
@@ -43,6 +47,19 @@ def kind_row(kind: str) -> dict[str, Any]:
         "made": _made(found, bare),
     }
     return {name: value for name, value in row.items() if value}
+
+
+def _diffusers_keys(kind: str) -> dict[str, Any]:
+    """What the constructor of a diffusers class takes where its config says nothing."""
+    import diffusers
+
+    taken = inspect.signature(getattr(diffusers, kind).__init__).parameters
+    plain = bool | int | float | str | list | tuple | None
+    return {
+        name: parameter.default
+        for name, parameter in taken.items()
+        if isinstance(parameter.default, plain) and not NO_SHAPE.search(name)
+    }
 
 
 def _keys(found: Any, bare: set[str]) -> dict[str, Any]:
@@ -90,10 +107,14 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def main() -> None:
     """Print the table."""
+    import diffusers
     import transformers
 
     kinds = sys.argv[1:] or [kind for kind in json.loads(TABLE.read_text()) if not kind.startswith("_")]
-    source = f"configuration classes of transformers {transformers.__version__}, dataclass field defaults"
+    source = (
+        f"configuration classes of transformers {transformers.__version__} (dataclass field defaults) "
+        f"and constructors of diffusers {diffusers.__version__}"
+    )
     rows = [("_source", source), *((kind, kind_row(kind)) for kind in sorted(set(kinds)))]
     lines = (f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in rows)
     print("{\n" + ",\n".join(lines) + "\n}")

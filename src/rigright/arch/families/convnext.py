@@ -1,0 +1,95 @@
+"""ConvNeXt, first and second form, and DINOv3's: deep convolutions, a wide feed-forward at each position."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch.config import Config
+from rigright.arch.conv import (
+    Flow,
+    add,
+    begin,
+    close,
+    conv,
+    fed,
+    fork,
+    gelu,
+    head,
+    keep,
+    norm,
+    patch,
+    place,
+    scale,
+    write,
+)
+from rigright.arch.defaults import full
+from rigright.arch.heads import labels, task
+from rigright.arch.record import Arch, Layer, Tower, Weight
+from rigright.arch.stack import vector
+from rigright.arch.vision import sides
+
+MATCHES = (
+    "convnext",
+    "convnextv2",
+    "dinov3_convnext",
+    "ConvNextForImageClassification",
+    "ConvNextV2ForImageClassification",
+    "ConvNextModel",
+)
+_KINDS = ("convnext", "convnextv2", "dinov3_convnext")
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a ConvNeXt config."""
+    told = config.word("model_type", default="convnext")
+    kind = told if told in _KINDS else "convnext"
+    config = full(config, kind)
+    high, wide = sides(config.raw.get("image_size"), 224)
+    flow = begin(config.size("num_channels"), high, wide)
+    layers: list[Layer] = []
+    for index, (width, depth) in enumerate(_stages(config)):
+        stem, flow = close(_patches(config, flow, width) if index == 0 else _merge(flow, width))
+        layers.append(stem)
+        for _ in range(depth):
+            layer, flow = _layer(config, flow, kind)
+            layers.append(layer)
+    last = (Weight(role="norm", shape=flow.shape[:1]), Weight(role="norm.bias", shape=flow.shape[:1]))
+    asked = task(config, "ForImageClassification")
+    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
+    tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=(*last, *classes))
+    return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
+
+
+def _stages(config: Config) -> list[tuple[int, int]]:
+    widths = config.sizes("hidden_sizes", default=[96, 192, 384, 768])
+    return list(zip(widths, config.sizes("depths", default=[3, 3, 9, 3]), strict=True))
+
+
+def _patches(config: Config, flow: Flow, width: int) -> Flow:
+    size = config.size("patch_size", default=4)
+    return norm(patch(flow, width, size))
+
+
+def _merge(flow: Flow, width: int) -> Flow:
+    return patch(norm(flow), width, 2, role="conv")
+
+
+def _layer(config: Config, flow: Flow, kind: str) -> tuple[Layer, Flow]:
+    """A convolution a channel, a norm, four times as wide and back, added to the map."""
+    width = flow.shape[0]
+    deep = norm(conv(flow, width, 7, groups=width, bias=True))
+    wide = gelu(place(deep, 4 * width, role="ffn.up"))
+    if kind == "convnextv2":
+        wide = _respond(wide)
+    narrow = place(wide, width, role="ffn.down")
+    if kind != "convnextv2" and config.number("layer_scale_init_value", default=1e-6) > 0:
+        narrow = scale(narrow)
+    layer, after = close(add(narrow, fork(flow)))
+    return fed(layer, 4 * width, gated=False), after
+
+
+def _respond(flow: Flow) -> Flow:
+    """Global response norm: each channel against the mean of all; its square, share and product are kept."""
+    factors = vector(1, 1, 1, flow.shape[0]) * 2
+    shared = keep(write(keep(flow)))
+    return replace(write(shared, weights=factors), maps=(*shared.maps, *(shared.maps[-1:] * 2)))

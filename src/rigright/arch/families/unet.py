@@ -1,0 +1,204 @@
+"""The UNet of Stable Diffusion 1, 2 and XL: down, middle and up, with attention to the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.arch.config import Config
+from rigright.arch.conv import Flow, begin, conv, gelu, norm
+from rigright.arch.defaults import full
+from rigright.arch.diffusion import (
+    Look,
+    doubled,
+    embedded,
+    halved,
+    joined,
+    looking,
+    residual,
+    seal,
+    single_look,
+)
+from rigright.arch.record import Arch, Layer, Tower, Weight
+from rigright.arch.stack import linear
+from rigright.arch.vision import sides
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+MATCHES = ("unet", "diffusers-unet2dcondition", "UNet2DConditionModel", "diffusers-unet2d", "UNet2DModel")
+TEXT_TOK = 77
+_PLAIN = frozenset({"UNet2DModel", "diffusers-unet2d"})  # without attention to a text
+_SAMPLE = 64  # latent side where the config names none
+_KNOWN = {
+    "DownBlock2D": "",
+    "UpBlock2D": "",
+    "CrossAttnDownBlock2D": "text",
+    "CrossAttnUpBlock2D": "text",
+    "AttnDownBlock2D": "self",
+    "AttnUpBlock2D": "self",
+    "UNetMidBlock2DCrossAttn": "text",
+    "UNetMidBlock2D": "self",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the blocks share."""
+
+    config: Config
+    time: int  # width of the time's embedding
+    widths: list[int]
+
+    def each(self, key: str) -> list[int]:
+        """A setting a block: one number for all, or a list."""
+        told = self.config.raw.get(key)
+        if isinstance(told, list | tuple):
+            return [int(item[0]) if isinstance(item, list | tuple) else int(item) for item in told]
+        return [self.config.whole(key)] * len(self.widths)
+
+    def look(self, index: int, kind: str, *, blocks: int | None = None) -> Look | None:
+        """The attention of one block, if it has any."""
+        if not kind:
+            return None
+        width = self.widths[index]
+        told = self.each("num_attention_heads" if self._heads_told() else "attention_head_dim")[index]
+        if kind == "self":
+            return Look(heads=max(width // told, 1), head_dim=told)
+        return Look(
+            heads=told,
+            head_dim=width // told,
+            text_width=self.each("cross_attention_dim")[index],
+            text_tok=TEXT_TOK,
+            blocks=self.each("transformer_layers_per_block")[index] if blocks is None else blocks,
+            flat=self.config.flag("use_linear_projection", default=False),
+            only_cross=bool(_per_block(self.config, "only_cross_attention", len(self.widths))[index]),
+        )
+
+    def _heads_told(self) -> bool:
+        return self.config.raw.get("num_attention_heads") is not None
+
+
+def read(config: Config, name: str) -> Arch:
+    """Read a UNet config."""
+    plain = bool({config.raw.get("_class_name"), config.raw.get("model_type")} & _PLAIN)
+    config = full(config, "UNet2DModel" if plain else "UNet2DConditionModel")
+    widths = config.sizes("block_out_channels")
+    high, wide = sides(config.raw.get("sample_size"), _SAMPLE)
+    plan = Plan(config=config, time=config.maybe("time_embedding_dim") or 4 * widths[0], widths=widths)
+    kernel = config.size("conv_in_kernel", default=3)
+    start = conv(begin(config.size("in_channels"), high, wide), widths[0], kernel, bias=True)
+    layers, flow, skips = _down(plan, start)
+    middle, flow = _middle(plan, flow)
+    back, flow = _up(plan, flow, skips)
+    end = conv(gelu(norm(flow)), config.size("out_channels"), 3, bias=True)
+    last, _ = seal(end)
+    tower = Tower(
+        name="unet",
+        hidden=widths[-1],
+        layers=(*layers, *middle, *back, last),
+        outer=_conditions(config, plan.time, widths[0]),
+    )
+    return Arch(name=name, family="unet", task="image", towers=(tower,), dtype="fp16")
+
+
+def _kind(config: Config, key: str, index: int) -> str:
+    told = config.items(key)
+    word = str(told[index]) if index < len(told) else "?"
+    if word not in _KNOWN:
+        raise DataError(say('{where}: "{key}" cannot be {value}', where=config.where, key=key, value=word))
+    return _KNOWN[word]
+
+
+def _per_block(config: Config, key: str, count: int) -> list[object]:
+    told = config.raw.get(key)
+    return list(told) if isinstance(told, list | tuple) else [told] * count
+
+
+def _step(plan: Plan, flow: Flow, width: int, look: Look | None, kind: str) -> tuple[Layer, Flow]:
+    """A residual block, and the attention behind it."""
+    after = residual(flow, width, time_width=plan.time)
+    if look is None:
+        return seal(after)
+    if kind == "self":
+        return seal(single_look(after, look), look, feeds=False)
+    return seal(looking(after, look), look)
+
+
+def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
+    """The way down: steps, then half the size, each map remembered for the way up."""
+    stem, flow = seal(flow)
+    layers, skips = [stem], [flow.shape[0]]
+    counts = plan.each("layers_per_block")
+    for index, width in enumerate(plan.widths):
+        kind = _kind(plan.config, "down_block_types", index)
+        for _ in range(counts[index]):
+            layer, flow = _step(plan, flow, width, plan.look(index, kind), kind)
+            layers.append(layer)
+            skips.append(width)
+        if index + 1 < len(plan.widths):
+            layer, flow = seal(halved(flow))
+            layers.append(layer)
+            skips.append(width)
+    return layers, flow, skips
+
+
+def _middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
+    told = plan.config.raw.get("mid_block_type")
+    if told is None:
+        return [], flow
+    kind = _KNOWN.get(str(told), "text")
+    if kind == "self" and not plan.config.flag("add_attention", default=True):
+        kind = ""
+    width = plan.widths[-1]
+    first, flow = _step(plan, flow, width, plan.look(len(plan.widths) - 1, kind), kind)
+    second, flow = seal(residual(flow, width, time_width=plan.time))
+    return [first, second], flow
+
+
+def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
+    """The way up: the maps of the way down beside one's own, steps, then twice the size."""
+    layers: list[Layer] = []
+    counts, last = plan.each("layers_per_block"), len(plan.widths) - 1
+    for index in range(last + 1):
+        source = last - index
+        kind = _kind(plan.config, "up_block_types", index)
+        look = plan.look(source, kind, blocks=_reversed(plan, index, source) if kind == "text" else None)
+        for _ in range(counts[source] + 1):
+            layer, flow = _step(plan, joined(flow, skips.pop()), plan.widths[source], look, kind)
+            layers.append(layer)
+        if index < last:
+            layer, flow = seal(doubled(flow))
+            layers.append(layer)
+    return layers, flow
+
+
+def _reversed(plan: Plan, index: int, source: int) -> int:
+    """Attention blocks on the way up: told apart, or those of the way down in reverse."""
+    key = "reverse_transformer_layers_per_block"
+    if plan.config.raw.get(key) is not None:
+        return plan.each(key)[index]
+    return plan.each("transformer_layers_per_block")[source]
+
+
+def _conditions(config: Config, time: int, first: int) -> tuple[Weight, ...]:
+    """Embeddings of the time, and of what else steers the image."""
+    weights = embedded(time, first)
+    if config.raw.get("time_cond_proj_dim") is not None:
+        weights += linear("project", first, config.size("time_cond_proj_dim"), bias=False)
+    if config.raw.get("class_embed_type") is None and config.raw.get("num_class_embeds") is not None:
+        weights += (Weight(role="position", shape=(config.size("num_class_embeds"), time)),)
+    if config.raw.get("class_embed_type") == "projection":
+        weights += embedded(time, config.size("projection_class_embeddings_input_dim"))
+    if config.raw.get("addition_embed_type") == "text_time":
+        weights += embedded(time, config.size("projection_class_embeddings_input_dim"))
+    if config.raw.get("encoder_hid_dim_type") == "text_proj" or (
+        config.raw.get("encoder_hid_dim") is not None and config.raw.get("encoder_hid_dim_type") is None
+    ):
+        width = (
+            config.sizes("cross_attention_dim")[0] if _listed(config) else config.size("cross_attention_dim")
+        )
+        weights += linear("project", width, config.size("encoder_hid_dim"), sites=TEXT_TOK)
+    return weights
+
+
+def _listed(config: Config) -> bool:
+    return isinstance(config.raw.get("cross_attention_dim"), list | tuple)

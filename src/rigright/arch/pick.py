@@ -114,7 +114,7 @@ def _unsaid(config: Config, whole: Config) -> Sentence | None:
         return None  # a part of a model is often told only where it differs
     missing = [
         next(key for key in keys if whole.has(key))
-        for keys in (HIDDEN, LAYERS, HEADS)
+        for keys in (HIDDEN, (*LAYERS, "depths", "depth"), HEADS)
         if not any(map(config.has, keys)) and any(map(whole.has, keys))
     ]
     if not missing:

@@ -242,6 +242,9 @@ EXPLAINED = {
     "deepseek-ai/DeepSeek-V3.2": 685355329792,
     "zai-org/GLM-4.5": 358337791296,
     "zai-org/GLM-4.6": 356785898816,
+    "zai-org/GLM-4.7-Flash": 31221488576,
+    "zai-org/GLM-5.2": 753329940480,
+    "baidu/ERNIE-4.5-21B-A3B-PT": 21948655808,
 }
 
 

@@ -97,7 +97,13 @@ def _terms(arch: Arch) -> Iterator[Term]:
 
 
 def _buffers(arch: Arch) -> Iterator[Term]:
-    """What is stored but not learnt: frequencies, masks, positions, shifts of router scores."""
+    """What is stored but not learnt: shifts of router scores, frequencies, masks, positions."""
+    shifts = _shifts(arch.towers)
+    ahead = _shifts(arch.spare) or max(map(_experts, arch.trunk.layers), default=0)
+    yield Term(shifts, say("shifts of the router's scores"), "shifts")
+    yield Term(
+        shifts + ahead, say("shifts of the router's scores, those of the prediction layers too"), "shifts"
+    )
     layers = [layer for layer in arch.trunk.layers if layer.mixer is not None and layer.mixer.key_dim]
     for share in (1, 2, 4):
         dims = sum(layer.mixer.key_dim // (2 * share) for layer in layers if layer.mixer is not None)
@@ -106,12 +112,6 @@ def _buffers(arch: Arch) -> Iterator[Term]:
     yield Term(len(layers) * context**2, say("attention masks of every layer"), "masks")
     yield Term(len(layers), say("the value of masked scores, of every layer"), "masked")
     yield Term(context, say("the numbers of the positions"), "positions")
-    yield Term(_shifts(arch.towers), say("shifts of the router's scores"), "shifts")
-    yield Term(
-        _shifts((*arch.towers, *arch.spare)),
-        say("shifts of the router's scores, those of the prediction layers too"),
-        "shifts",
-    )
 
 
 def _predictions(arch: Arch) -> Iterator[Term]:
@@ -128,10 +128,23 @@ def _predictions(arch: Arch) -> Iterator[Term]:
             whole - tables, say("layers that predict further tokens, without token table and head"), "mtp"
         )
         return
+    yield from _unnamed(arch)
+
+
+def _unnamed(arch: Arch) -> Iterator[Term]:
+    """One layer more of a kind the trunk has, with what joins it, where the config tells of none."""
     hidden = arch.trunk.hidden
+    tables = 2 * count.embedding_params(arch)
     for layer in dict.fromkeys(arch.trunk.layers):
-        own = sum(_elems(weight) for weight in layer.weights) + 2 * hidden**2 + 3 * hidden
-        yield Term(own, say("a layer that predicts further tokens, which the config does not name"), "mtp")
+        body = sum(_elems(weight) for weight in layer.weights) + 2 * hidden**2
+        for norms in (2, 3):
+            own = body + norms * hidden
+            yield Term(own, say("an unnamed layer that predicts further tokens"), "mtp")
+            yield Term(
+                own + tables,
+                say("an unnamed layer that predicts further tokens, with token table and head"),
+                "mtp",
+            )
 
 
 def _scales(towers: tuple[Tower, ...]) -> int:

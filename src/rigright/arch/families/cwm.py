@@ -11,5 +11,9 @@ MATCHES = ("cwm", "CwmForCausalLM")
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
-    style = Style(family="cwm", windows=windows(config, lambda index: bool(index % 4)))
+    style = Style(
+        family="cwm",
+        ffn_bias=config.flag("mlp_bias", default=False),
+        windows=windows(config, lambda index: bool(index % 4)),
+    )
     return read_decoder(config, name, style)

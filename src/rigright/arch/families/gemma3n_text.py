@@ -54,11 +54,7 @@ def _sides(config: Config, hidden: int) -> tuple[Weight, ...]:
     rank = config.size("laurel_rank", default=64)
     inner = config.size("hidden_size_per_layer_input", default=256)
     return (
-        *(
-            (Weight(role="norm", shape=(hidden,)),)
-            if config.flag("altup_correct_scale", default=True)
-            else ()
-        ),
+        *norm(hidden),
         *matrix("other", streams, streams, Cut.WHOLE),
         *matrix("other", streams * streams, streams, Cut.WHOLE),
         *matrix("router", streams, hidden, Cut.WHOLE),

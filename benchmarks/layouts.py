@@ -24,7 +24,7 @@ def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:
     layout = Layout(tp=2 ** dice.integers(0, 4, layouts), pp=2 ** dice.integers(0, 4, layouts))
     serving = Serving(context_tok=dice.integers(1, 131072, layouts), batch=dice.integers(1, 256, layouts))
     start = time.perf_counter()
-    found = serving_memory(arch, weights, serving, layout, device)
+    found = serving_memory(arch, weights, serving=serving, layout=layout, device=device)
     took_s = time.perf_counter() - start
     print(f"{model}: {layouts:,} layouts in {took_s:.2f} s, {np.mean(found.fits):.1%} of them fit")
 

@@ -45,7 +45,7 @@ def cross_tok(arch: Arch) -> int:
     return max((tower.sample_tok or 0 for tower in arch.towers if tower is not arch.trunk), default=0)
 
 
-def entry_bytes(mixer: Mixer, layout: Layout, element_bytes: float) -> Numbers:
+def entry_bytes(mixer: Mixer, layout: Layout, *, element_bytes: float) -> Numbers:
     """Bytes one rank keeps for one cache entry of one layer."""
     if mixer.kind not in CACHED:
         return 0.0 * cache_share(layout, kv_heads=1, latent=True)
@@ -80,11 +80,11 @@ def rounded(number: Numbers, multiple: Numbers) -> Numbers:
     return np.ceil(np.asarray(number, dtype=float) / multiple) * multiple
 
 
-def token_bytes(arch: Arch, layout: Layout, element_bytes: float) -> Numbers:
+def token_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbers:
     """Bytes one more token of a long sequence costs one rank, all layers together (windows are full)."""
     return sum(
         (
-            entry_bytes(mixer, layout, element_bytes) / mixer.every_tok * count
+            entry_bytes(mixer, layout, element_bytes=element_bytes) / mixer.every_tok * count
             for mixer, count in lanes(arch).items()
             if mixer.kind in GROWING
         ),

@@ -48,10 +48,11 @@ class Held:
         return self.cache_bytes + self.states_bytes
 
 
-def held(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     """Caches of one rank whose stage holds `counts` layers of each mixer."""
-    law = _unified if engine.paging == "unified" else _plain
-    return law(arch, engine, ask, layout, counts)
+    if engine.paging == "unified":
+        return _unified(arch, engine, ask=ask, layout=layout, counts=counts)
+    return _plain(arch, engine, ask=ask, layout=layout, counts=counts)
 
 
 def window_extra(engine: Engine, ask: Ask) -> Numbers:
@@ -59,13 +60,13 @@ def window_extra(engine: Engine, ask: Ask) -> Numbers:
     return {"none": 0, "budget": ask.budget_tok, "all": np.inf}[engine.window_extra]
 
 
-def _plain(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def _plain(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     context = rounded(ask.context_tok, max(engine.pad_tok, engine.block_tok))
     extra, cross = window_extra(engine, ask), cross_tok(arch)
     cache = states = grows = np.zeros(np.shape(layout.tp))
     for place, mixer in enumerate(lanes(arch)):
         layers = counts[place]
-        each = layers * entry_bytes(mixer, layout, ask.element_bytes)
+        each = layers * entry_bytes(mixer, layout, element_bytes=ask.element_bytes)
         kept = entries(mixer, context, extra_tok=extra, cross=cross)
         cache = cache + each * rounded(kept, engine.pad_tok)
         states = states + layers * state_bytes(mixer, layout)
@@ -99,14 +100,14 @@ class _Pages:
         return max(sum(self.groups), 1)
 
 
-def _unified(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def _unified(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     kinds = lanes(arch)
     if not kinds:
         nothing = np.zeros_like(np.asarray(layout.tp, dtype=float))
         return Held(cache_bytes=nothing, states_bytes=nothing, unit_bytes=nothing, unit_tok=engine.block_tok)
     if len({_growth(mixer) for mixer in kinds}) == 1 and not any(_is_state(mixer) for mixer in kinds):
-        return _one_table(arch, engine, ask, layout, counts)
-    pages = _pages(arch, engine, ask, layout)
+        return _one_table(arch, engine, ask=ask, layout=layout, counts=counts)
+    pages = _pages(arch, engine, ask=ask, layout=layout)
     depth = np.max(
         np.stack([np.ceil(counts[place] / groups) for place, groups in enumerate(pages.groups)]), axis=0
     )
@@ -115,7 +116,7 @@ def _unified(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbe
         groups for mixer, groups in zip(kinds, pages.groups, strict=True) if _is_state(mixer)
     ) * np.asarray(ask.batch, dtype=float)
     return Held(
-        cache_bytes=_blocks(arch, engine, ask, pages) * unit,
+        cache_bytes=_blocks(arch, engine, ask=ask, pages=pages) * unit,
         states_bytes=states * unit,
         unit_bytes=unit,
         unit_tok=np.min(np.stack(np.broadcast_arrays(*pages.block_tok)), axis=0) / pages.all_groups,
@@ -135,23 +136,23 @@ def _block_tok(engine: Engine, kinds: tuple[Mixer, ...]) -> int:
     return engine.latent_block_tok if latent and engine.latent_block_tok else engine.block_tok
 
 
-def _one_table(arch: Arch, engine: Engine, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def _one_table(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     """Layers that all keep the same tokens share one block table, whatever the size of their entries."""
     kinds = tuple(lanes(arch))
     block = _block_tok(engine, kinds)
     unit = sum(
-        counts[place] * entry_bytes(mixer, layout, ask.element_bytes) * block / mixer.every_tok
+        counts[place] * entry_bytes(mixer, layout, element_bytes=ask.element_bytes) * block / mixer.every_tok
         for place, mixer in enumerate(kinds)
     )
-    blocks = _sequence_blocks(kinds[0], engine, ask, block, cross_tok(arch))
+    blocks = _sequence_blocks(kinds[0], engine, ask=ask, block=block, cross=cross_tok(arch))
     return Held(
         cache_bytes=blocks * ask.batch * unit, states_bytes=0.0 * unit, unit_bytes=unit, unit_tok=block
     )
 
 
-def _pages(arch: Arch, engine: Engine, ask: Ask, layout: Layout) -> _Pages:
+def _pages(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout) -> _Pages:
     kinds = lanes(arch)
-    entry = [entry_bytes(mixer, layout, ask.element_bytes) for mixer in kinds]
+    entry = [entry_bytes(mixer, layout, element_bytes=ask.element_bytes) for mixer in kinds]
     state = [state_bytes(mixer, layout) if _is_state(mixer) else 0.0 * entry[0] for mixer in kinds]
     widest, largest = np.max(np.stack(entry), axis=0), np.max(np.stack(state), axis=0)
     step = _block_tok(engine, tuple(kinds))
@@ -169,17 +170,17 @@ def _group_size(counts: tuple[int, ...]) -> int:
     return max(counts) if max(counts) < min(counts) * GROUP_SLACK else min(counts)
 
 
-def _blocks(arch: Arch, engine: Engine, ask: Ask, pages: _Pages) -> Numbers:
+def _blocks(arch: Arch, engine: Engine, *, ask: Ask, pages: _Pages) -> Numbers:
     """Pages all growing caches of all sequences need."""
     cross = cross_tok(arch)
     return sum(
-        groups * _sequence_blocks(mixer, engine, ask, block, cross) * ask.batch
+        groups * _sequence_blocks(mixer, engine, ask=ask, block=block, cross=cross) * ask.batch
         for mixer, groups, block in zip(lanes(arch), pages.groups, pages.block_tok, strict=True)
         if not _is_state(mixer)
     )
 
 
-def _sequence_blocks(mixer: Mixer, engine: Engine, ask: Ask, block: Numbers, cross: int) -> Numbers:
+def _sequence_blocks(mixer: Mixer, engine: Engine, *, ask: Ask, block: Numbers, cross: int) -> Numbers:
     """Blocks one layer keeps of one sequence; a window lies across one block more than it fills."""
     kept = entries(mixer, ask.context_tok, extra_tok=window_extra(engine, ask), cross=cross)
     across = float(mixer.kind in BOUNDED)

@@ -86,30 +86,35 @@ class ServingMemory:
 
 
 def serving_memory(
-    arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, device: Device
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, device: Device
 ) -> ServingMemory:
     """Memory of the rank that has least to spare; whatever was asked may be an array of choices."""
-    work = _work(arch, serving, layout, device)
-    return reduce(_less_spare, [_rank(work, stage) for stage in unlike_stages(arch, weights, layout.pp)])
+    work = _work(arch, serving, layout=layout, device=device)
+    return reduce(_less_spare, [_rank(work, stage) for stage in unlike_stages(arch, weights, pp=layout.pp)])
 
 
 def stage_memories(
-    arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, places: Sequence[tuple[Device, Bound]]
+    arch: Arch,
+    weights: WeightBytes,
+    *,
+    serving: Serving,
+    layout: Layout,
+    places: Sequence[tuple[Device, Bound]],
 ) -> tuple[ServingMemory, ...]:
     """Memory of a rank of each stage: its card, and the layers it was given."""
     host_embed = find_engine(serving.engine).host_embed
-    found = stages(arch, weights, tuple(bound for _, bound in places), host_embed=host_embed)
+    found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
     return tuple(
-        _rank(_work(arch, serving, layout, device), stage)
+        _rank(_work(arch, serving, layout=layout, device=device), stage)
         for (device, _), stage in zip(places, found, strict=True)
     )
 
 
 def layer_bytes(
-    arch: Arch, weights: WeightBytes, serving: Serving, layout: Layout, device: Device
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, device: Device
 ) -> list[float]:
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
-    work = _work(arch, serving, layout, device)
+    work = _work(arch, serving, layout=layout, device=device)
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
     cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
@@ -130,14 +135,14 @@ class _Work:
     ask: Ask
 
 
-def _work(arch: Arch, serving: Serving, layout: Layout, device: Device) -> _Work:
+def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _Work:
     engine = find_engine(serving.engine)
     if serving.weights == "fp32":
         engine = replace(engine, element_bytes=FP32_BYTES)
     own_tok = arch.trunk.sample_tok
     if own_tok is not None and not lanes(arch):
         serving = replace(serving, context_tok=own_tok)
-    settings = settle(engine, serving, layout, device)
+    settings = settle(engine, serving, layout=layout, device=device)
     replicas = np.asarray(layout.dp) * (np.asarray(layout.tp) if layout.attention_dp else 1)
     ask = Ask(
         context_tok=serving.context_tok,
@@ -178,13 +183,13 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
     caches = _held(work, stage.counts)
     parts = _Parts(
         weights=stage.weights_bytes(layout, kv_heads),
-        step=_step_bytes(work, stage, caches),
-        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, stage.layers),
+        step=_step_bytes(work, stage, caches=caches),
+        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, layers=stage.layers),
         graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
         collectives=np.where(together, device.collectives_bytes, 0.0),
         context=device.context_bytes,
     )
-    pool, used, spare = _placed(work, parts, caches)
+    pool, used, spare = _placed(work, parts, caches=caches)
     return ServingMemory(
         weights_bytes=parts.weights,
         cache_bytes=caches.cache_bytes,
@@ -204,29 +209,35 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
 
 
 def _held(work: _Work, counts: Numbers) -> Held:
-    return held(work.arch, work.engine, work.ask, work.layout, counts)
+    return held(work.arch, work.engine, ask=work.ask, layout=work.layout, counts=counts)
 
 
-def _step_bytes(work: _Work, stage: Stage, caches: Held) -> Numbers:
+def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
     arch, engine, settings, serving = work.arch, work.engine, work.settings, work.serving
     if any(layer.map_elems for layer in arch.trunk.layers):
-        return samples_bytes(arch.trunk, work.ask.batch, engine.element_bytes)
+        return samples_bytes(arch.trunk, work.ask.batch, element_bytes=engine.element_bytes)
     tokens = np.asarray(settings.budget_tok, dtype=float)
     rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
     seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
-    forward = forward_bytes(arch, engine, tokens, work.layout, seen_tok=seen)
-    sampler = stage.head * logits_bytes(arch, engine, rows[engine.logit_rows], tokens)
+    forward = forward_bytes(arch, engine, tokens=tokens, layout=work.layout, seen_tok=seen)
+    sampler = stage.head * logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
     step = np.maximum(forward, sampler)
     if engine.pool != "grow" or serving.prompt_tok is None:
         return step
     # while the prompt runs, the tokens that will be generated are not cached yet
-    prompt = held(arch, engine, replace(work.ask, context_tok=serving.prompt_tok), work.layout, stage.counts)
-    last = stage.head * logits_bytes(arch, engine, serving.batch, serving.batch)
+    prompt = held(
+        arch,
+        engine,
+        ask=replace(work.ask, context_tok=serving.prompt_tok),
+        layout=work.layout,
+        counts=stage.counts,
+    )
+    last = stage.head * logits_bytes(arch, engine, rows=serving.batch, tokens=serving.batch)
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 
 
-def _placed(work: _Work, parts: _Parts, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
+def _placed(work: _Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
     """The pool for caches, what the device shows as used, and what is left after all that was asked."""
     if work.engine.pool == "share":
         pool, used = _SHARES[work.engine.share_of](work, parts)

@@ -36,24 +36,26 @@ class Settings:
     graph_sizes: Numbers
 
 
-def settle(engine: Engine, serving: Serving, layout: Layout, device: Device) -> Settings:
+def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) -> Settings:
     """Fill what was not said with the engine's defaults on this device."""
     total = float(np.max(device.total_bytes))
-    budget = engine.default(engine.budget_tok, total, device.chip)
-    seqs = engine.default(engine.max_seqs, total, device.chip)
+    budget = engine.default(engine.budget_tok, total, chip=device.chip)
+    seqs = engine.default(engine.max_seqs, total, chip=device.chip)
     told_budget = serving.budget_tok if serving.budget_tok is not None else budget
     settings = Settings(
         budget_tok=_prompt_tok(serving) * serving.batch if told_budget is None else told_budget,
         max_seqs=serving.max_seqs if serving.max_seqs is not None else np.maximum(seqs or 0, serving.batch),
         share=serving.utilisation if serving.utilisation is not None else engine.share,
-        graph_sizes=(engine.default(engine.graph_sizes, total, device.chip) or 0) if serving.graphs else 0,
+        graph_sizes=(engine.default(engine.graph_sizes, total, chip=device.chip) or 0)
+        if serving.graphs
+        else 0,
     )
     if settings.share is None and engine.share_rule == "sglang":
-        return replace(settings, share=_sglang_share(settings, layout, device))
+        return replace(settings, share=_sglang_share(settings, layout, device=device))
     return settings
 
 
-def _sglang_share(settings: Settings, layout: Layout, device: Device) -> Numbers:
+def _sglang_share(settings: Settings, layout: Layout, *, device: Device) -> Numbers:
     """SGLang's own rule, in MiB: metadata, a chunk's tokens, captured sizes, ranks; large cards 10 GiB."""
     total_mib = np.asarray(device.total_bytes, dtype=float) / MIB
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp)

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from rigright.base.units import MEGA
 from rigright.demand import Numbers
 
 HALVINGS = 40
-MOST_FILL = 2.0**20  # beyond it no card has any room
+MOST_FILL = float(MEGA)  # beyond it no card has any room
 
 
 def split_layers(layers_bytes: Sequence[float], room_bytes: Sequence[float]) -> tuple[tuple[int, int], ...]:

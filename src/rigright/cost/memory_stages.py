@@ -33,12 +33,13 @@ class Stage:
         )
 
 
-def unlike_stages(arch: Arch, weights: WeightBytes, pp: Numbers) -> tuple[Stage, ...]:
+def unlike_stages(arch: Arch, weights: WeightBytes, *, pp: Numbers) -> tuple[Stage, ...]:
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
     count = len(arch.trunk.layers)
     tables = [
-        np.unique(_table(arch, weights, stage_bounds(count, int(length))), axis=0) for length in lengths
+        np.unique(_table(arch, weights, bounds=stage_bounds(count, int(length))), axis=0)
+        for length in lengths
     ]
     most = max(len(table) for table in tables)
     padded = np.stack(
@@ -50,10 +51,10 @@ def unlike_stages(arch: Arch, weights: WeightBytes, pp: Numbers) -> tuple[Stage,
 
 
 def stages(
-    arch: Arch, weights: WeightBytes, bounds: Bounds, *, host_embed: bool = False
+    arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool = False
 ) -> tuple[Stage, ...]:
     """Every stage of one pipeline, in order; the token table may stay on the host."""
-    table = _table(arch, weights, bounds)
+    table = _table(arch, weights, bounds=bounds)
     cuts = cuts_of(weights)
     if host_embed and not arch.tied:
         table[0, : len(cuts)] -= _cut_row(cuts, weights.entry)
@@ -78,11 +79,11 @@ def _stage(cuts: tuple[Cut, ...], columns: Numbers) -> Stage:
     )
 
 
-def _table(arch: Arch, weights: WeightBytes, bounds: Bounds) -> Numbers:
+def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds) -> Numbers:
     """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
     cuts = cuts_of(weights)
     width = len(cuts)
-    layers = _layer_table(arch, weights, cuts)
+    layers = _layer_table(arch, weights, cuts=cuts)
     sums = np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
     table[0, :width] += _cut_row(cuts, weights.entry) + _cut_row(cuts, weights.beside)
@@ -94,7 +95,7 @@ def _table(arch: Arch, weights: WeightBytes, bounds: Bounds) -> Numbers:
     return np.concatenate([table, head], axis=1)
 
 
-def _layer_table(arch: Arch, weights: WeightBytes, cuts: tuple[Cut, ...]) -> Numbers:
+def _layer_table(arch: Arch, weights: WeightBytes, *, cuts: tuple[Cut, ...]) -> Numbers:
     kinds = tuple(lanes(arch))
     kept = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in unlike_layers(arch)}
     sizes = {id(by_cut): [by_cut.get(cut, 0.0) for cut in cuts] for by_cut in weights.layers}

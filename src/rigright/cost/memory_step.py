@@ -14,30 +14,33 @@ from rigright.facts.engines import Engine
 FP32_BYTES, HALF_BYTES = 4, 2
 
 
-def samples_bytes(tower: Tower, samples: Numbers, element_bytes: float) -> Numbers:
+def samples_bytes(tower: Tower, samples: Numbers, *, element_bytes: float) -> Numbers:
     """Feature maps alive at once while so many pictures go through a tower."""
     return np.asarray(samples, dtype=float) * peak_map_elems(tower) * element_bytes
 
 
 def forward_bytes(
-    arch: Arch, engine: Engine, tokens: Numbers, layout: Layout, *, seen_tok: Numbers
+    arch: Arch, engine: Engine, *, tokens: Numbers, layout: Layout, seen_tok: Numbers
 ) -> Numbers:
     """Activations at the widest moment of the widest layer, for so many tokens that see so many."""
     hidden = arch.trunk.hidden
-    looking = _looking_bytes(arch, engine, seen_tok)
-    each = [_layer_bytes(layer, engine, layout, hidden, looking) for layer in unlike_layers(arch)]
+    looking = _looking_bytes(arch, engine, seen_tok=seen_tok)
+    each = [
+        _layer_bytes(layer, engine, layout=layout, hidden=hidden, looking=looking)
+        for layer in unlike_layers(arch)
+    ]
     widest = np.max(np.stack(np.broadcast_arrays(*each)), axis=0)
     return np.asarray(tokens, dtype=float) * (engine.hidden_copies * hidden * engine.element_bytes + widest)
 
 
-def _layer_bytes(layer: Layer, engine: Engine, layout: Layout, hidden: int, looking: Numbers) -> Numbers:
+def _layer_bytes(layer: Layer, engine: Engine, *, layout: Layout, hidden: int, looking: Numbers) -> Numbers:
     """What one token holds beside hidden states: in the ffn, or while attention looks around."""
-    ffn = _ffn_elems(layer.ffn, engine, layout, hidden) if layer.ffn else 0.0
+    ffn = _ffn_elems(layer.ffn, engine, layout=layout, hidden=hidden) if layer.ffn else 0.0
     mixing = _mixer_elems(layer.mixer, layout) if layer.mixer and not engine.masks else 0.0
     return np.maximum(ffn * engine.element_bytes, mixing * engine.element_bytes + looking)
 
 
-def _looking_bytes(arch: Arch, engine: Engine, seen_tok: Numbers) -> Numbers:
+def _looking_bytes(arch: Arch, engine: Engine, *, seen_tok: Numbers) -> Numbers:
     """Mask of one token in fp32, with all heads' scores, or again in half precision for flash attention."""
     if not engine.masks:
         return 0.0
@@ -46,7 +49,7 @@ def _looking_bytes(arch: Arch, engine: Engine, seen_tok: Numbers) -> Numbers:
     return np.asarray(seen_tok, dtype=float) * (FP32_BYTES + beside)
 
 
-def _ffn_elems(ffn: Ffn, engine: Engine, layout: Layout, hidden: int) -> Numbers:
+def _ffn_elems(ffn: Ffn, engine: Engine, *, layout: Layout, hidden: int) -> Numbers:
     tp = np.asarray(layout.tp, dtype=float)
     copies = engine.ffn_copies if ffn.gated else engine.ffn_copies - 1
     if not ffn.experts:
@@ -65,14 +68,14 @@ def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
     return (heads + kept + spread) * attention_share(layout)
 
 
-def logits_bytes(arch: Arch, engine: Engine, rows: Numbers, tokens: Numbers) -> Numbers:
+def logits_bytes(arch: Arch, engine: Engine, *, rows: Numbers, tokens: Numbers) -> Numbers:
     """Logits of so many rows as the sampler holds them, while the last hidden states still stand."""
     last = np.asarray(tokens, dtype=float) * arch.trunk.hidden * engine.element_bytes
     vocab = arch.vocab if lanes(arch) else 0  # what generates nothing makes no logits worth the name
     return np.asarray(rows, dtype=float) * vocab * engine.logit_bytes + last
 
 
-def rope_tables_bytes(arch: Arch, engine: Engine, layers: Numbers) -> Numbers:
+def rope_tables_bytes(arch: Arch, engine: Engine, *, layers: Numbers) -> Numbers:
     """Cos and sin for the longest context, kept once a rank or by each of its layers."""
     widths = [layer.mixer.key_dim for layer in unlike_layers(arch) if layer.mixer is not None]
     kept: dict[str, Numbers] = {"": 0.0, "once": 1.0, "layer": 2.0 * np.asarray(layers, dtype=float)}

@@ -65,7 +65,7 @@ class Engine:
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
     released: tuple[tuple[str, str], ...] = ()
 
-    def default(self, steps: Steps | None, device_bytes: float, chip: str = "") -> int | None:
+    def default(self, steps: Steps | None, device_bytes: float, *, chip: str = "") -> int | None:
         """The engine's default on a device of so many bytes."""
         if steps is None:
             return None

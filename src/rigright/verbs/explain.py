@@ -24,7 +24,7 @@ def explain(
     node = find_node(on)
     wish = wish or ServingWish()
     arch = open_model(model) if wish.image_size is None else resized(open_model(model), wish.image_size)
-    case = build_case(arch, node, wish)
+    case = build_case(arch, node, wish=wish)
     return replace(explain_case(case, machine=node.shown, why=why), asked=asked)
 
 
@@ -49,7 +49,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         ).serving,
         layout=case.layout,
         cards=cards,
-        limits=limits(case, memory, fullest) if generates(case.arch) else None,
+        limits=limits(case, memory, fullest=fullest) if generates(case.arch) else None,
         remedies=() if fits else remedies(case),
         reasons=reasons(case, memory) if why else (),
         notes=case.notes,

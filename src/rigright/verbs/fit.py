@@ -48,7 +48,7 @@ def fit(on: str, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
         raise AskError(say("the limit is 1 or more, not {limit}", limit=wish.limit))
     node = find_node(on)
     archs, unread = _models(node, wish)
-    cases = [case for arch in archs for case in _fitting(arch, node, wish)]
+    cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
     cases.sort(key=lambda case: (-count.params(case.arch), find_format(case.serving.weights).loss_rank))
     shown = cases if wish.limit is None else cases[: wish.limit]
     free = [float(device_of(card, find_engine("llama.cpp")).free_bytes) for card in node.cards]
@@ -77,7 +77,7 @@ def _models(node: Node, wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
             unread.append(name)
             continue
         if _wanted(arch, wish):
-            stored = None if _reads_gguf(_engine(arch, node, wish)) else arch.stored
+            stored = None if _reads_gguf(_engine(arch, node, wish=wish)) else arch.stored
             same = found.setdefault((arch.towers, stored), arch)
             if len(_own_name(arch)) < len(_own_name(same)):
                 found[arch.towers, stored] = arch
@@ -106,23 +106,23 @@ def licence_of(arch: Arch) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def _fitting(arch: Arch, node: Node, wish: FitWish) -> Iterator[Case]:
+def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     """The case of the best format that fits, or of every format."""
     free = sum(card.free_bytes or card.total_bytes for card in node.cards) * node.n_nodes
     params = count.params(arch)
-    for name in _formats(arch, node, wish):
+    for name in _formats(arch, node, wish=wish):
         if params * _least_bits(name) / BITS > free:
             continue
-        case = _case(arch, node, wish, name)
+        case = _case(arch, node, wish=wish, form=name)
         if case is not None and float(worst(case).spare_bytes) >= 0:
             yield case
             if not wish.every_format:
                 return
 
 
-def _formats(arch: Arch, node: Node, wish: FitWish) -> list[str]:
+def _formats(arch: Arch, node: Node, *, wish: FitWish) -> list[str]:
     """Formats the engine takes for this model, best first."""
-    own = _engine(arch, node, wish)
+    own = _engine(arch, node, wish=wish)
     if arch.stored is not None and not _reads_gguf(own):
         return [arch.stored]
     names = {*own.formats, *(() if _reads_gguf(own) else (arch.dtype,))}
@@ -132,7 +132,7 @@ def _formats(arch: Arch, node: Node, wish: FitWish) -> list[str]:
     return sorted(kept, key=lambda name: (find_format(name).loss_rank, -_least_bits(name)))
 
 
-def _engine(arch: Arch, node: Node, wish: FitWish) -> Engine:
+def _engine(arch: Arch, node: Node, *, wish: FitWish) -> Engine:
     """The engine asked for; else llama.cpp on consumer cards and Macs, vLLM on others, torch for the rest."""
     if wish.engine is not None:
         return find_engine(wish.engine)
@@ -155,13 +155,13 @@ def _least_bits(name: str) -> float:
     return min(kind.block_bytes * BITS / kind.block_elems, 2.0)
 
 
-def _case(arch: Arch, node: Node, wish: FitWish, form: str) -> Case | None:
+def _case(arch: Arch, node: Node, *, wish: FitWish, form: str) -> Case | None:
     context = wish.context_tok or min(LEAST_CONTEXT_TOK, arch.max_context_tok or LEAST_CONTEXT_TOK)
     if wish.context_tok is not None and generates(arch) and (arch.max_context_tok or context) < context:
         return None
-    asked = ServingWish(engine=_engine(arch, node, wish).id, weights=form, context_tok=context)
+    asked = ServingWish(engine=_engine(arch, node, wish=wish).id, weights=form, context_tok=context)
     try:
-        return build_case(arch, node, asked)
+        return build_case(arch, node, wish=asked)
     except AskError:
         return None  # heads that cannot be cut over so many cards
 

@@ -112,7 +112,9 @@ def sequence_bytes(arch: Arch, context_tok: Any) -> Any:
     layout, cross = Layout(), cross_tok(arch)
     total = np.zeros_like(np.asarray(context_tok, dtype=float))
     for mixer, times in lanes(arch).items():
-        held = entries(mixer, context_tok, extra_tok=0, cross=cross) * entry_bytes(mixer, layout, ELEM_BYTES)
+        held = entries(mixer, context_tok, extra_tok=0, cross=cross) * entry_bytes(
+            mixer, layout, element_bytes=ELEM_BYTES
+        )
         total = total + (held + state_bytes(mixer, layout)) * times
     return total
 

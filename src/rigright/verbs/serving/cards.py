@@ -22,10 +22,11 @@ def card_uses(case: Case) -> tuple[CardUse, ...]:
     uses: list[CardUse] = []
     for place, cards in enumerate(stages):
         found = {
-            _kind(card): _memory(case, stages, bounds, place=place, card=card) for card in _unlike(cards)
+            _kind(card): _memory(case, stages, bounds=bounds, place=place, card=card)
+            for card in _unlike(cards)
         }
         own = bounds[place] if len(bounds) > 1 else None
-        uses.extend(_use(case, card, found[_kind(card)], own) for card in cards)
+        uses.extend(_use(case, card, found=found[_kind(card)], bound=own) for card in cards)
     return tuple(uses)
 
 
@@ -33,7 +34,7 @@ def worst(case: Case) -> ServingMemory:
     """Memory of the rank with least to spare, on its own card."""
     stages, bounds = _laid_out(case)
     found = [
-        _memory(case, stages, bounds, place=place, card=card)
+        _memory(case, stages, bounds=bounds, place=place, card=card)
         for place, cards in enumerate(stages)
         for card in _unlike(cards)
     ]
@@ -44,7 +45,9 @@ def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
     """Bytes to spare on the fullest rank, for arrays of contexts and batches; cards must be alike."""
     device = device_of(smallest(case.cards), case.engine)
     serving = case.over(context_tok=context_tok, batch=batch).serving
-    return serving_memory(case.arch, case.weights, serving, case.layout, device).spare_bytes
+    return serving_memory(
+        case.arch, case.weights, serving=serving, layout=case.layout, device=device
+    ).spare_bytes
 
 
 def is_even(case: Case) -> bool:
@@ -91,25 +94,27 @@ def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:
     if case.engine.split == "tensor" or len(cards) == 1:
         return stage_bounds(count, len(cards))
     devices = [device_of(card, case.engine) for card in cards]
-    costs = layer_bytes(case.arch, case.weights, case.serving, case.layout, devices[0])
+    costs = layer_bytes(case.arch, case.weights, serving=case.serving, layout=case.layout, device=devices[0])
     empty = [(device, (0, 0)) for device in devices]
-    bare = stage_memories(case.arch, case.weights, case.serving, case.layout, empty)
+    bare = stage_memories(case.arch, case.weights, serving=case.serving, layout=case.layout, places=empty)
     room = [float(memory.spare_bytes) for memory in bare]
     room[-1] += costs[-1]  # the head is dealt out with the layers
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
 
 
 def _memory(
-    case: Case, stages: list[list[Card]], bounds: tuple[Bound, ...], *, place: int, card: Card
+    case: Case, stages: list[list[Card]], *, bounds: tuple[Bound, ...], place: int, card: Card
 ) -> ServingMemory:
     """Memory of one stage's rank on one card."""
     devices: list[Device] = [device_of(cards[0], case.engine) for cards in stages]
     devices[place] = device_of(card, case.engine)
     places = list(zip(devices, bounds, strict=True))
-    return stage_memories(case.arch, case.weights, case.serving, case.layout, places)[place]
+    return stage_memories(case.arch, case.weights, serving=case.serving, layout=case.layout, places=places)[
+        place
+    ]
 
 
-def _use(case: Case, card: Card, found: ServingMemory, bound: Bound | None) -> CardUse:
+def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:
     device = device_of(card, case.engine)
     sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
     sure = float(found.weights_bytes + found.cache_bytes + found.states_bytes)

@@ -40,7 +40,7 @@ class Case:
     def settings(self) -> Settings:
         """The engine's settings on the smallest card."""
         smallest = min(self.cards, key=lambda card: card.total_bytes)
-        return settle(self.engine, self.serving, self.layout, device_of(smallest, self.engine))
+        return settle(self.engine, self.serving, layout=self.layout, device=device_of(smallest, self.engine))
 
     def over(self, **changes: object) -> Case:
         """The same with some of its serving changed."""
@@ -54,14 +54,14 @@ def generates(arch: Arch) -> bool:
     return bool(arch.vocab) and bool(lanes(arch)) and arch.task not in {"embed", "vision", "image"}
 
 
-def build_case(arch: Arch, node: Node, wish: ServingWish) -> Case:
+def build_case(arch: Arch, node: Node, *, wish: ServingWish) -> Case:
     """Fill in what was not said."""
     _check(wish)
-    engine = find_engine(wish.engine or _engine(arch, node, wish))
-    form = find_format(_weights(arch, engine, wish))
+    engine = find_engine(wish.engine or _engine(arch, node, wish=wish))
+    form = find_format(_weights(arch, engine, wish=wish))
     context = wish.context_tok or min(CONTEXT_TOK, arch.max_context_tok or CONTEXT_TOK)
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
-    layout = _layout(arch, engine, node, wish)
+    layout = _layout(arch, engine, node=node, wish=wish)
     serving = Serving(
         engine=f"{engine.id} {engine.version}",
         weights=form.id,
@@ -81,7 +81,7 @@ def build_case(arch: Arch, node: Node, wish: ServingWish) -> Case:
         layout=layout,
         engine=engine,
         cards=cards,
-        notes=(*node.notes, *arch.warnings, *_notes(arch, wish, context)),
+        notes=(*node.notes, *arch.warnings, *_notes(arch, wish, context_tok=context)),
     )
 
 
@@ -99,7 +99,7 @@ def _check(wish: ServingWish) -> None:
         )
 
 
-def _engine(arch: Arch, node: Node, wish: ServingWish) -> str:
+def _engine(arch: Arch, node: Node, *, wish: ServingWish) -> str:
     """The engine people take for this model on such cards."""
     told = wish.weights or arch.stored or ""
     vendors = {card.chip.vendor for card in node.cards}
@@ -108,7 +108,7 @@ def _engine(arch: Arch, node: Node, wish: ServingWish) -> str:
     return "vllm" if generates(arch) else "transformers"
 
 
-def _weights(arch: Arch, engine: Engine, wish: ServingWish) -> str:
+def _weights(arch: Arch, engine: Engine, *, wish: ServingWish) -> str:
     reads_gguf = engine.formats[0].startswith(GGUF)
     if wish.weights is not None:
         return PLAIN_GGUF.get(wish.weights.lower(), wish.weights) if reads_gguf else wish.weights
@@ -132,7 +132,7 @@ def _kv(engine: Engine, wish: ServingWish) -> str:
     return form.id
 
 
-def _layout(arch: Arch, engine: Engine, node: Node, wish: ServingWish) -> Layout:
+def _layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Layout:
     """All cards: tensor parallel as far as heads allow, then pipeline; or layer by layer."""
     own = node.n_cards // ((wish.dp or 1) * (wish.cp or 1)) or 1
     if engine.split == "layer":
@@ -146,7 +146,7 @@ def _layout(arch: Arch, engine: Engine, node: Node, wish: ServingWish) -> Layout
         cp=wish.cp or 1,
         attention_dp=wish.attention_dp,
     )
-    _check_layout(arch, node, layout)
+    _check_layout(arch, node, layout=layout)
     return layout
 
 
@@ -164,7 +164,7 @@ def _divides(arch: Arch, tp: int) -> bool:
     )
 
 
-def _check_layout(arch: Arch, node: Node, layout: Layout) -> None:
+def _check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
     needed = layout.tp * layout.pp * layout.dp * layout.cp
     if needed > node.n_cards:
         raise AskError(
@@ -189,7 +189,7 @@ def _check_layout(arch: Arch, node: Node, layout: Layout) -> None:
         )
 
 
-def _notes(arch: Arch, wish: ServingWish, context_tok: int) -> tuple[Sentence, ...]:
+def _notes(arch: Arch, wish: ServingWish, *, context_tok: int) -> tuple[Sentence, ...]:
     found = []
     if any(tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk):
         found.append(say("what pictures or sound take while they are read is not counted"))

@@ -19,7 +19,7 @@ MOST_BATCH = 2**17
 TRIES = 64  # candidates looked at in one call
 
 
-def limits(case: Case, memory: ServingMemory, fullest: CardUse) -> Limits:
+def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
     """Largest context at this batch, largest batch at this context, and the pool the engine will log."""
     own = case.arch.max_context_tok
     pooled = case.engine.pool == "share" and float(memory.unit_bytes) > 0
@@ -33,7 +33,8 @@ def limits(case: Case, memory: ServingMemory, fullest: CardUse) -> Limits:
         pool_high_tok=_pool_tok(memory, fullest.pool_high_bytes) if pooled else None,
         blocks=int(memory.blocks) if pooled else None,
         block_tok=float(memory.unit_tok) if pooled else None,
-        token_bytes=float(np.max(token_bytes(case.arch, case.layout, element_bytes))) / case.layout.pp,
+        token_bytes=float(np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes)))
+        / case.layout.pp,
     )
 
 

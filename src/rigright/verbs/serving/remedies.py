@@ -155,7 +155,7 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
     """The fewest layers that have to leave the cards, where the engine can run some on the CPU."""
     missing = -sum(min(use.spare_bytes, 0.0) for use in card_uses(case))
     device = device_of(case.cards[0], case.engine)
-    costs = layer_bytes(case.arch, case.weights, case.serving, case.layout, device)[:-1]
+    costs = layer_bytes(case.arch, case.weights, serving=case.serving, layout=case.layout, device=device)[:-1]
     leaving = int(np.searchsorted(np.cumsum(costs), missing)) + 1
     if case.engine.split != "layer" or not case.engine.host_embed or leaving > len(costs):
         return

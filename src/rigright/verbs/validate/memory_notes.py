@@ -49,7 +49,7 @@ def read_notes(row: Row) -> Told:
     note, source = row.get("note") or "", row.get("source") or ""
     form = row.get("format") or ""
     inside = _INSIDE.match(form)
-    engine, versioned = _engine(inside["engine"] if inside else None, note, source)
+    engine, versioned = _engine(inside["engine"] if inside else None, note, source=source)
     precision = (inside["format"] if inside else form).strip()
     tp = _number(_TP, note) or 1
     pp = _number(_PP, note) or 1
@@ -70,7 +70,7 @@ def read_notes(row: Row) -> Told:
     )
 
 
-def _engine(inside: str | None, note: str, source: str) -> tuple[Engine, bool]:
+def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool]:
     """The engine named in the format, in the note, or by the source; at its version, or at its date."""
     told = _ENGINE.search(note)
     for name in (inside, told[1] if told else None, *_named(note), *_named(source)):

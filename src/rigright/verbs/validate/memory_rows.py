@@ -52,7 +52,7 @@ def predict_memory_row(row: Row) -> Figure:
                 known=", ".join(_MEASURES),
             )
         )
-    case, assumed = _case(row, arch, told)
+    case, assumed = _case(row, arch, told=told)
     return replace(measure(case), assumed=(*notes, *assumed))
 
 
@@ -73,7 +73,7 @@ def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float =
     return Figure(value_bytes=value_bytes, low_bytes=low, high_bytes=high)
 
 
-def _case(row: Row, arch: Arch, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
+def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
     engine = told.engine
     context = row.get("context") or told.context_tok
     layered = engine.split == "layer"
@@ -90,7 +90,7 @@ def _case(row: Row, arch: Arch, told: Told) -> tuple[_Case, tuple[Sentence, ...]
     weights = weigh(arch, serving.weights)
     device: Device = device_of(told.card, engine)
     places = [(device, bound) for bound in stage_bounds(len(arch.trunk.layers), layout.pp)]
-    ranks = stage_memories(arch, weights, serving, layout, places)
+    ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
     return _Case(told=told, arch=arch, weights=weights, ranks=ranks), _assumed(context, told)
 
 
@@ -127,7 +127,7 @@ def _weights(case: _Case) -> Figure:
 
 def _rope_bytes(case: _Case) -> float:
     layers = len(case.arch.trunk.layers) / len(case.ranks)
-    return float(rope_tables_bytes(case.arch, case.told.engine, layers))
+    return float(rope_tables_bytes(case.arch, case.told.engine, layers=layers))
 
 
 def _beside_torch(case: _Case) -> Figure:

@@ -7,9 +7,7 @@ A record carries `Sentence`s, and only the face that shows them picks the langua
 
 from __future__ import annotations
 
-import locale
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -49,6 +47,8 @@ def tell(thing: object, language: str) -> str:
 @cache
 def sentences(language: str) -> Mapping[str, str]:
     """English template -> template in the language; empty for English."""
+    import tomllib
+
     found: dict[str, str] = {}
     for path in sorted((_FOLDER / language).glob("*.toml")):
         found.update(tomllib.loads(path.read_text(encoding="utf-8"))["sentences"])
@@ -62,5 +62,7 @@ def pick_language(wish: str | None = None) -> str:
     settings = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     told = next((setting for setting in settings if setting), None)
     if told is None and os.name == "nt":
+        import locale
+
         told = locale.getlocale()[0]
     return CHINESE if (told or "").lower().startswith(("zh", "chinese")) else ENGLISH

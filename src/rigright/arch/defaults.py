@@ -14,6 +14,11 @@ from typing import Any
 from rigright.arch.config import Config
 from rigright.base.tables import DATA
 
+# layers for predicting ahead are in the files only where the config itself says so
+_NEVER_ASSUMED = frozenset(
+    {"num_nextn_predict_layers", "num_mtp_layers", "num_mtp_modules", "mtp_num_hidden_layers"}
+)
+
 
 @cache
 def _table() -> Mapping[str, Any]:
@@ -24,7 +29,8 @@ def _table() -> Mapping[str, Any]:
 def full(config: Config, kind: str) -> Config:
     """The config of one kind with nothing left unsaid."""
     row = _table().get(kind, {})
-    keys: dict[str, Any] = {**row.get("keys", {}), **config.raw}
+    assumed = {key: value for key, value in row.get("keys", {}).items() if key not in _NEVER_ASSUMED}
+    keys: dict[str, Any] = {**assumed, **config.raw}
     for other, own in row.get("alias", {}).items():
         if other in config.raw and own not in config.raw:
             keys[own] = config.raw[other]

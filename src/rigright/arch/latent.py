@@ -114,7 +114,8 @@ def read_latent_moe(
     """A decoder of latent attention and experts."""
     latent = read_latent(config)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
-    style = Style(family=family, ffn_bias=config.flag("mlp_bias", default=False))
+    biased = family == "deepseek_v2" and config.flag("mlp_bias", default=False)
+    style = Style(family=family, ffn_bias=biased)
     mixture = Mixture(dense_first=dense_first, shared_bias=style.ffn_bias)
     return read_mixture(
         config, name, style, mixture, attends=attends or (mla(latent),) * size.layers, size=size

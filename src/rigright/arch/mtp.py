@@ -13,19 +13,19 @@ COUNT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_n
 
 
 def with_mtp(
-    said: Config,
+    config: Config,
     arch: Arch,
     *,
     layer: Layer | None = None,
     copies: bool = True,
     extra: tuple[Weight, ...] = (),
 ) -> Arch:
-    """The Arch with its prediction layers spare, as many as the config itself says (no class default).
+    """The Arch with its prediction layers spare, as many as the config says.
 
     Each is a layer like the trunk's last, what joins it to the trunk and, with `copies`, the token
     table and the head once more, as DeepSeek-V3's files have them.
     """
-    count = next((said.layers(key) for key in COUNT if said.raw.get(key) is not None), 0)
+    count = next((config.layers(key) for key in COUNT if config.raw.get(key) is not None), 0)
     if not count or not arch.trunk.layers:
         return arch
     body = layer or arch.trunk.layers[-1]

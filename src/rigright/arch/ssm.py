@@ -20,6 +20,7 @@ class Mamba:
     groups: int = 1
     dt_rank: int = 0
     bias: bool = False
+    out_bias: bool | None = None  # None: as `bias`
     conv_bias: bool = True
     inner_norms: bool = False  # Mamba: norms on dt, B and C; Mamba-2: one on the gated output
 
@@ -62,6 +63,7 @@ def mamba(dims: Mamba) -> Block:
 def mamba2(dims: Mamba) -> Block:
     """A mixer of Mamba-2: heads share one decay each, groups share B and C."""
     channels = dims.inner + 2 * dims.groups * dims.state
+    out = dims.out_bias
     weights = (
         *matrix("mixer.in", dims.inner + channels + dims.heads, dims.hidden, Cut.OUT, bias=dims.bias),
         *conv1d(channels, dims.conv, bias=dims.conv_bias),
@@ -69,7 +71,7 @@ def mamba2(dims: Mamba) -> Block:
         *vector("mixer.decay", dims.heads),
         *vector("mixer.skip", dims.heads),
         *(norm(dims.inner) if dims.inner_norms else ()),
-        *matrix("mixer.out", dims.hidden, dims.inner, Cut.IN, bias=dims.bias),
+        *matrix("mixer.out", dims.hidden, dims.inner, Cut.IN, bias=dims.bias if out is None else out),
     )
     mixer = Mixer(
         kind=Mix.SSM,

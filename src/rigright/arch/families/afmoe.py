@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from rigright.arch.config import Config
@@ -19,14 +20,14 @@ def read(config: Config, name: str) -> Arch:
     is_beam = config.raw.get("model_type") == "beam"
     config = full(config, "beam" if is_beam else "afmoe")
     biased = config.flag("attention_bias", default=False)
-    period = 6 if is_beam else config.size("global_attn_every_n_layers", default=4)
+    period = config.size("global_attn_every_n_layers", default=4)
     style = Style(
         family="afmoe",
         qkv_bias=biased,
         out_bias=biased,
         qk_norm="head",
         norms=4,
-        windows=windows(config, every(period)),
+        windows=windows(config, _beam_slides(config) if is_beam else every(period)),
     )
     mixture = Mixture(
         gate="wide", correction=not is_beam, dense_first=3 if is_beam else 0, shared=not is_beam
@@ -37,3 +38,9 @@ def read(config: Config, name: str) -> Arch:
         bias = vector("attn.gate.bias", size.heads)
         attends = tuple(replace(block, weights=(*block.weights, *bias)) for block in attends)
     return read_mixture(config, name, style, mixture, attends=attends, size=size)
+
+
+def _beam_slides(config: Config) -> Callable[[int], bool]:
+    """All but every sixth layer and the last."""
+    last = config.layers("num_hidden_layers") - 1
+    return lambda index: bool((index + 1) % 6) and index != last

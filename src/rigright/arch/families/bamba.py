@@ -65,6 +65,7 @@ def dims(config: Config, *, normed: bool = True) -> Mamba:
         heads=config.size("mamba_n_heads"),
         groups=config.size("mamba_n_groups"),
         bias=config.flag("mamba_proj_bias", default=False),
+        out_bias=config.flag("projectors_bias", default=False) if config.has("projectors_bias") else None,
         conv_bias=config.flag("mamba_conv_bias", default=True),
         inner_norms=normed or config.flag("mamba_rms_norm", default=False),
     )

@@ -30,12 +30,12 @@ _KINDS = {"glm4_moe_lite": 1, "axk1": 1, "mistral4": 0}  # kind -> dense layers 
 def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V3 config."""
     kind = str(config.raw.get("model_type"))
-    said, config = config, full(config, kind if kind in _KINDS else "deepseek_v3")
+    config = full(config, kind if kind in _KINDS else "deepseek_v3")
     arch = read_latent_moe(config, name, "deepseek_v3", dense_first=_KINDS.get(kind, 0))
     if kind == "axk1":
         tower = replace(arch.trunk, layers=tuple(_normed(layer, arch) for layer in arch.trunk.layers))
         arch = replace(arch, towers=(tower,))
-    return with_mtp(said, arch)
+    return with_mtp(config, arch)
 
 
 def _normed(layer: Layer, arch: Arch) -> Layer:

@@ -15,13 +15,13 @@ MATCHES = ("deepseek_v32", "DeepseekV32ForCausalLM", "glm_moe_dsa", "GlmMoeDsaFo
 def read(config: Config, name: str) -> Arch:
     """Read a config with a sparse-attention indexer."""
     kind = str(config.raw.get("model_type"))
-    said, config = config, full(config, kind if kind in MATCHES else "deepseek_v32")
+    config = full(config, kind if kind in MATCHES else "deepseek_v32")
     latent, index = read_latent(config), read_index(config)
     made = {own: indexed(mla(latent), latent, index, own=own) for own in (True, False)}
     attends = tuple(made[own] for own in owners(config, config.layers("num_hidden_layers")))
     arch = read_latent_moe(config, name, "deepseek_v32", attends=attends)
     own = read_latent_moe(config, name, "deepseek_v32", attends=(made[True],) * len(attends))
-    return with_mtp(said, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
+    return with_mtp(config, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
 
 
 def owners(config: Config, layers: int) -> list[bool]:

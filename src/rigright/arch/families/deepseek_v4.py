@@ -27,12 +27,13 @@ _RATES = {SPARSE: 4, HEAVY: 128}
 
 def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V4 config."""
-    said, config = config, full(config, "deepseek_v4")
+    config = full(config, "deepseek_v4")
     size = read_sizes(config, width=config.size("moe_intermediate_size"))
     streams = config.size("hc_mult")
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
-    ffn = routing(config.over(intermediate_size=None))
-    feed = feeding(size, style, Mixture(), ffn)
+    ffn = replace(routing(config), shared_width=size.width)  # one shared expert, whatever the config says
+    mixture = Mixture(shared_bias=config.flag("mlp_bias", default=False))
+    feed = feeding(size, style, mixture, ffn)
 
     def build(kind: str) -> Layer:
         made = layer(size.hidden, style, attention(config, kind), feed)
@@ -40,7 +41,7 @@ def read(config: Config, name: str) -> Arch:
 
     layers = repeat(kinds(config, size.layers), build)
     arch = text_arch(config, name, style, size=size, layers=layers)
-    return with_mtp(said, arch, layer=build(SLIDING), copies=False, extra=style.outer)
+    return with_mtp(config, arch, layer=build(SLIDING), copies=False, extra=style.outer)
 
 
 def kinds(config: Config, layers: int) -> list[str]:

@@ -42,7 +42,7 @@ def read(config: Config, name: str) -> Arch:
     attends = tuple(made[kind in SLIDING] for kind in layer_types(config, size.layers, default))
     each = config.size("moe_shared_expert_intermediate_size", "shared_experts_intermediate_size")
     config = config.over(shared_expert_intermediate_size=each * config.whole("n_shared_experts", default=1))
-    style = Style(family="dots3_note", ffn_bias=config.flag("mlp_bias", default=False))
+    style = Style(family="dots3_note")
     return read_mixture(config, name, style, Mixture(dense_first=1), attends=attends, size=size)
 
 

@@ -15,11 +15,12 @@ MATCHES = ("glm4_moe", "Glm4MoeForCausalLM", "glm4v_moe_text")
 def read(config: Config, name: str) -> Arch:
     """Read a GLM-4-MoE config."""
     kind = str(config.raw.get("model_type"))
-    said, config = config, full(config, kind if kind in MATCHES else "glm4_moe")
+    config = full(config, kind if kind in MATCHES else "glm4_moe")
     style = Style(
         family="glm4_moe",
         qkv_bias=config.flag("attention_bias", default=False),
         qk_norm="head" if config.flag("use_qk_norm", default=False) else "none",
     )
-    size = read_sizes(config)
-    return with_mtp(said, read_mixture(config, name, style, Mixture(dense_first=1), size=size))
+    width = config.size("hidden_size") // config.size("num_attention_heads")
+    size = read_sizes(config, head_dim=config.maybe("head_dim") or width)
+    return with_mtp(config, read_mixture(config, name, style, Mixture(dense_first=1), size=size))

@@ -20,13 +20,13 @@ LINEAR = "linear_attention"
 def read(config: Config, name: str) -> Arch:
     """Read a Kimi Linear config."""
     bailing = config.raw.get("model_type") == "bailing_hybrid"
-    said, config = config, full(config, "bailing_hybrid" if bailing else "kimi_linear")
+    config = full(config, "bailing_hybrid" if bailing else "kimi_linear")
     latent = read_latent(config)
     gated = config.flag("mla_use_output_gate", default=False)
     whole = extras(mla(latent), latent.hidden, gate="head" if bailing else "wide" if gated else "none")
     full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
     delta = kimi_delta(delta_sizes(config), low_rank=not bailing, full_gate=full_gate)
-    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
+    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim, tied=False)
     attends = tuple(_either(kind, delta, whole) for kind in kinds(config, size.layers, bailing=bailing))
     mixture = Mixture(
         dense_first=1,
@@ -36,7 +36,7 @@ def read(config: Config, name: str) -> Arch:
     weighed = _weigh(size.hidden) if config.raw.get("attn_res_block_size") else ()
     style = Style(family="kimi_linear", extra=weighed * 2, outer=weighed)
     arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
-    arch = with_mtp(said, arch, copies=False)
+    arch = with_mtp(config, arch, copies=False)
     return near_published(arch) if weighed else arch
 
 

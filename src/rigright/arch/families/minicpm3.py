@@ -15,6 +15,8 @@ def read(config: Config, name: str) -> Arch:
     """Read a MiniCPM3 or Youtu config."""
     config = full(config, "minicpm3" if config.raw.get("model_type") == "minicpm3" else "youtu")
     style = Style(family="minicpm3", ffn_bias=config.flag("mlp_bias", default=False))
+    if config.raw.get("v_head_dim") is None:
+        config = config.over(v_head_dim=config.size("hidden_size") // config.size("num_attention_heads"))
     latent = read_latent(config)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     same = layer(size.hidden, style, mla(latent), feed(size, style))

@@ -16,5 +16,10 @@ def read(config: Config, name: str) -> Arch:
     kind = str(config.raw.get("model_type"))
     config = full(config, kind if kind in MATCHES else "mixtral")
     biased = config.flag("attention_bias", default=False)
-    style = Style(family="mixtral", qkv_bias=biased, out_bias=biased, windows=windows(config, always))
+    style = Style(
+        family="mixtral",
+        qkv_bias=biased,
+        out_bias=biased and kind != "solar_open",
+        windows=windows(config, always),
+    )
     return read_mixture(config, name, style, Mixture(shared=kind == "solar_open"))

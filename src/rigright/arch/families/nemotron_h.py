@@ -33,21 +33,17 @@ _KINDS = {
 
 def read(config: Config, name: str) -> Arch:
     """Read a Nemotron-H config."""
-    said, config = config, full(config, "nemotron_h")
+    config = full(config, "nemotron_h")
     kinds = _kinds(config, "hybrid_override_pattern", "layers_block_type", "layer_types")
     style = Style(family="nemotron_h", norms=1)
-    size = read_sizes(config, layers=len(kinds))
+    size = read_sizes(config, layers=len(kinds), tied=False)
 
     def build(kind: str) -> Layer:
-        part = (
-            attend(size, style, config.maybe("sliding_window"))
-            if kind == "attention"
-            else _part(config, kind)
-        )
+        part = attend(size, style) if kind == "attention" else _part(config, kind)
         return layer(size.hidden, style, part)
 
     arch = text_arch(config, name, style, size=size, layers=repeat(kinds, build))
-    count = said.layers(*COUNT, default=0)
+    count = config.layers(*COUNT, default=0)
     if not count:
         return arch
     body = repeat(_kinds(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type"), build)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, feed, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
@@ -19,11 +21,29 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     style = Style(family="olmo_hybrid", qkv_bias=biased, out_bias=biased, qk_norm="all")
     size = read_sizes(config)
-    mixers = {True: gated_delta(read_delta(config)), False: attend(size, style)}
+    mixers = {True: gated_delta(read_delta(_told(config))), False: attend(size, style)}
     dense = feed(size, style)
 
     def build(is_linear: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         return layer(size.hidden, style, mixers[is_linear], dense)
 
-    kinds = layer_types(config, size.layers, lambda i: LINEAR if (i + 1) % 4 else "full_attention")
+    kinds = layer_types(config, size.layers, _default(size.layers))
     return text_arch(config, name, style, size=size, layers=repeat((kind == LINEAR for kind in kinds), build))
+
+
+def _told(config: Config) -> Config:
+    """What the config leaves out of the delta nets follows from its attention."""
+    heads = config.size("linear_num_key_heads", "num_attention_heads")
+    width = config.maybe("linear_key_head_dim") or 3 * config.size("hidden_size") // (4 * heads)
+    return config.over(
+        linear_num_key_heads=heads,
+        linear_num_value_heads=config.size("linear_num_value_heads", "num_attention_heads"),
+        linear_key_head_dim=width,
+        linear_value_head_dim=config.maybe("linear_value_head_dim") or 2 * width,
+    )
+
+
+def _default(layers: int) -> Callable[[int], str]:
+    """Every fourth layer sees everything; of fewer than four the last does."""
+    period = min(layers, 4)
+    return lambda index: LINEAR if (index + 1) % period else "full_attention"

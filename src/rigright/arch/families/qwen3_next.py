@@ -26,7 +26,7 @@ LINEAR = "linear_attention"
 def read(config: Config, name: str) -> Arch:
     """Read a Qwen3-Next or Qwen3.5 text config."""
     kind = str(config.raw.get("model_type"))
-    said, config = config, full(config, kind if kind in MATCHES else "qwen3_next")
+    config = full(config, kind if kind in MATCHES else "qwen3_next")
     biased = config.flag("attention_bias", default=False)
     style = Style(family="qwen3_next", qkv_bias=biased, out_bias=biased, qk_norm="head")
     has_experts = any(config.raw.get(key) for key in EXPERTS)
@@ -49,7 +49,7 @@ def read(config: Config, name: str) -> Arch:
 
     keys = zip((kind == LINEAR for kind in kinds), sparse, strict=True)
     arch = text_arch(config, name, style, size=size, layers=repeat(keys, build))
-    return with_mtp(said, arch, layer=build((False, sparse[-1])), copies=False)
+    return with_mtp(config, arch, layer=build((False, sparse[-1])), copies=False)
 
 
 def _attention(hidden: int, block: Block, *, biased: bool) -> Block:

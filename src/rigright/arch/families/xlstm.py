@@ -11,7 +11,6 @@ from rigright.arch.families.mamba import bare_sizes
 from rigright.arch.record import Arch, Cut, Mix, Mixer
 
 MATCHES = ("xlstm", "xLSTMForCausalLM")
-MULTIPLE = 64  # inner widths are rounded up to it
 
 
 def read(config: Config, name: str) -> Arch:
@@ -21,10 +20,16 @@ def read(config: Config, name: str) -> Arch:
     config = config.over(
         hidden_size=hidden, num_hidden_layers=config.layers("num_hidden_layers", "num_blocks")
     )
-    size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=False))
+    size = bare_sizes(config, tied=False)
     biased = config.flag("use_bias", default=False)
-    style = Style(family="xlstm", last_norm=config.flag("add_out_norm", default=True))
-    width = _up(hidden * config.number("ffn_proj_factor"), config.size("ffn_round_up_to_multiple_of"))
+    style = Style(
+        family="xlstm",
+        norm="layer" if biased else "rms",
+        last_norm=False,
+        outer=norm(hidden),
+    )
+    multiple = config.size("ffn_round_up_to_multiple_of")
+    width = -(-int(hidden * config.number("ffn_proj_factor")) // multiple) * multiple
     feed = blocks.dense(hidden, width, bias=biased)
     same = layer(hidden, style, _memory(config, hidden, biased=biased), feed)
     return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
@@ -32,15 +37,15 @@ def read(config: Config, name: str) -> Arch:
 
 def _memory(config: Config, hidden: int, *, biased: bool) -> Block:
     heads = config.size("num_heads")
-    keys = _up(hidden * config.number("qk_dim_factor"), MULTIPLE)
-    values = _up(hidden * config.number("v_dim_factor"), MULTIPLE)
+    keys = int(hidden * config.number("qk_dim_factor"))
+    values = int(hidden * config.number("v_dim_factor"))
     weights = (
         *matrix("mixer.in", keys, hidden, Cut.OUT, bias=biased) * 2,
         *matrix("mixer.in", values, hidden, Cut.OUT, bias=biased),
         *matrix("mixer.gate", values, hidden, Cut.OUT, bias=biased),
         *matrix("mixer.beta", heads, hidden, Cut.OUT, bias=True),
         *matrix("mixer.decay", heads, hidden, Cut.OUT, bias=True),
-        *norm(values),
+        *norm(values, bias=biased),
         *matrix("mixer.out", hidden, values, Cut.IN, bias=biased),
     )
     mixer = Mixer(
@@ -52,7 +57,3 @@ def _memory(config: Config, hidden: int, *, biased: bool) -> Block:
         state32_elems=keys * values // heads + keys + heads,
     )
     return Block(weights, mixer=mixer)
-
-
-def _up(width: float, multiple: int) -> int:
-    return -(-int(width) // multiple) * multiple

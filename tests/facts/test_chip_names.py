@@ -85,6 +85,16 @@ CLEAR = {
     "GA100 [A100 SXM4 80GB] [10de:20b2] (rev a1)": "a100-sxm4-80gb",
     "Arcturus GL-XL [Instinct MI100]": "mi100",
     "RTX 4090 48GB": "rtx-4090-48gb",
+    "NVIDIA® GeForce RTX™ 4090": "rtx-4090",
+    "Intel(R) Arc(TM) A770 Graphics": "arc-a770-16gb",
+    "Mac Studio M3 Ultra 512GB": "apple-m3-ultra",
+    "ASUS RTX 4070 Ti Super OC": "rtx-4070-ti-super",
+    "技嘉 4090 公版": "rtx-4090",
+    "a2-highgpu": "a100-sxm4-40gb",
+    "a2-ultragpu": "a100-sxm4-80gb",
+    "a3-highgpu": "h100-sxm5-80gb",
+    "g6e": "l40s",
+    "p4de": "a100-sxm4-80gb",
     "2080ti 22g": "rtx-2080-ti-22gb",
 }
 USUAL = {  # resolved by convention, with a note

@@ -224,9 +224,9 @@ def test_the_drivers_own_reserve_is_left_out():
 
 
 def test_an_unseen_chip_takes_its_memory_from_its_kind():
-    assert memory_share("Apple", "soc", 24 * GIB).program == pytest.approx(2 / 3, rel=1e-3)
-    assert memory_share("Apple", "soc", 128 * GIB).program == 0.75
-    assert memory_share("Nobody", "datacenter", 80 * GIB).program < 1
+    assert memory_share("Apple", "soc", mem_bytes=24 * GIB).program == pytest.approx(2 / 3, rel=1e-3)
+    assert memory_share("Apple", "soc", mem_bytes=128 * GIB).program == 0.75
+    assert memory_share("Nobody", "datacenter", mem_bytes=80 * GIB).program < 1
 
 
 def test_capability_is_a_pair_where_there_is_one():

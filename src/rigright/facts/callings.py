@@ -48,34 +48,29 @@ def callings() -> tuple[Calling, ...]:
 
 
 def _callings(chip: Chip, told: list[Row]) -> Iterator[Calling]:
-    brand = brands().get(chip.vendor, frozenset()) | pieces(chip.vendor)
-    place = pieces(chip.architecture) | pieces(chip.form) | pieces(chip.mem_type) | memory_words(chip)
-    place |= pieces(chip.link or "")
-    place |= {found.group(1) for word in place if (found := _SOCKET.fullmatch(word))}
-    isa = {chip.isa} if chip.isa else set()
-    place |= {word for pci_id in chip.pci_ids for word in (pci_id, pci_id.partition(":")[2])}
+    numbers = {pci_id.partition(":")[2] for pci_id in chip.pci_ids}
+    asides = frozenset(_asides(chip) | numbers)
     names = pieces(chip.id) | pieces(chip.name)
-    for row in told or [{"key": " ".join(_key(chip, brand | place)), "also": None, "rank": None}]:
-        said = frozenset(row["key"].split()) | pieces(row["also"] or "")
+    isa = {chip.isa} if chip.isa else set()
+    for row in told or [{"key": " ".join(_key(chip, asides)), "also": None, "rank": None}]:
+        key = frozenset(row["key"].split())
+        said = key | pieces(row["also"] or "") | isa
         yield Calling(
-            chip=chip,
-            key=frozenset(row["key"].split()),
-            may=said | names | brand | place | isa,
-            own=said | isa | (names - brand - place),
-            rank=row["rank"],
+            chip=chip, key=key, may=asides | said | names, own=said | (names - asides), rank=row["rank"]
         )
-    for pci_id in chip.pci_ids:
-        number = pci_id.partition(":")[2]
-        yield Calling(
-            chip=chip,
-            key=frozenset({number}),
-            may=frozenset(brand | place),
-            own=frozenset({pci_id, number}),
-            rank=None,
-        )
+    for number in sorted(numbers):
+        key = frozenset({number})
+        yield Calling(chip=chip, key=key, may=asides, own=key.union(chip.pci_ids), rank=None)
 
 
-def _key(chip: Chip, optional: set[str] | frozenset[str]) -> list[str]:
+def _asides(chip: Chip) -> set[str]:
+    """What may be said of a chip without naming it: brand, form, memory, link, PCI id."""
+    said = f"{chip.vendor} {chip.architecture} {chip.form} {chip.mem_type} {chip.link or ''}"
+    words = pieces(said) | memory_words(chip) | brands().get(chip.vendor, frozenset()) | set(chip.pci_ids)
+    return words | {found.group(1) for word in words if (found := _SOCKET.fullmatch(word))}
+
+
+def _key(chip: Chip, optional: frozenset[str]) -> list[str]:
     """The words of an id that no other reading of it may leave out."""
     words = [word for word in _PIECES.findall(chip.id) if not _MEMORY.fullmatch(word)]
     return [word for word in words if word not in optional] or words

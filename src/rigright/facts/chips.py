@@ -163,7 +163,7 @@ def by_id() -> dict[str, Chip]:
 
 def _chip(row: Row) -> Chip:
     fields = {field: row[column] for column, (field, _) in _COLUMNS.items()}
-    share = memory_share(fields["vendor"], fields["segment"], fields["mem_bytes"])
+    share = memory_share(fields["vendor"], fields["segment"], mem_bytes=fields["mem_bytes"])
     seen = fields["mem_program_bytes"] is not None
     fields["mem_usable_bytes"] = fields["mem_usable_bytes"] or fields["mem_bytes"] * share.driver
     fields["mem_program_bytes"] = fields["mem_program_bytes"] or fields["mem_bytes"] * share.program
@@ -210,7 +210,7 @@ def _memory_shares() -> tuple[MemoryShare, ...]:
     )
 
 
-def memory_share(vendor: str, segment: str, mem_bytes: float) -> MemoryShare:
+def memory_share(vendor: str, segment: str, *, mem_bytes: float) -> MemoryShare:
     """The first row of the table that fits this kind of chip; the last fits all."""
     return next(
         share

@@ -93,3 +93,19 @@ def find_instance(name: str) -> Offer | None:
         (offer for offer in offers() if plain == offer.instance.casefold().removeprefix("standard_")),
         None,
     )
+
+
+def find_family(name: str) -> str | None:
+    """The chip of a family of instances: "a2-highgpu", "p4d", "g6e"; None where it has several."""
+    wanted = _joined(name)
+    found = {offer.chip for offer in offers() if wanted and wanted in _families(offer.instance)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _families(instance: str) -> set[str]:
+    """What stands before the size: p5.48xlarge -> p5, a2-highgpu-1g -> a2highgpu."""
+    return {_joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head}
+
+
+def _joined(name: str) -> str:
+    return "".join(sign for sign in name.casefold() if sign.isalnum())

@@ -11,6 +11,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.facts.callings import Calling, brands, callings, memory_word, memory_words, pieces
 from rigright.facts.chips import Chip, by_id, chips, memory_share
+from rigright.facts.clouds import find_family
 from rigright.facts.counting import read_counts
 from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
 
@@ -46,8 +47,8 @@ def find_chips(text: str) -> tuple[Chip, ...]:
     """Every chip a loose name could mean, in the order of the table."""
     said, agreeing = _read(text, read_counts(read_tokens(text)).name)
     if not agreeing:
-        raise _unknown(text, said)
-    return tuple({calling.chip.id: calling.chip for calling in agreeing}.values())
+        return (_rented(text, said),)
+    return tuple(_by_chip(agreeing).values())
 
 
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
@@ -56,17 +57,33 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     if cut and tokens and tokens[-1].kind == "unknown":
         tokens = tokens[:-1]
     said, agreeing = _read(text, tokens)
+    if not agreeing:
+        return Match(chip=_rented(text, said))
     if total_bytes is not None:
         agreeing = [one for one in agreeing if _has_room(one.chip, total_bytes)] or agreeing
-    if not agreeing:
+    named = [] if cut else _named(said, agreeing)
+    if not named and len(_by_chip(agreeing)) == 1:
+        named = agreeing[:1]
+    return _choose(text, said, meant=named or agreeing, sure=bool(named))
+
+
+def _named(said: frozenset[str], agreeing: list[Calling]) -> list[Calling]:
+    """The callings whose key is said in full, and of these the longest keys; one a chip."""
+    full = [calling for calling in agreeing if calling.key <= said]
+    most = max((len(calling.key) for calling in full), default=0)
+    return list({one.chip.id: one for one in full if len(one.key) == most}.values())
+
+
+def _by_chip(found: Iterable[Calling]) -> dict[str, Chip]:
+    return {calling.chip.id: calling.chip for calling in found}
+
+
+def _rented(text: str, said: frozenset[str]) -> Chip:
+    """The chip of a family of cloud instances, where a name is one; else why nothing answers to it."""
+    chip = by_id().get(find_family(text) or "")
+    if chip is None:
         raise _unknown(text, said)
-    full = agreeing if cut else [calling for calling in agreeing if calling.key <= said]
-    most = 0 if cut else max((len(calling.key) for calling in full), default=0)
-    meant = {calling.chip.id: calling for calling in full if len(calling.key) >= most}
-    if not meant and len({calling.chip.id for calling in agreeing}) == 1:
-        meant = {agreeing[0].chip.id: agreeing[0]}
-    sure = len(meant) == 1 or (bool(meant) and not cut)
-    return _choose(text, said, list(meant.values()) or agreeing, sure=sure)
+    return chip
 
 
 def _has_room(chip: Chip, total_bytes: float) -> bool:
@@ -77,17 +94,17 @@ def _has_room(chip: Chip, total_bytes: float) -> bool:
     )
 
 
-def _choose(text: str, said: frozenset[str], meant: list[Calling], *, sure: bool) -> Match:
+def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool) -> Match:
     """The only one, or the usual one with a note; otherwise the list of what it could be."""
     if sure and len(meant) == 1:
-        return _sized(text, said, meant[0].chip)
+        return _sized(text, said, chip=meant[0].chip)
     ranked = sorted((calling for calling in meant if calling.rank is not None), key=lambda one: one.rank or 0)
     if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
         raise AskError(
             say(
                 '"{text}" could mean {choices}; say which',
                 text=text,
-                choices=shown_names({one.chip.id: one.chip for one in meant}.values()),
+                choices=shown_names(_by_chip(meant).values()),
             )
         )
     chip = ranked[0].chip
@@ -98,10 +115,10 @@ def _choose(text: str, said: frozenset[str], meant: list[Calling], *, sure: bool
         chip=_with_size(chip),
         others=shown_names(others),
     )
-    return replace(_sized(text, said, chip), note=note)
+    return replace(_sized(text, said, chip=chip), note=note)
 
 
-def _sized(text: str, said: frozenset[str], chip: Chip) -> Match:
+def _sized(text: str, said: frozenset[str], *, chip: Chip) -> Match:
     """Give a shared-memory machine the size that was said, or its largest with a note."""
     if len(chip.mem_options_bytes) < 2:
         return Match(chip=chip)
@@ -119,7 +136,7 @@ def _sized(text: str, said: frozenset[str], chip: Chip) -> Match:
 
 def with_memory(chip: Chip, mem_bytes: float) -> Chip:
     """The same chip sold with another size of memory."""
-    share = memory_share(chip.vendor, chip.segment, mem_bytes)
+    share = memory_share(chip.vendor, chip.segment, mem_bytes=mem_bytes)
     return replace(
         chip,
         mem_bytes=mem_bytes,
@@ -186,7 +203,7 @@ def _stands_in_boxes(chip: Chip) -> bool:
 def _unknown(text: str, said: frozenset[str]) -> AskError:
     """Why nothing answers to a name, and what is near."""
     sizes = frozenset(word for word in said if word.endswith("gb") and word[0].isdecimal())
-    of_other_size = {calling.chip.id: calling.chip for calling in _agreeing(said - sizes)} if sizes else {}
+    of_other_size = _by_chip(_agreeing(said - sizes)) if sizes else {}
     if of_other_size:
         return AskError(
             say(
@@ -207,7 +224,7 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
 def _first_of(named: list[Calling]) -> list[Chip]:
     """The most usual chips among callings."""
     ranked = sorted(named, key=lambda one: (one.rank is None, one.rank or 0))
-    return list({one.chip.id: one.chip for one in ranked}.values())[:_MOST_NEAR]
+    return list(_by_chip(ranked).values())[:_MOST_NEAR]
 
 
 def _nearest(text: str) -> list[Chip]:

@@ -49,7 +49,8 @@ class Token:
 @cache
 def vocabulary() -> dict[str, Token]:
     """Every word that is known: those of chips, and those of the table around them."""
-    found = {word: Token("word", word) for calling in callings() for word in calling.may}
+    words = frozenset[str]().union(*(calling.may for calling in callings()))
+    found = {word: Token("word", word) for word in words}
     for row in read_rows(
         DATA / "chip_words.csv", {"word": text, "kind": text, "value": text}, required=("word", "kind")
     ):

@@ -69,7 +69,7 @@ def find_node(text: str) -> Node:
     cards: list[Card] = []
     for group, match in zip(groups, matches, strict=True):
         for _ in range(_count(group, match)):
-            cards.extend(_devices(match.chip, group, len(cards)))
+            cards.extend(_devices(match.chip, group, first=len(cards)))
     notes = dict.fromkeys(match.note for match in matches if match.note)
     return Node(cards=tuple(cards), n_nodes=n_nodes, notes=tuple(notes))
 
@@ -110,7 +110,7 @@ def _count(group: Counted, match: Match) -> int:
     return group.box if group.box and (match.chip.link_max_chips or 0) > 1 else 1
 
 
-def _devices(chip: Chip, group: Counted, first: int) -> list[Card]:
+def _devices(chip: Chip, group: Counted, *, first: int) -> list[Card]:
     """The devices a driver shows for one chip."""
     one = device_of(chip)
     total_bytes = group.total_bytes or one.mem_usable_bytes

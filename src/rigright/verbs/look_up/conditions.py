@@ -79,7 +79,7 @@ def find_field(name: str, fields: tuple[Field, ...]) -> Field:
 
 
 def sort_records(
-    records: Iterable[Any], name: str, fields: tuple[Field, ...], *, backwards: bool = False
+    records: Iterable[Any], name: str, *, fields: tuple[Field, ...], backwards: bool = False
 ) -> tuple[Any, ...]:
     """Sort by a field: numbers from the largest, words and dates from A; what is unknown comes last."""
     field = find_field(name, fields)

@@ -68,7 +68,7 @@ def look_up(name: str, words: tuple[str, ...] = (), *, today: date, wish: Wish |
         record for record in kind.find(asked) if all(condition.holds(record) for condition in conditions)
     )
     if wish.sort is not None:
-        records = sort_records(records, wish.sort, kind.fields, backwards=wish.backwards)
+        records = sort_records(records, wish.sort, fields=kind.fields, backwards=wish.backwards)
     kept = records if wish.limit is None else records[: max(wish.limit, 0)]
     return Listing(
         kind=kind,

@@ -39,14 +39,14 @@ def explain_total(arch: Arch, published: int) -> Sentence | None:
     if published == params:
         return None
     terms = tuple(_terms(arch))
-    for start in _starts(arch):
-        found = _combine(terms, published - params - start.elems)
+    for packed in ((), *((packing,) for packing in _packings(arch))):
+        found = _combine(terms, published - params - sum(term.elems for term in packed))
         if found is not None:
-            return _told(params, (start, *found) if start.elems else found, published)
+            return _told(params, (*packed, *found), published=published)
     return None
 
 
-def _told(params: int, terms: tuple[Term, ...], published: int) -> Sentence:
+def _told(params: int, terms: tuple[Term, ...], *, published: int) -> Sentence:
     sum_of = say("{params} parameters", params=f"{params:,}")
     for term in terms:
         if term.elems < 0:
@@ -66,9 +66,8 @@ def _combine(terms: tuple[Term, ...], gap: int) -> tuple[Term, ...] | None:
     return None
 
 
-def _starts(arch: Arch) -> Iterator[Term]:
-    """The count as it is, then with any choice of parts packed as the stored format packs them."""
-    yield Term(0, Sentence(""))
+def _packings(arch: Arch) -> Iterator[Term]:
+    """Any choice of parts, packed as the stored format packs them."""
     rate = _PACKED.get(arch.stored or "")
     if rate is None:
         return

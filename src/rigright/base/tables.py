@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.units import MIB
 from rigright.base.words import say
 
 DATA = Path(__file__).parent.parent / "data"
-MAX_TABLE_BYTES = 64 * 2**20
+MAX_TABLE_BYTES = 64 * MIB
 
 CellReader = Callable[[str], object]
 Row = dict[str, Any]
@@ -97,7 +98,13 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
     """Each row's line number and its cells as text; a missing column is an error."""
     try:
         if path.stat().st_size > MAX_TABLE_BYTES:
-            raise DataError(say("{file} is larger than a table may be ({limit} MiB)", file=path, limit=64))
+            raise DataError(
+                say(
+                    "{file} is larger than a table may be ({limit} MiB)",
+                    file=path,
+                    limit=MAX_TABLE_BYTES // MIB,
+                )
+            )
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from open_rows(file, path.name, required=required)
     except FileNotFoundError:

@@ -48,8 +48,8 @@ KIND = Kind(
     summary=say("what clouds rent out, with dated prices"),
     title=say("Cloud instances"),
     fields=(
-        told("provider", say("cloud"), "cloud", listed=True),
         told("instance", say("instance"), listed=True, flexible=True),
+        told("provider", say("cloud"), "cloud", listed=True),
         figure("n_chips", say("chips"), "chips", "gpus", listed=True),
         Field(key="chip", head=say("chip"), read=lambda offer: offer.chip or offer.said, flexible=True),
         figure("usd_per_h", say("$ an hour"), "price", "usd", written=_MONEY, listed=True),

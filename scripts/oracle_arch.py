@@ -145,7 +145,8 @@ def compare(kind: str, *, tries: int, seed: int = 0, with_cache: bool = False) -
             if turn == 0:
                 print("    its own defaults fail:", repr(error)[:160])
             continue
-        yield Verdict(raw, difference(raw, model, with_cache=with_cache and turn > 0))
+        named = {**raw, "architectures": [type(model).__name__]}
+        yield Verdict(named, difference(named, model, with_cache=with_cache and turn > 0))
 
 
 def variant(kind: str, rng: random.Random) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How far a predicted training peak may be off: 80 % bands from runs that were left out of every fit."""
+"""How far a predicted training peak may be off: 80 % bands from runs whose source no fit had seen."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ KINDS = ("allocated", "reserved", "device", "rounded")
 
 def band(kind: str, *, assumed: bool) -> tuple[float, float]:
     """Low and high as multiples of the estimate; wider where inputs had to be assumed."""
-    row = corrections("memory_training")["bands"][kind]
-    name = "assumed" if assumed else "told"
-    low, high = row[name]
+    edges = corrections("memory_training")["bands"]
+    low, high = edges["rounded" if kind == "rounded" else "assumed" if assumed else "told"]
     return float(low), float(high)
 
 
-def with_band(size: Numbers, kind: str, *, assumed: bool = False) -> tuple[Numbers, Numbers]:
-    """Low and high of a size in bytes."""
+def with_band(size_bytes: Numbers, kind: str, *, assumed: bool = False) -> tuple[Numbers, Numbers]:
+    """Low and high of a size."""
     low, high = band(kind, assumed=assumed)
-    return size * low, size * high
+    return size_bytes * low, size_bytes * high

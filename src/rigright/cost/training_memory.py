@@ -5,6 +5,7 @@ Every number of the demand and layout may be an array; the result has their comm
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ PARTS = (
     "frozen", "weights", "master", "gradients", "optimizer", "activations", "working", "loss",
     "gathered", "buckets", "casts", "step",
 )  # fmt: skip
+Terms = Mapping[str, float]  # of data/corrections/memory_training.toml
 LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients"})
 
 
@@ -46,7 +48,9 @@ class TrainingMemory:
     nvme_bytes: Numbers
 
 
-def training_memory(arch: Arch, training: Training, layout: Layout, stage: Numbers = 0) -> TrainingMemory:
+def training_memory(
+    arch: Arch, training: Training, layout: Layout, stage: Numbers = 0, *, terms: Terms | None = None
+) -> TrainingMemory:
     """Memory of the ranks of one stage (0 is the first; an array asks for many)."""
     setup = set_up(training)
     counts = layer_counts(trunk_of(arch).layers, layout.pp, stage)
@@ -55,14 +59,14 @@ def training_memory(arch: Arch, training: Training, layout: Layout, stage: Numbe
     phases = _phases(arch, setup, layout, held, acts)
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
-    reserved, device = _beyond(phases, allocated, setup, layout)
+    held, context = _beyond(phases, setup, layout, terms or _terms())
     on_nvme = training.offload.endswith("nvme")
     return TrainingMemory(
         parts=_at_peak(phases, totals, allocated),
         phases=totals,
         allocated_bytes=allocated,
-        reserved_bytes=reserved,
-        device_bytes=device,
+        reserved_bytes=np.maximum(held, allocated),
+        device_bytes=np.maximum(held, allocated) + context,
         host_bytes=host * (not on_nvme),
         nvme_bytes=host * on_nvme,
     )
@@ -79,7 +83,8 @@ class _Held:
 def _held(arch: Arch, setup: Setup, layout: Layout, counts: dict, stage: Numbers) -> _Held:  # type: ignore[type-arg]
     if setup.full:
         bystanders = bystander_bytes(arch) * np.where(np.asarray(stage) == 0, 1, 0)
-        return _Held(states=full_states(arch, setup, layout, counts, stage), frozen=bystanders)
+        copies = setup.training.references * frozen_bytes(arch, setup, layout, counts, stage)
+        return _Held(states=full_states(arch, setup, layout, counts, stage), frozen=bystanders + copies)
     return _Held(
         states=adapter_states(setup, layout, counts, kv_heads_of(arch)),
         frozen=frozen_bytes(arch, setup, layout, counts, stage) + bystander_bytes(arch),
@@ -156,21 +161,24 @@ def _buckets(setup: Setup, layout: Layout, states: States) -> Numbers:
 
 
 def _beyond(
-    phases: dict[str, dict[str, Numbers]], allocated: Numbers, setup: Setup, layout: Layout
+    phases: dict[str, dict[str, Numbers]], setup: Setup, layout: Layout, terms: Terms
 ) -> tuple[Numbers, Numbers]:
-    """Reserved by the allocator; on the device with context and collectives.
+    """What the allocator holds; what context and collectives take beside it.
 
     What the backward pass gave back does not serve the optimizer step, whose blocks have other sizes:
     the allocator holds both.
     """
-    terms = corrections("memory_training")["terms"]
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
-    held = sum(phases["step"].values(), start=np.zeros(()))
+    step = sum(phases["step"].values(), start=np.zeros(()))
     passes = np.maximum(*(_passing(phases[name]) for name in ("backward-start", "backward-end")))
-    scattered = terms["gathered"] * (setup.gathered and setup.trainer.scattered)
-    reserved = np.maximum((held + passes) * (terms["reserve"] + scattered), allocated)
+    scattered = terms["scattered"] * (setup.gathered and setup.trainer.scattered)
     context = (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB
-    return reserved, reserved + context
+    return (step + passes) * (terms["reserve"] + scattered), context
+
+
+def _terms() -> Terms:
+    fitted: Terms = corrections("memory_training")["terms"]
+    return fitted
 
 
 def _passing(parts: dict[str, Numbers]) -> Numbers:

@@ -16,6 +16,7 @@ NODE_CHIPS = 8  # of the node that a row without a number of chips ran on, where
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
 DEFAULT_RANK, DEFAULT_TARGETS = 8, "q v"  # PEFT's
 SEQ_TOK = 2048
+SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,9 @@ def _training(row: Row, arch: Arch, trainer: Trainer, layout: Layout, assumed: l
         method=method,
         optimizer=words.optimizer_of(row.get("optimizer") or ""),
         precision=words.precision_of(row.get("precision") or "", trainer, sharding),
-        micro_batch=_told(row, "micro_batch", 1, assumed),
-        seq_tok=_told(row, "seq_tok", SEQ_TOK, assumed),
+        micro_batch=_told(row, "micro_batch", 1, assumed) * (2 if words.is_paired(text) else 1),
+        seq_tok=_length(row, text, assumed),
+        references=words.references_of(text) if method == "full" else 0,
         recompute=words.recompute_of(row.get("recompute") or ""),
         flash="eager" not in text,
         chunked_loss=words.is_chunked(text),
@@ -107,6 +109,15 @@ def _text(row: Row) -> str:
 
 def _targets(trainer: Trainer) -> str:
     return "linear" if trainer.id in {"ms-swift", "axolotl", "unsloth"} | MEGATRON else DEFAULT_TARGETS
+
+
+def _length(row: Row, text: str, assumed: list[Sentence]) -> int:
+    """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
+    told = _told(row, "seq_tok", SEQ_TOK, assumed)
+    if not words.is_short(text) or told <= SHORT_TOK:
+        return told
+    assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))
+    return SHORT_TOK
 
 
 def _told(row: Row, column: str, default: int, assumed: list[Sentence]) -> int:

@@ -16,6 +16,10 @@ _SHARDINGS = (
     (r"fsdp|full_shard", "fsdp"),
 )
 _METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^$", "full"))
+_PAIRED = re.compile(r"rlhf=[a-z/]*(?:dpo|orpo|cpo|simpo|rm)\b")
+_REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}
+_RLHF = re.compile(r"rlhf=([a-z]+)")
+_SHORT = re.compile(r"samples may be shorter|variable.length.*short")
 _WORD = re.compile(r"[a-z0-9]+")
 _RANK = re.compile(r"(?:lora[_ ]r(?:ank)?=|\br=|\brank)(\d+)")
 _TARGETS = re.compile(r"targets=([^;=]*?)(?:;|$|\s\w+=)")
@@ -120,3 +124,20 @@ def is_sequence_parallel(text: str) -> bool:
     return bool(re.search(r"sequence.parallel=true|\bsp=(?:true|1)\b", text.lower()))
 
 
+
+
+def is_paired(text: str) -> bool:
+    """Whether a sample is a pair: a chosen and a rejected answer."""
+    return bool(_PAIRED.search(text.lower()))
+
+
+def references_of(text: str) -> int:
+    """Frozen models beside the one that learns."""
+    found = _RLHF.search(text.lower())
+    return _REFERENCES.get(found.group(1), 0) if found else 0
+
+
+def is_short(text: str) -> bool:
+    """Whether samples are shorter than the length that was allowed, and not packed to it."""
+    lowered = text.lower()
+    return bool(_SHORT.search(lowered)) and "packing=true" not in lowered

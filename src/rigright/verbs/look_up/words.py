@@ -17,7 +17,7 @@ Record = TypeVar("Record")
 
 
 def matching(
-    records: Iterable[Record], words: tuple[str, ...], text_of: Callable[[Record], str]
+    records: Iterable[Record], words: tuple[str, ...], *, text_of: Callable[[Record], str]
 ) -> tuple[Record, ...]:
     """The records in whose text every word stands; no such record is an error that suggests the nearest."""
     records = tuple(records)

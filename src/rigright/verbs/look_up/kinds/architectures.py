@@ -14,7 +14,7 @@ def _find(asked: Asked) -> tuple[Features, ...]:
     return matching(
         features(),
         asked.words,
-        lambda one: f"{one.architecture} {' '.join(one.isa)} {one.examples}",
+        text_of=lambda one: f"{one.architecture} {' '.join(one.isa)} {one.examples}",
     )
 
 

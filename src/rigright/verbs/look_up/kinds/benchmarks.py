@@ -11,7 +11,7 @@ from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
 def _find(asked: Asked) -> tuple[Reference, ...]:
-    return matching(references(), asked.words, lambda one: f"{one.what} {one.on} {one.chip or ''}")
+    return matching(references(), asked.words, text_of=lambda one: f"{one.what} {one.on} {one.chip or ''}")
 
 
 def _kind_shown(kind: str) -> Sentence:

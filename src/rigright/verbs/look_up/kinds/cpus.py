@@ -12,7 +12,9 @@ from rigright.verbs.look_up.words import doubt_notes, matching, price_date_shown
 
 
 def _find(asked: Asked) -> tuple[Cpu, ...]:
-    return matching(cpus(), asked.words, lambda cpu: f"{cpu.id} {cpu.name} {cpu.architecture} {cpu.socket}")
+    return matching(
+        cpus(), asked.words, text_of=lambda cpu: f"{cpu.id} {cpu.name} {cpu.architecture} {cpu.socket}"
+    )
 
 
 def _notes(asked: Asked, kept: tuple[Cpu, ...]) -> tuple[Shown, ...]:

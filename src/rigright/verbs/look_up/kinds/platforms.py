@@ -11,7 +11,9 @@ from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
 def _find(asked: Asked) -> tuple[Platform, ...]:
-    return matching(platforms(), asked.words, lambda one: f"{one.id} {one.name} {one.socket} {one.kind}")
+    return matching(
+        platforms(), asked.words, text_of=lambda one: f"{one.id} {one.name} {one.socket} {one.kind}"
+    )
 
 
 def _span(least: float | None, most: float | None) -> str | None:

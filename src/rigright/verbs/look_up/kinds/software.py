@@ -75,7 +75,7 @@ def _find(asked: Asked) -> tuple[Release, ...]:
     capability = _capability_of(find_chip(chip)) if chip else None
     found = tuple(
         release
-        for release in (_on(capability, *candidate) for candidate in _candidates())
+        for release in (_on(*candidate, capability=capability) for candidate in _candidates())
         if release is not None
         and (not products or release.product in products)
         and all(word in {release.version, release.build, release.cuda} for word in versions)
@@ -87,7 +87,7 @@ def _find(asked: Asked) -> tuple[Release, ...]:
 
 
 def _on(
-    capability: Capability | None, release: Release, runs_on: Callable[[Capability], bool]
+    release: Release, runs_on: Callable[[Capability], bool], *, capability: Capability | None
 ) -> Release | None:
     """The release with the driver that it and the chip both need, or None where it has no kernels for it."""
     if capability is None:

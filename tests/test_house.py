@@ -266,15 +266,26 @@ def thaws(decorator):
     return not {"frozen", "slots"} <= settings
 
 
-def test_costs_never_ask_what_they_are_given():
+NUMERIC = {"int", "float", "bool", "ndarray", "generic", "number", "Number", "Sequence", "Iterable", "list"}
+
+
+def test_costs_never_ask_whether_they_are_given_one_or_many():
     offenders = [
-        f"{module.path}:{node.lineno}"
+        f"{module.path}:{node.lineno} {ast.unparse(node)[:80]}"
         for module in house.modules().values()
         if module.room == "cost"
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Name) and node.id in {"isinstance", "vectorize", "hasattr"}
+        if isinstance(node, ast.Call) and asks_for_kind(node)
     ]
     refuse("cost", offenders, "One path for numbers and arrays; np.where instead of asking:")
+
+
+def asks_for_kind(call):
+    called = ast.unparse(call.func).rpartition(".")[2]
+    if called in {"vectorize", "hasattr", "isscalar"}:
+        return True
+    names = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(call)}
+    return called == "isinstance" and bool(names & NUMERIC)
 
 
 @pytest.mark.parametrize(

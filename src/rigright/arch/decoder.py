@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch import blocks
@@ -198,6 +198,15 @@ def text_arch(
         tied=size.tied,
         max_context_tok=context(config),
     )
+
+
+def both_ways(arch: Arch) -> Arch:
+    """The same layers, each token seeing those after it too: nothing to cache."""
+    layers = tuple(
+        layer if layer.mixer is None else replace(layer, mixer=replace(layer.mixer, kind=Mix.BOTH))
+        for layer in arch.trunk.layers
+    )
+    return replace(arch, towers=(replace(arch.trunk, layers=layers),))
 
 
 def context(config: Config) -> int | None:

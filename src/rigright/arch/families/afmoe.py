@@ -9,6 +9,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, every, read_sizes, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, attentions, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 from rigright.arch.ssm import vector
 
@@ -22,7 +23,7 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     period = config.size("global_attn_every_n_layers", default=4)
     style = Style(
-        family="afmoe",
+        family=kind_of(config, MATCHES),
         qkv_bias=biased,
         out_bias=biased,
         qk_norm="head",

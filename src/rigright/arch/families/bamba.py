@@ -9,7 +9,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, feed, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, moe, routing
-from rigright.arch.plan import repeat
+from rigright.arch.plan import kind_of, repeat
 from rigright.arch.record import Arch, Layer
 from rigright.arch.ssm import Mamba, mamba2
 
@@ -26,11 +26,11 @@ ATTENTION = frozenset({"attention", "full_attention"})
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of one of these."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "bamba")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(
-        family="bamba",
+        family=kind,
         qkv_bias=biased,
         out_bias=biased,
         ffn_bias=config.flag("mlp_bias", default=False),
@@ -88,5 +88,5 @@ def _granite(config: Config, hidden: int) -> tuple[Block, ...]:
     if config.whole("num_local_experts", default=0):
         return (moe(hidden, routing(config), Mixture()),)
     width = config.size("shared_intermediate_size")
-    from_dense = feed(read_sizes(config, width=width), Style(family="bamba"))
+    from_dense = feed(read_sizes(config, width=width), Style(family=kind))
     return (from_dense,)

@@ -9,6 +9,7 @@ from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.latent import read_latent_moe
 from rigright.arch.mtp import with_mtp
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch, Layer
 
 MATCHES = (
@@ -29,9 +30,9 @@ _KINDS = {"glm4_moe_lite": 1, "axk1": 1, "mistral4": 0}  # kind -> dense layers 
 
 def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V3 config."""
-    kind = str(config.raw.get("model_type"))
+    kind = kind_of(config, MATCHES)
     config = full(config, kind if kind in _KINDS else "deepseek_v3")
-    arch = read_latent_moe(config, name, "deepseek_v3", dense_first=_KINDS.get(kind, 0))
+    arch = read_latent_moe(config, name, kind, dense_first=_KINDS.get(kind, 0))
     if kind == "axk1":
         tower = replace(arch.trunk, layers=tuple(_normed(layer, arch) for layer in arch.trunk.layers))
         arch = replace(arch, towers=(tower,))

@@ -6,7 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.latent import indexed, mla, read_index, read_latent, read_latent_moe
 from rigright.arch.mtp import with_mtp
-from rigright.arch.plan import listed
+from rigright.arch.plan import kind_of, listed
 from rigright.arch.record import Arch
 
 MATCHES = ("deepseek_v32", "DeepseekV32ForCausalLM", "glm_moe_dsa", "GlmMoeDsaForCausalLM")
@@ -14,13 +14,13 @@ MATCHES = ("deepseek_v32", "DeepseekV32ForCausalLM", "glm_moe_dsa", "GlmMoeDsaFo
 
 def read(config: Config, name: str) -> Arch:
     """Read a config with a sparse-attention indexer."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "deepseek_v32")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     latent, index = read_latent(config), read_index(config)
     made = {own: indexed(mla(latent), latent, index, own=own) for own in (True, False)}
     attends = tuple(made[own] for own in owners(config, config.layers("num_hidden_layers")))
-    arch = read_latent_moe(config, name, "deepseek_v32", attends=attends)
-    own = read_latent_moe(config, name, "deepseek_v32", attends=(made[True],) * len(attends))
+    arch = read_latent_moe(config, name, kind, attends=attends)
+    own = read_latent_moe(config, name, kind, attends=(made[True],) * len(attends))
     return with_mtp(config, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
 
 

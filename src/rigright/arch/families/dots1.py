@@ -6,6 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, every, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = (
@@ -21,11 +22,11 @@ _DENSE_FIRST = {"hy_v3": 1, "exaone_moe": 1}
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of one of these."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "dots1")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(
-        family="dots1",
+        family=kind,
         qkv_bias=biased,
         out_bias=biased,
         ffn_bias=config.flag("mlp_bias", default=False),

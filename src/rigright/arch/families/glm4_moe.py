@@ -7,6 +7,7 @@ from rigright.arch.decoder import Style, read_sizes
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
 from rigright.arch.mtp import with_mtp
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = ("glm4_moe", "Glm4MoeForCausalLM", "glm4v_moe_text")
@@ -14,10 +15,10 @@ MATCHES = ("glm4_moe", "Glm4MoeForCausalLM", "glm4v_moe_text")
 
 def read(config: Config, name: str) -> Arch:
     """Read a GLM-4-MoE config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "glm4_moe")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     style = Style(
-        family="glm4_moe",
+        family=kind,
         qkv_bias=config.flag("attention_bias", default=False),
         qk_norm="head" if config.flag("use_qk_norm", default=False) else "none",
     )

@@ -6,6 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = (
@@ -20,12 +21,12 @@ MATCHES = (
 
 def read(config: Config, name: str) -> Arch:
     """Read a Granite MoE config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "granitemoe")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     slides = kind == "granitemoe_swa"
     style = Style(
-        family="granitemoe",
+        family=kind,
         qkv_bias=biased,
         out_bias=biased,
         windows=windows(config, lambda index: index % 4 != 0) if slides else (),

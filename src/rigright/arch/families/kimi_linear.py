@@ -11,6 +11,7 @@ from rigright.arch.experts import Mixture, extras, read_mixture
 from rigright.arch.latent import mla, read_latent
 from rigright.arch.linear import Delta, kimi_delta
 from rigright.arch.mtp import with_mtp
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch, Cut, Weight
 
 MATCHES = ("kimi_linear", "KimiLinearForCausalLM", "bailing_hybrid", "BailingHybridForCausalLM")
@@ -34,7 +35,7 @@ def read(config: Config, name: str) -> Arch:
         latent_norm=config.flag("latent_moe_use_norm", default=False),
     )
     weighed = _weigh(size.hidden) if config.raw.get("attn_res_block_size") else ()
-    style = Style(family="kimi_linear", extra=weighed * 2, outer=weighed)
+    style = Style(family=kind_of(config, MATCHES), extra=weighed * 2, outer=weighed)
     arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
     arch = with_mtp(config, arch, copies=False)
     return near_published(arch) if weighed else arch

@@ -8,6 +8,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, every, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = ("kolibri1", "Kolibri1ForCausalLM", "flint", "FlintForCausalLM")
@@ -19,7 +20,7 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "flint" if is_flint else "kolibri1")
     biased = config.flag("attention_bias", default=False)
     style = Style(
-        family="kolibri1",
+        family=kind_of(config, MATCHES),
         qkv_bias=biased,
         out_bias=biased,
         qk_norm="head",

@@ -10,7 +10,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import SLIDING, Style, attend, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, feeding, routing
-from rigright.arch.plan import repeat, sparse_layers
+from rigright.arch.plan import kind_of, repeat, sparse_layers
 from rigright.arch.record import Arch, Layer
 from rigright.arch.ssm import short_conv
 
@@ -27,12 +27,12 @@ MATCHES = (
 
 def read(config: Config, name: str) -> Arch:
     """Read an LFM config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "lfm2")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     third = kind == "lfm3"
     biased = config.flag("attention_bias", default=False)
     norms = 4 if third and config.flag("use_sandwich_norm", default=True) else 2
-    style = Style(family="lfm2", qk_norm="head", norms=norms, qkv_bias=biased, out_bias=biased)
+    style = Style(family=kind, qk_norm="head", norms=norms, qkv_bias=biased, out_bias=biased)
     tied = config.flag("tie_embedding", "tie_word_embeddings", default=True)
     size = replace(read_sizes(config, tied=tied), width=_width(config))
     gate = "head" if third and config.flag("use_attention_gate", default=True) else "none"

@@ -22,7 +22,7 @@ def read(config: Config, name: str) -> Arch:
     if config.raw.get("num_local_experts") is None or config.raw.get("moe_layers") is None:
         config = config.over(moe_layers=None)
     biased = config.flag("attention_bias", default=False)
-    style = Style(family="llama4", qkv_bias=biased, out_bias=biased)
+    style = Style(family="llama4_text", qkv_bias=biased, out_bias=biased)
     size = replace(read_sizes(config), width=config.size("intermediate_size_mlp", "intermediate_size"))
     ones = config.over(n_shared_experts=1)
     return read_mixture(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, layer, text_arch
 from rigright.arch.defaults import full
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 from rigright.arch.ssm import Mamba, mamba
 
@@ -13,8 +14,8 @@ MATCHES = ("mamba", "MambaForCausalLM", "MambaLMHeadModel", "falcon_mamba", "Fal
 
 def read(config: Config, name: str) -> Arch:
     """Read a Mamba config, of Transformers or of its authors (d_model, n_layer, ssm_cfg)."""
-    kind = str(config.raw.get("model_type"))
-    config = full(_translated(config), kind if kind in MATCHES else "mamba")
+    kind = kind_of(config, MATCHES)
+    config = full(_translated(config), kind)
     hidden = config.size("hidden_size")
     dims = Mamba(
         hidden=hidden,
@@ -25,7 +26,7 @@ def read(config: Config, name: str) -> Arch:
         bias=config.flag("use_bias", default=False),
         conv_bias=config.flag("use_conv_bias", default=True),
     )
-    style = Style(family="mamba", norms=1)
+    style = Style(family=kind, norms=1)
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=True))
     same = layer(hidden, style, mamba(dims))
     return text_arch(config, name, style, size=size, layers=(same,) * size.layers)

@@ -6,6 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, always, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = ("mixtral", "MixtralForCausalLM", "solar_open", "SolarOpenForCausalLM", "minimax_text_moe")
@@ -13,11 +14,11 @@ MATCHES = ("mixtral", "MixtralForCausalLM", "solar_open", "SolarOpenForCausalLM"
 
 def read(config: Config, name: str) -> Arch:
     """Read a Mixtral config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "mixtral")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(
-        family="mixtral",
+        family=kind,
         qkv_bias=biased,
         out_bias=biased and kind != "solar_open",
         windows=windows(config, always),

@@ -9,6 +9,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, every, read_sizes, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, attentions, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 from rigright.arch.ssm import vector
 
@@ -23,7 +24,7 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     gates = vector("other.gate", size.hidden) * 2
     style = Style(
-        family="muse_spark",
+        family=kind_of(config, MATCHES),
         qkv_bias=biased,
         out_bias=biased,
         norms=3 if has_experts else 4,

@@ -6,6 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = ("olmoe", "OlmoeForCausalLM", "flex_olmo", "FlexOlmoForCausalLM")
@@ -13,8 +14,8 @@ MATCHES = ("olmoe", "OlmoeForCausalLM", "flex_olmo", "FlexOlmoForCausalLM")
 
 def read(config: Config, name: str) -> Arch:
     """Read an OLMoE config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "olmoe")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
-    style = Style(family="olmoe", qkv_bias=biased, out_bias=biased, qk_norm="all")
+    style = Style(family=kind, qkv_bias=biased, out_bias=biased, qk_norm="all")
     return read_mixture(config, name, style, Mixture(shared=False))

@@ -6,6 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, always, windows
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, read_mixture
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch
 
 MATCHES = (
@@ -21,12 +22,12 @@ MATCHES = (
 
 def read(config: Config, name: str) -> Arch:
     """Read a Qwen3-MoE config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "qwen3_moe")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     slides = config.flag("use_sliding_window", default=False) or bool(config.raw.get("layer_types"))
     style = Style(
-        family="qwen3_moe",
+        family=kind,
         qkv_bias=biased,
         out_bias=biased,
         qk_norm="head",

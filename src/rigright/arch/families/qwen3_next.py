@@ -9,7 +9,7 @@ from rigright.arch.defaults import full
 from rigright.arch.experts import EXPERTS, Mixture, extras, feeding, routing
 from rigright.arch.linear import gated_delta, read_delta
 from rigright.arch.mtp import with_mtp
-from rigright.arch.plan import repeat, sparse_layers
+from rigright.arch.plan import kind_of, repeat, sparse_layers
 from rigright.arch.record import Arch, Layer
 
 MATCHES = (
@@ -25,10 +25,10 @@ LINEAR = "linear_attention"
 
 def read(config: Config, name: str) -> Arch:
     """Read a Qwen3-Next or Qwen3.5 text config."""
-    kind = str(config.raw.get("model_type"))
-    config = full(config, kind if kind in MATCHES else "qwen3_next")
+    kind = kind_of(config, MATCHES)
+    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
-    style = Style(family="qwen3_next", qkv_bias=biased, out_bias=biased, qk_norm="head")
+    style = Style(family=kind, qkv_bias=biased, out_bias=biased, qk_norm="head")
     has_experts = any(config.raw.get(key) for key in EXPERTS)
     size = read_sizes(config, **({} if config.raw.get("intermediate_size") else {"width": 1}))
     period = config.size("full_attention_interval", default=4)

@@ -10,6 +10,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer, text_arch
 from rigright.arch.families.mamba import bare_sizes
 from rigright.arch.families.rwkv import channel, opened
+from rigright.arch.plan import kind_of
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
 from rigright.base.words import say
@@ -30,7 +31,7 @@ def read(config: Config, name: str) -> Arch:
     generation = int("".join(mark for mark in str(config.raw.get("model_type")) if mark.isdigit()) or 5)
     hidden = config.size("hidden_size")
     size = bare_sizes(config, tied=False)
-    style = Style(family="rwkv5", norm="layer")
+    style = Style(family=kind_of(config, MATCHES), norm="layer")
     default = 4 * hidden if generation == 7 else int(hidden * 3.5) // 32 * 32
     width = config.maybe("intermediate_size") or default
     feed = channel(hidden, width, gated=generation < 7, shifts=1 if generation == 7 else 2)

@@ -12,7 +12,7 @@ from rigright.arch.decoder import Style, layer, text_arch
 from rigright.arch.defaults import full
 from rigright.arch.families.bamba import beside
 from rigright.arch.families.mamba import bare_sizes, dt_rank
-from rigright.arch.plan import listed
+from rigright.arch.plan import kind_of, listed
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.ssm import Mamba, mamba, mamba2
 
@@ -24,7 +24,7 @@ def read(config: Config, name: str) -> Arch:
     second = config.raw.get("model_type") == "zamba2"
     config = full(config, "zamba2" if second else "zamba")
     hidden = config.size("hidden_size")
-    style = Style(family="zamba", norms=1)
+    style = Style(family=kind_of(config, MATCHES), norms=1)
     state = mamba2(_dims2(config, hidden)) if second else mamba(_dims(config, hidden))
     plain = layer(hidden, style, state)
     hybrids = [kind == "hybrid" for kind in _kinds(config, second=second)]

@@ -172,7 +172,7 @@ def _stand_in(tmp_path, result):
         "{}",
         '{"modules": 3}',
         '{"modules": [1], "tied": [], "buffers": {}}',
-        '{"modules": [{"kind": "Linear", "weights": [["", ["x"], ""]], "written": 0, "kept": 0}], "tied": []}',
+        '{"modules": [{"kind": "Linear", "weights": [["", ["x"], ""]], "written": 0, "kept": 0}]}',
         '{"modules": [], "tied": [], "buffers": {}}',
         '{"error": "ValueError: no"}',
     ],

@@ -11,6 +11,7 @@ from rigright.arch.sources.safetensors import read_header
 from rigright.base.words import Sentence, say
 
 CONFIG = "adapter_config.json"
+MAX_RANK = 65_536
 WEIGHTS = "adapter_model.safetensors"
 
 
@@ -22,7 +23,7 @@ def read_adapter(folder: Path) -> Adapter:
     targets = raw.get("target_modules")
     return Adapter(
         kind=_word(raw.get("peft_type")) or "LORA",
-        rank=rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 < rank < 10**6 else None,
+        rank=rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 < rank <= MAX_RANK else None,
         targets=_targets(targets),
         params=sum(tensor.elems for tensor in read_header(weights).tensors) if weights.is_file() else None,
         base=_word(raw.get("base_model_name_or_path")),

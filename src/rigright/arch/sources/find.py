@@ -38,7 +38,7 @@ def find(asked: str) -> Arch:
     known, note = _alias(asked, spelling)
     if known is None:
         known = _loose(asked, spelling)
-    return _as_asked(zoo.arch(known), asked, spelling, note)
+    return _as_asked(zoo.arch(known), asked, spelling=spelling, note=note)
 
 
 def is_known(asked: str) -> bool:
@@ -52,18 +52,16 @@ def is_known(asked: str) -> bool:
 
 def _alias(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]:
     """A model that is another by name only: a row of data/model_aliases.csv."""
-    row = _aliases().get(spelling.words | spelling.dates)
-    if row is None:
+    model = _aliases().get(spelling.words | spelling.dates)
+    if model is None:
         return None, None
-    note = say("{asked} has the architecture of {model}: {why}", asked=asked, model=row[0], why=row[1])
-    return row[0], note
+    return model, say("{asked} has the architecture of {model}", asked=asked, model=model)
 
 
 @cache
-def _aliases() -> dict[frozenset[str], tuple[str, str]]:
-    rows = alias_rows()
-    spelt = [(spell(row["alias"]), row) for row in rows]
-    return {alias.words | alias.dates: (row["model"], row["why"]) for alias, row in spelt}
+def _aliases() -> dict[frozenset[str], str]:
+    spelt = [(spell(row["alias"]), row["model"]) for row in alias_rows()]
+    return {alias.words | alias.dates: model for alias, model in spelt}
 
 
 def _loose(asked: str, spelling: Spelling) -> str:
@@ -96,18 +94,18 @@ def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[Match]:
     """Every model whose name holds all the words asked for."""
     letters = [word for word in spelling.words if word.isalpha()]
     likely = [name for name in zoo.names() if all(word in name.lower() for word in letters)]
-    found = [_match(name, spelling, publisher) for name in likely]
+    found = [_match(name, spelling, publisher=publisher) for name in likely]
     matches = [match for match in found if match is not None]
     return matches or [
         Match(name=name, extra=frozenset(), strange=0) for name in zoo.names() if _glued(name, spelling)
     ]
 
 
-def _match(name: str, spelling: Spelling, publisher: frozenset[str]) -> Match | None:
+def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match | None:
     """How well one model answers; None where it does not."""
     maker, _, own = name.partition("/")
     makers, other = spell(maker).words, spell(own)
-    if not spelling.words <= other.words | makers or _is_other_part(name, other, spelling):
+    if not spelling.words <= other.words | makers or _is_other_part(name, other, spelling=spelling):
         return None
     if _other_date(other, spelling):
         return None
@@ -125,7 +123,7 @@ def _other_date(other: Spelling, spelling: Spelling) -> bool:
     return bool(spelling.dates and other.dates and not spelling.dates & other.dates)
 
 
-def _is_other_part(name: str, other: Spelling, spelling: Spelling) -> bool:
+def _is_other_part(name: str, other: Spelling, *, spelling: Spelling) -> bool:
     """Whether this is a part of a pipeline that a bare name does not mean."""
     if other.part is None or spelling.part is not None:
         return other.part != spelling.part
@@ -167,7 +165,7 @@ def _alike(found: list[Match]) -> bool:
     return len({zoo.arch(match.name).towers for match in found}) == 1
 
 
-def _as_asked(arch: Arch, asked: str, spelling: Spelling, note: Sentence | None) -> Arch:
+def _as_asked(arch: Arch, asked: str, *, spelling: Spelling, note: Sentence | None) -> Arch:
     """The zoo's Arch in the storage asked for, with a note where it was found under another name."""
     own = spell(own_part(arch.name))
     if note is None and (own.variants ^ spelling.variants or own.formats ^ spelling.formats):
@@ -176,12 +174,12 @@ def _as_asked(arch: Arch, asked: str, spelling: Spelling, note: Sentence | None)
         note = say('"{asked}" is read as {model}', asked=asked, model=arch.name)
     return replace(
         arch,
-        stored=_stored(arch, own, spelling),
+        stored=_stored(arch, own, spelling=spelling),
         warnings=arch.warnings if note is None else (*arch.warnings, note),
     )
 
 
-def _stored(arch: Arch, own: Spelling, spelling: Spelling) -> str | None:
+def _stored(arch: Arch, own: Spelling, *, spelling: Spelling) -> str | None:
     """The storage the name asks for; else what the model is published in, unless that is one of several."""
     asked = spelling.stored
     if asked is None:

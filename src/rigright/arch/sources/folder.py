@@ -47,7 +47,7 @@ def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> 
 def _open_plain(folder: Path) -> Opened:
     arch = open_config(folder / CONFIG)
     raw = read_json(folder / CONFIG)
-    files = read_weights(folder, arch, raw)
+    files = read_weights(folder, arch, config=raw)
     notes = () if files is None else (*files.notes, compare(arch, files))
     beside = _beside(folder)
     if beside is not None:
@@ -129,7 +129,7 @@ def open_weights(path: Path, open_base: Opener) -> Opened:
         )
     raw = read_json(config)
     arch = read_config(raw, path.stem)
-    files = count_files([path], arch, raw)
+    files = count_files([path], arch, config=raw)
     if not is_whole(path):
         return _open_plain(path.parent)
     return Opened(arch=arch, files=replace(files, notes=(*files.notes, compare(arch, files))))

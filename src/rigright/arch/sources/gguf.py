@@ -27,7 +27,7 @@ MAX_ELEMS = 2**60
 MAX_KEPT = 4096  # values of an array that are kept; longer ones (tokens) are only counted
 MAX_NESTING = 2
 LEAST_KEY_BYTES, LEAST_TENSOR_BYTES = 13, 24  # the smallest entry of each kind
-ALIGNMENT = 32
+ALIGNMENT, MAX_ALIGNMENT = 32, 65_536
 
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -74,7 +74,7 @@ def read_header(path: Path) -> Header:
         if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
             raise broken(path, say("it does not begin with GGUF"))
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            return _Reader(path, held, size).header()
+            return _Reader(path, held, size=size).header()
 
 
 def broken(path: Path, why: Sentence) -> DataError:
@@ -85,7 +85,7 @@ def broken(path: Path, why: Sentence) -> DataError:
 class _Reader:
     """Walks the bytes of a header; every step is checked against the end of the file."""
 
-    def __init__(self, path: Path, held: mmap.mmap, size: int) -> None:
+    def __init__(self, path: Path, held: mmap.mmap, *, size: int) -> None:
         self.path, self.held, self.size = path, held, size
         self.at = len(MAGIC)
         self.order = "<"
@@ -179,7 +179,7 @@ class _Reader:
 
     def data_start(self, metadata: dict[str, Any]) -> int:
         alignment = metadata.get("general.alignment", ALIGNMENT)
-        if not isinstance(alignment, int) or not 1 <= alignment <= 2**20:
+        if not isinstance(alignment, int) or not 1 <= alignment <= MAX_ALIGNMENT:
             raise self.lie(say("its tensors would be aligned to {bytes} bytes", bytes=str(alignment)[:20]))
         return -(-self.at // alignment) * alignment
 
@@ -192,7 +192,7 @@ class _Reader:
         order = sorted(range(len(infos)), key=lambda index: infos[index][3])
         ends = {one: infos[two][3] for one, two in pairwise(order)}
         last = max(self.size - start, 0)
-        found = [self.tensor(info, ends.get(index), last) for index, info in enumerate(infos)]
+        found = [self.tensor(info, ends.get(index), last=last) for index, info in enumerate(infos)]
         strange = sorted({kind for _, _, kind, _ in infos if kind not in types()})
         notes = tuple(
             say("the tensor type {kind} is not known: its size is taken from its place", kind=kind)
@@ -200,7 +200,7 @@ class _Reader:
         )
         return found, notes
 
-    def tensor(self, info: tuple[str, tuple[int, ...], int, int], end: int | None, last: int) -> Tensor:
+    def tensor(self, info: tuple[str, tuple[int, ...], int, int], end: int | None, *, last: int) -> Tensor:
         name, dims, kind, place = info
         elems = math.prod(dims)
         known = types().get(kind)

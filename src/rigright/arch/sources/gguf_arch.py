@@ -39,7 +39,7 @@ def open_gguf(path: Path) -> Opened:
                 kind=str(found.metadata.get("general.type", file.arch))[:40],
             )
         )
-    arch = _arch(_name(found, path), found, file)
+    arch = _arch(_name(found, path), found, file=file)
     files = _files(found, file)
     warnings = (*arch.warnings, *found.notes)
     return Opened(
@@ -55,7 +55,7 @@ def _name(found: Whole, path: Path) -> str:
     return told.strip()[:120] if isinstance(told, str) and told.strip() else path.stem
 
 
-def _arch(name: str, found: Whole, file: Told) -> Arch:
+def _arch(name: str, found: Whole, *, file: Told) -> Arch:
     """The family's Arch where it has the parameters of the file; else counted from the list."""
     held, balance = params(found.tensors, file), _balance_elems(found.tensors, file)
     read = list(_read(name, file))
@@ -64,10 +64,10 @@ def _arch(name: str, found: Whole, file: Told) -> Arch:
         return exact
     near = min(read, key=lambda arch: abs(count.params(arch) - held), default=None)
     if found.missing:
-        return _incomplete(name, near, found)
+        return _incomplete(name, near, found=found)
     known = _fitting(near, file)
-    arch = _checked(from_tensors(name, found.tensors, file, mixers=known), name)
-    return replace(arch, warnings=(*arch.warnings, _counted(file, near, held)))
+    arch = _checked(from_tensors(name, found.tensors, file=file, mixers=known), name)
+    return replace(arch, warnings=(*arch.warnings, _counted(file, near, held=held)))
 
 
 def _checked(arch: Arch, name: str) -> Arch:
@@ -80,7 +80,7 @@ def _checked(arch: Arch, name: str) -> Arch:
     return arch
 
 
-def _incomplete(name: str, near: Arch | None, found: Whole) -> Arch:
+def _incomplete(name: str, near: Arch | None, *, found: Whole) -> Arch:
     if near is None:
         raise DataError(
             say(
@@ -106,7 +106,7 @@ def _fitting(near: Arch | None, file: Told) -> tuple[Layer, ...]:
     return near.trunk.layers if near is not None and len(near.trunk.layers) == file.layers else ()
 
 
-def _counted(file: Told, near: Arch | None, held: int) -> Sentence:
+def _counted(file: Told, near: Arch | None, *, held: int) -> Sentence:
     if near is None and gguf_config.types(file):
         return say(
             "the metadata of this {arch} file is not whole: counted from the tensor list", arch=file.arch

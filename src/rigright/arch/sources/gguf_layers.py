@@ -65,7 +65,7 @@ def weight(tensor: Tensor, file: Told) -> Weight:
     return Weight(role=role, shape=shape, cut=cut, copies=copies, used=used)
 
 
-def from_tensors(name: str, tensors: Sequence[Tensor], file: Told, *, mixers: Sequence[Layer] = ()) -> Arch:
+def from_tensors(name: str, tensors: Sequence[Tensor], *, file: Told, mixers: Sequence[Layer] = ()) -> Arch:
     """Count from the list; `mixers` are layers of a family that knows the attention better than metadata."""
     layers = file.layers
     if not 0 < layers <= MAX_LAYERS:
@@ -84,7 +84,7 @@ def from_tensors(name: str, tensors: Sequence[Tensor], file: Told, *, mixers: Se
         name="text",
         hidden=hidden,
         layers=tuple(
-            _layer(found, file, index, mixers[index] if index < len(mixers) else None)
+            _layer(found, file, index=index, known=mixers[index] if index < len(mixers) else None)
             for index, found in by_layer.items()
         ),
         outer=tuple(weight(tensor, file) for tensor in outer),
@@ -100,15 +100,15 @@ def from_tensors(name: str, tensors: Sequence[Tensor], file: Told, *, mixers: Se
     )
 
 
-def _layer(tensors: list[Tensor], file: Told, index: int, known: Layer | None) -> Layer:
+def _layer(tensors: list[Tensor], file: Told, *, index: int, known: Layer | None) -> Layer:
     weights = tuple(weight(tensor, file) for tensor in tensors)
     if known is not None:
         return Layer(weights=weights, mixer=known.mixer, ffn=known.ffn, cross=known.cross)
     names = {place["name"]: tensor.shape for tensor in tensors if (place := _PLACE.match(tensor.name))}
-    return Layer(weights=weights, mixer=_mixer(names, file, index), ffn=_ffn(names, file))
+    return Layer(weights=weights, mixer=_mixer(names, file, index=index), ffn=_ffn(names, file))
 
 
-def _mixer(names: Mapping[str, tuple[int, ...]], file: Told, index: int) -> Mixer | None:
+def _mixer(names: Mapping[str, tuple[int, ...]], file: Told, *, index: int) -> Mixer | None:
     if "attn_kv_a_mqa" in names:
         return _latent(file)
     if any(name in names for name in ("attn_k", "attn_qkv")) and not names.keys() & set(_STATEFUL):

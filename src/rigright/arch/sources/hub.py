@@ -31,13 +31,15 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
         if (folder / CONFIG).is_file():
             return _cached(name, folder)
     if is_offline():
-        raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown)
+        raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise _missing(name, say("to ask the hub, install the extra: pip install rigright[hub]"), unknown)
+        raise _missing(
+            name, say("to ask the hub, install the extra: pip install rigright[hub]"), unknown=unknown
+        )
     return _asked(name, unknown)
 
 
-def _missing(name: str, why: Sentence, unknown: RigError | None) -> MissingError:
+def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
     if unknown is None:
         return MissingError(say("{name} is not here, and {why}; or give its config.json", name=name, why=why))
     return MissingError(say("{unknown}. {why}", unknown=unknown.sentence, why=why))
@@ -74,7 +76,7 @@ def _cache() -> Path:
 
 def _cached(name: str, folder: Path) -> Opened:
     arch = open_config(folder / CONFIG)
-    files = read_weights(folder, arch, read_json(folder / CONFIG))
+    files = read_weights(folder, arch, config=read_json(folder / CONFIG))
     return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
 
 
@@ -92,10 +94,10 @@ def _asked(name: str, unknown: RigError | None) -> Opened:
     try:
         path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
     except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
-        raise _missing(name, _why(error), unknown) from None
+        raise _missing(name, _why(error), unknown=unknown) from None
     raw = read_json(path)
     arch = replace(read_config(raw, name), source=f"hub: {name}")
-    return _opened(arch, _weights(hub, name, arch, raw))
+    return _opened(arch, _weights(hub, name, arch=arch, raw=raw))
 
 
 def _why(error: Exception) -> Sentence:
@@ -113,7 +115,7 @@ def _why(error: Exception) -> Sentence:
     return say("the hub does not answer ({error})", error=kind)
 
 
-def _weights(hub: Any, name: str, arch: Arch, raw: dict[str, Any]) -> Files | None:
+def _weights(hub: Any, name: str, *, arch: Arch, raw: dict[str, Any]) -> Files | None:
     """Counts from the headers alone; a repository without safetensors has none."""
     try:
         told = hub.get_safetensors_metadata(name)
@@ -130,4 +132,4 @@ def _weights(hub: Any, name: str, arch: Arch, raw: dict[str, Any]) -> Files | No
         for file in told.files_metadata.values()
         for key, info in file.tensors.items()
     ]
-    return replace(tally(tensors, arch, raw), files=len(told.files_metadata))
+    return replace(tally(tensors, arch, config=raw), files=len(told.files_metadata))

@@ -51,7 +51,7 @@ def trace(
             say("{file} is code: it is run only where you allow it; add --run-code", file=f"{file}:{factory}")
         )
     inputs = parse_inputs(input_shape)
-    found = _run(file, factory, inputs, python=python, limit_s=limit_s)
+    found = _run(file, factory, inputs=inputs, python=python, limit_s=limit_s)
     batch = inputs[0]["shape"][0] if inputs else 1
     arch = read_trace(found, name=f"{file.name}:{factory}", inputs=inputs, batch=batch)
     try:
@@ -86,7 +86,7 @@ def parse_inputs(told: str | None) -> list[dict[str, Any]]:
 
 
 def _run(
-    file: Path, factory: str, inputs: list[dict[str, Any]], *, python: str, limit_s: float
+    file: Path, factory: str, *, inputs: list[dict[str, Any]], python: str, limit_s: float
 ) -> Mapping[str, Any]:
     """Let a child do it; it may crash, hang or print what it likes."""
     with tempfile.TemporaryDirectory(prefix="rigright-") as folder:
@@ -113,10 +113,10 @@ def _run(
             raise _failed(file, say("it cannot be started: {why}", why=error.strerror or error)) from None
         if done.returncode or not result.is_file():
             raise _failed(file, say("its process ended with code {code}", code=done.returncode))
-        return _told(file, factory, read_json(result, limit=MAX_RESULT_BYTES))
+        return _told(file, factory, found=read_json(result, limit=MAX_RESULT_BYTES))
 
 
-def _told(file: Path, factory: str, found: dict[str, Any]) -> Mapping[str, Any]:
+def _told(file: Path, factory: str, *, found: dict[str, Any]) -> Mapping[str, Any]:
     if found.get("missing"):
         raise MissingError(say("tracing a module needs torch: pip install rigright[torch]"))
     if "error" in found:
@@ -175,13 +175,13 @@ def _layer(row: Mapping[str, Any], batch: int) -> Layer:
     written, kept = int(row["written"]) // batch, int(row["kept"]) // batch
     role = next((role for pattern, role in _ROLES if pattern.search(row["kind"])), "other")
     return Layer(
-        weights=tuple(_weight(role, key, shape, written) for key, shape, _ in row["weights"]),
+        weights=tuple(_weight(role, key, shape=shape, written=written) for key, shape, _ in row["weights"]),
         map_elems=(written,) if written else (),
         kept_elems=kept,
     )
 
 
-def _weight(role: str, key: str, shape: list[int], written: int) -> Weight:
+def _weight(role: str, key: str, *, shape: list[int], written: int) -> Weight:
     dims = tuple(int(size) for size in shape)
     if "bias" in key.lower():
         return Weight(role=f"{role}.bias", shape=dims)

@@ -62,7 +62,7 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
         is_folder, is_there = False, False
     open_base = _no_base if is_base else _base
     if is_folder:
-        return _folder(path, part, asked, open_base)
+        return _folder(path, part, asked=asked, open_base=open_base)
     if is_there:
         return _file(path, open_base)
     if _looks_like_path(whole):
@@ -83,7 +83,7 @@ def _looks_like_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or "\\" in text or text.lower().endswith(_FILE_ENDINGS)
 
 
-def _folder(path: Path, part: str, asked: str, open_base: Callable[[str], Opened]) -> Opened | None:
+def _folder(path: Path, part: str, *, asked: str, open_base: Callable[[str], Opened]) -> Opened | None:
     """A model's folder; a folder without a model is None where the name may mean something else."""
     from rigright.arch.sources.folder import holds_model, open_folder
 

@@ -30,7 +30,7 @@ def open_pipeline(folder: Path, part: str | None = None) -> Opened:
     """All parts as towers of one Arch, the main part last; or one part alone."""
     names = list(_parts(read_json(folder / INDEX)))
     if part is not None:
-        return _one(folder, part, names)
+        return _one(folder, part, names=names)
     opened: dict[str, Opened] = {}
     warnings: list[Sentence] = []
     for name in names:
@@ -40,17 +40,17 @@ def open_pipeline(folder: Path, part: str | None = None) -> Opened:
             warnings.append(say('the part "{part}" is not counted: {why}', part=name, why=error.sentence))
     if not opened:
         raise MissingError(say("{path} holds no part that can be read", path=folder))
-    return _joined(folder, opened, tuple(warnings))
+    return _joined(folder, opened, warnings=tuple(warnings))
 
 
 def _open_part(folder: Path) -> Opened:
     if not (folder / CONFIG).is_file():
         raise MissingError(say("there is no file {file}", file=folder / CONFIG))
     arch = open_config(folder / CONFIG)
-    return Opened(arch=arch, files=read_weights(folder, arch, read_json(folder / CONFIG)))
+    return Opened(arch=arch, files=read_weights(folder, arch, config=read_json(folder / CONFIG)))
 
 
-def _one(folder: Path, part: str, names: list[str]) -> Opened:
+def _one(folder: Path, part: str, *, names: list[str]) -> Opened:
     if part not in names:
         raise DataError(
             say(
@@ -72,7 +72,7 @@ def _parts(index: dict[str, Any]) -> Iterator[str]:
             yield name
 
 
-def _joined(folder: Path, opened: dict[str, Opened], warnings: tuple[Sentence, ...]) -> Opened:
+def _joined(folder: Path, opened: dict[str, Opened], *, warnings: tuple[Sentence, ...]) -> Opened:
     main = next((name for name in _MAIN if name in opened), next(iter(opened)))
     order = [name for name in opened if name != main] + [main]
     arch = opened[main].arch

@@ -55,7 +55,7 @@ def read_header(path: Path) -> Header:
         raw = file.read(length)
     held = parse_json(raw, str(path))
     metadata = held.pop("__metadata__", {})
-    tensors, ends = _tensors(held, room - length, path)
+    tensors, ends = _tensors(held, room - length, path=path)
     if ends != room - length:
         raise _broken(path, say("its tensors end at byte {ends} of {room}", ends=ends, room=room - length))
     told = metadata if isinstance(metadata, dict) else {}
@@ -67,9 +67,9 @@ def read_header(path: Path) -> Header:
     )
 
 
-def _tensors(held: dict[str, Any], room: int, path: Path) -> tuple[tuple[Tensor, ...], int]:
+def _tensors(held: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tensor, ...], int]:
     """Every tensor, checked: the spans follow each other without gap or overlap."""
-    spans = sorted((_span(name, told, path), name) for name, told in held.items())
+    spans = sorted((_span(name, told, path=path), name) for name, told in held.items())
     ends = 0
     for (start, end), name in spans:
         if start != ends or end > room:
@@ -78,17 +78,17 @@ def _tensors(held: dict[str, Any], room: int, path: Path) -> tuple[tuple[Tensor,
                 say('"{name}" lies at {start}-{end}, where it cannot', name=name[:80], start=start, end=end),
             )
         ends = end
-    return tuple(_tensor(name, told, path) for name, told in held.items()), ends
+    return tuple(_tensor(name, told, path=path) for name, told in held.items()), ends
 
 
-def _span(name: str, told: Any, path: Path) -> tuple[int, int]:
+def _span(name: str, told: Any, *, path: Path) -> tuple[int, int]:
     span = told.get("data_offsets") if isinstance(told, dict) else None
     if not isinstance(span, list) or len(span) != 2 or not all(map(_is_count, span)) or span[0] > span[1]:
         raise _broken(path, say('"{name}" has no readable place in it', name=name[:80]))
     return span[0], span[1]
 
 
-def _tensor(name: str, told: dict[str, Any], path: Path) -> Tensor:
+def _tensor(name: str, told: dict[str, Any], *, path: Path) -> Tensor:
     dtype, shape = told.get("dtype"), told.get("shape")
     if not isinstance(dtype, str) or dtype not in bits_by_dtype():
         raise _broken(

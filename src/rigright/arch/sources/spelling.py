@@ -60,7 +60,7 @@ def spell(name: str) -> Spelling:
     phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
     words = [_plain(word) for phrase in phrases for word in _WORD.findall(phrase)]
     words, formats, stored = _formats(words)
-    return _sorted(words, formats, mix or stored)
+    return _sorted(words, formats, stored=mix or stored)
 
 
 def _plain(word: str) -> str:
@@ -114,7 +114,7 @@ def _formats(words: list[str]) -> tuple[list[str], frozenset[str], str | None]:
     return [word for word in words if word not in known], frozenset(singles), stored
 
 
-def _sorted(words: list[str], formats: frozenset[str], stored: str | None) -> Spelling:
+def _sorted(words: list[str], formats: frozenset[str], *, stored: str | None) -> Spelling:
     variants = set(tables()["variants"]["words"])
     if any(_SIZE.fullmatch(word) for word in words):
         variants.add("base")

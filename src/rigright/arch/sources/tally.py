@@ -45,7 +45,7 @@ class _Sorted:
     copies: int
 
 
-def tally(tensors: Iterable[Tensor], arch: Arch | None, config: Mapping[str, Any]) -> Files:
+def tally(tensors: Iterable[Tensor], arch: Arch | None, *, config: Mapping[str, Any]) -> Files:
     """Counts by dtype, parameters, and the reasons why these differ; how many files, the caller knows."""
     tensors = tuple(tensors)
     elems: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def tally(tensors: Iterable[Tensor], arch: Arch | None, config: Mapping[str, Any
     for tensor in tensors:
         elems[tensor.dtype] += tensor.elems
         sizes[tensor.dtype] += tensor.size_bytes
-    found = _sort(tensors, arch, _packed_bits(config))
+    found = _sort(tensors, arch, bits=_packed_bits(config))
     return Files(
         tensors_bytes=sum(sizes.values()),
         elems_by_dtype=dict(elems),
@@ -63,21 +63,21 @@ def tally(tensors: Iterable[Tensor], arch: Arch | None, config: Mapping[str, Any
     )
 
 
-def _sort(tensors: tuple[Tensor, ...], arch: Arch | None, bits: int) -> _Sorted:
+def _sort(tensors: tuple[Tensor, ...], arch: Arch | None, *, bits: int) -> _Sorted:
     sums: Counter[str] = Counter()
     names = {tensor.name for tensor in tensors}
     layers = len(arch.trunk.layers) if arch is not None else None
     for tensor in tensors:
-        kind = _kind(tensor, layers, names)
+        kind = _kind(tensor, layers, names=names)
         if kind == "params" and arch is not None and arch.tied and _is_copy(tensor, names):
             kind = "copies"
-        held = _unpacked(tensor, bits, names) if kind in {"params", "spare", "copies"} else tensor.elems
+        held = _unpacked(tensor, bits, names=names) if kind in {"params", "spare", "copies"} else tensor.elems
         sums[kind] += held
         sums["packed"] += held if held != tensor.elems else 0
     return _Sorted(**{key: sums[key] for key in ("params", "packed", "scales", "buffers", "spare", "copies")})
 
 
-def _kind(tensor: Tensor, layers: int | None, names: set[str]) -> str:
+def _kind(tensor: Tensor, layers: int | None, *, names: set[str]) -> str:
     name = tensor.name
     if _BUFFER.search(name) and not _is_weighted_bias(tensor):
         return "buffers"
@@ -108,7 +108,7 @@ def _is_copy(tensor: Tensor, names: set[str]) -> bool:
     return bool(_HEAD.search(tensor.name)) and any("embed" in name or "wte" in name for name in names)
 
 
-def _unpacked(tensor: Tensor, bits: int, names: set[str]) -> int:
+def _unpacked(tensor: Tensor, bits: int, *, names: set[str]) -> int:
     """Parameters of one tensor: whole words hold several, and so do bytes of 4-bit formats."""
     if not _PACKED.search(tensor.name):
         return tensor.elems

@@ -31,11 +31,10 @@ class _Trace:
         return lambda *_: self.stack.append(name)
 
     def leave(self, name: str) -> Callable[..., None]:
-        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+        def hook(*call: Any) -> None:
             self.stack.pop()
-            self.written[name] = self.written.get(name, 0) + sum(
-                tensor.numel() for tensor in _tensors(output)
-            )
+            written = sum(tensor.numel() for tensor in _tensors(call[-1]))
+            self.written[name] = self.written.get(name, 0) + written
 
         return hook
 
@@ -91,16 +90,16 @@ def build(torch: Any, found: Any) -> Any:
     return module.to("meta")
 
 
-def describe(torch: Any, module: Any, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def describe(torch: Any, module: Any, *, inputs: list[dict[str, Any]]) -> dict[str, Any]:
     """Leaves with their own parameters, what each wrote, what autograd kept."""
     named = dict(module.named_modules())
     if len(named) > MAX_MODULES:
         raise ValueError(f"it has {len(named)} modules")
     trace = _Trace()
     if inputs:
-        run(torch, module, inputs, trace)
+        run(torch, module, inputs=inputs, trace=trace)
     seen: set[int] = set()
-    rows = [_row(name, part, seen, trace) for name, part in named.items()]
+    rows = [_row(name, part, seen=seen, trace=trace) for name, part in named.items()]
     names = [name for name, _ in module.named_parameters(remove_duplicate=False)]
     own = {name for name, _ in module.named_parameters()}
     return {
@@ -110,7 +109,7 @@ def describe(torch: Any, module: Any, inputs: list[dict[str, Any]]) -> dict[str,
     }
 
 
-def run(torch: Any, module: Any, inputs: list[dict[str, Any]], trace: _Trace) -> None:
+def run(torch: Any, module: Any, *, inputs: list[dict[str, Any]], trace: _Trace) -> None:
     """One forward pass on the meta device: shapes only."""
     for parameter in module.parameters():
         storage = parameter.untyped_storage()
@@ -124,7 +123,7 @@ def run(torch: Any, module: Any, inputs: list[dict[str, Any]], trace: _Trace) ->
         trace.seen[0] = module(*samples)
 
 
-def _row(name: str, part: Any, seen: set[int], trace: _Trace) -> dict[str, Any] | None:
+def _row(name: str, part: Any, *, seen: set[int], trace: _Trace) -> dict[str, Any] | None:
     weights = []
     for key, parameter in part.named_parameters(recurse=False):
         if id(parameter) not in seen:
@@ -153,7 +152,7 @@ def main(job_path: str, result_path: str) -> int:
         limit(job["memory_bytes"])
         try:
             module = build(torch, load(Path(job["file"]), job["factory"]))
-            result = describe(torch, module, job["inputs"])
+            result = describe(torch, module, inputs=job["inputs"])
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is told, not thrown
             result = {"error": f"{type(error).__name__}: {error}"[:MAX_MESSAGE]}
     Path(result_path).write_text(json.dumps(result), encoding="utf-8")

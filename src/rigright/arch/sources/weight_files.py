@@ -32,16 +32,16 @@ def listed(folder: Path, pattern: str) -> list[Path]:
         raise DataError(say("cannot read {file}: {why}", file=folder, why=error.strerror or error)) from None
 
 
-def read_weights(folder: Path, arch: Arch | None, config: Mapping[str, Any]) -> Files | None:
+def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) -> Files | None:
     """What the safetensors files of a folder hold; None where there are none."""
     index = next(iter(_by_preference(listed(folder, f"*{INDEX_ENDING}"))), None)
     if index is not None:
-        return _indexed(index, arch, config)
+        return _indexed(index, arch, config=config)
     paths = _by_preference(listed(folder, "*.safetensors"))
     paths = [path for path in paths if path.name != adapter.WEIGHTS]
     if not paths:
         return None
-    return count_files(paths[:1] if is_whole(paths[0]) else paths, arch, config)
+    return count_files(paths[:1] if is_whole(paths[0]) else paths, arch, config=config)
 
 
 def is_whole(path: Path) -> bool:
@@ -58,7 +58,7 @@ def _by_preference(paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=rank)
 
 
-def _indexed(index: Path, arch: Arch | None, config: Mapping[str, Any]) -> Files:
+def _indexed(index: Path, arch: Arch | None, *, config: Mapping[str, Any]) -> Files:
     """The shards an index names; those that are not here are named."""
     raw = read_json(index, limit=MAX_INDEX_BYTES)
     places = raw.get("weight_map")
@@ -67,7 +67,7 @@ def _indexed(index: Path, arch: Arch | None, config: Mapping[str, Any]) -> Files
     shards = [index.parent / name for name in sorted(set(places.values()))][:MAX_FILES]
     here = [path for path in shards if path.is_file()]
     missing = [path.name for path in shards if not path.is_file()]
-    files = count_files(here, arch, config)
+    files = count_files(here, arch, config=config)
     if not missing:
         return files
     shown = ", ".join(missing[:MISSING_SHOWN]) + (", ..." if len(missing) > MISSING_SHOWN else "")
@@ -87,7 +87,7 @@ def _is_name(place: Any) -> bool:
     return isinstance(place, str) and 0 < len(place) < 256 and Path(place).name == place and "\\" not in place
 
 
-def count_files(paths: list[Path], arch: Arch | None, config: Mapping[str, Any]) -> Files:
+def count_files(paths: list[Path], arch: Arch | None, *, config: Mapping[str, Any]) -> Files:
     """What some files hold together."""
     headers = [read_header(path) for path in paths]
     tensors: dict[str, Tensor] = {}
@@ -96,5 +96,5 @@ def count_files(paths: list[Path], arch: Arch | None, config: Mapping[str, Any])
             if tensor.name in tensors:
                 raise DataError(say('"{name}" stands in two weight files', name=tensor.name[:80]))
             tensors[tensor.name] = tensor
-    files = tally(tensors.values(), arch, config)
+    files = tally(tensors.values(), arch, config=config)
     return replace(files, files=len(headers), size_bytes=sum(header.size_bytes for header in headers))

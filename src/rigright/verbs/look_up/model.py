@@ -16,6 +16,7 @@ from rigright.arch.roles import part
 from rigright.arch.sources.open import examine
 from rigright.arch.sources.opened import Adapter, Files, Opened
 from rigright.base.errors import RigError
+from rigright.base.units import KIB
 from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, state_bytes
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout
@@ -23,7 +24,7 @@ from rigright.facts.formats import formats, mixes
 from rigright.report.listing import Asked
 from rigright.report.model_card import FilesCard, LayerKind, ModelCard, TowerCard
 
-CONTEXTS = (2048, 8192, 32768, 131072, 262144, 1048576)
+CONTEXTS = tuple(tok * KIB for tok in (2, 8, 32, 128, 256, 1024))
 TEXT_TOWERS = frozenset({"text", "decoder"})
 
 

@@ -12,7 +12,16 @@ from rigright.verbs.look_up.frame import Wish, kind_summaries, look_up
 
 SUMMARY = say("look up chips, CPUs, clouds, prices, software, models, formats, engines, myths")
 
-_FILTERS = {"vendor": "vendor={}", "segment": "segment={}", "min_memory": "memory>={}", "since": "since>={}"}
+_FILTERS = {
+    "vendor": "vendor={}",
+    "segment": "segment={}",
+    "min_memory": "memory>={}",
+    "since": "since>={}",
+    "task": "task={}",
+    "family": "family={}",
+    "min_params": "params>={}",
+    "max_params": "params<={}",
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +41,27 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--min-memory", metavar="SIZE", help=str(say("only with at least this memory")))
     parser.add_argument("--since", metavar="DATE", help=str(say("only from this date on: 2023 or 2023-06")))
+    _add_models(parser)
     parser.add_argument(
         "--sort", metavar="FIELD", help=str(say("order by a field: numbers from the largest, words from A"))
     )
     parser.add_argument("--reverse", action="store_true", help=str(say("the other way round")))
     parser.add_argument("--limit", type=int, metavar="N", help=str(say("at most this many")))
     parser.add_argument("--sources", action="store_true", help=str(say("show where each row is from")))
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", metavar="NAME", help=str(say("only models for this: text, embed, vision ...")))
+    parser.add_argument("--family", metavar="NAME", help=str(say("only models of this family")))
+    parser.add_argument("--min-params", metavar="N", help=str(say("only models of at least so many: 7B")))
+    parser.add_argument("--max-params", metavar="N", help=str(say("only models of at most so many: 70B")))
+    parser.add_argument(
+        "--shape", action="append", default=[], metavar="SIZES", help=str(say("a model by its sizes alone"))
+    )
+    parser.add_argument(
+        "--run-code", action="store_true", help=str(say("allow a file.py:factory to be run and traced"))
+    )
+    parser.add_argument("--input", metavar="SHAPE", help=str(say("what a traced module is given: 1x3x224x224")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -52,6 +76,9 @@ def answer(options: argparse.Namespace) -> Answer:
         backwards=options.reverse,
         limit=options.limit,
         with_sources=options.sources,
+        run_code=options.run_code,
+        input_shape=options.input,
     )
-    listing = look_up(options.kind, tuple(options.words), today=datetime.now(UTC).date(), wish=wish)
-    return Answer(lambda: page(listing), lambda language: plain(listing, language))
+    words = (*options.words, *options.shape)
+    listing = look_up(options.kind, words, today=datetime.now(UTC).date(), wish=wish)
+    return Answer(lambda: page(listing), lambda language: plain(listing, language), listing.exit_code)

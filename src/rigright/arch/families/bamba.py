@@ -88,5 +88,4 @@ def _granite(config: Config, hidden: int) -> tuple[Block, ...]:
     if config.whole("num_local_experts", default=0):
         return (moe(hidden, routing(config), Mixture()),)
     width = config.size("shared_intermediate_size")
-    from_dense = feed(read_sizes(config, width=width), Style(family=kind))
-    return (from_dense,)
+    return (feed(read_sizes(config, width=width), Style(family="granitemoehybrid")),)

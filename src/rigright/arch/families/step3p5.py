@@ -9,7 +9,7 @@ from rigright.arch.experts import Mixture
 from rigright.arch.families.laguna import read_gated
 from rigright.arch.record import Arch
 
-MATCHES = ("step3p5", "Step3p5ForCausalLM", "step3p7_text", "Step3p7FlashForCausalLM", "step3p7_flash")
+MATCHES = ("step3p5", "Step3p5ForCausalLM", "step3p7_text", "step3p7_flash")
 
 
 def read(config: Config, name: str) -> Arch:

@@ -83,17 +83,17 @@ class Style:
     outer: tuple[Weight, ...] = ()  # more weights outside the layers
 
 
-def read_decoder(config: Config, name: str, style: Style, **sizes: int | bool) -> Arch:
+def read_decoder(config: Config, name: str, *, style: Style, **sizes: int | bool) -> Arch:
     """A decoder whose layers differ at most in their windows."""
     size = read_sizes(config, **sizes)
     windows = style.windows or (None,) * size.layers
-    layers = tuple(_layer(size, style, window) for window in windows)
-    return text_arch(config, name, style, size=size, layers=layers)
+    layers = tuple(_layer(size, style, window_tok=window) for window in windows)
+    return text_arch(config, name, style=style, size=size, layers=layers)
 
 
 @cache
-def _layer(size: Sizes, style: Style, window_tok: int | None) -> Layer:
-    return layer(size.hidden, style, attend(size, style, window_tok), feed(size, style))
+def _layer(size: Sizes, style: Style, *, window_tok: int | None) -> Layer:
+    return layer(size.hidden, style, attend(size, style, window_tok=window_tok), feed(size, style))
 
 
 def read_sizes(config: Config, **given: int | bool) -> Sizes:
@@ -106,14 +106,14 @@ def read_sizes(config: Config, **given: int | bool) -> Sizes:
         layers=int(given.get("layers") or config.layers(*LAYERS)),
         heads=heads,
         kv_heads=int(given.get("kv_heads") or config.size(*KV_HEADS, default=heads)),
-        head_dim=int(given.get("head_dim") or head_width(config, hidden, heads)),
+        head_dim=int(given.get("head_dim") or head_width(config, hidden=hidden, heads=heads)),
         width=int(given["width"]) if "width" in given else config.size(*WIDTH, default=4 * hidden),
         vocab=int(given.get("vocab") or config.size(*VOCAB)),
         tied=config.flag("tie_word_embeddings", default=False) if tied is None else bool(tied),
     )
 
 
-def head_width(config: Config, hidden: int, heads: int) -> int:
+def head_width(config: Config, *, hidden: int, heads: int) -> int:
     """The width of a head: told, or the hidden width shared out evenly."""
     told = next((config.size(key) for key in HEAD_DIM if config.raw.get(key) is not None), None)
     if told is None and hidden % heads:
@@ -128,7 +128,7 @@ def head_width(config: Config, hidden: int, heads: int) -> int:
     return told or hidden // heads
 
 
-def attend(size: Sizes, style: Style, window_tok: int | None = None) -> Block:
+def attend(size: Sizes, style: Style, *, window_tok: int | None = None) -> Block:
     """The attention of one layer."""
     mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window_tok)
     block = blocks.attention(
@@ -144,7 +144,7 @@ def attend(size: Sizes, style: Style, window_tok: int | None = None) -> Block:
     return Block((*block.weights, *norms), mixer=mixer)
 
 
-def feed(size: Sizes, style: Style, width: int | None = None) -> Block:
+def feed(size: Sizes, style: Style, *, width: int | None = None) -> Block:
     """The dense feed-forward of one layer."""
     return blocks.dense(size.hidden, width or size.width, gated=style.gated, bias=style.ffn_bias)
 
@@ -170,8 +170,8 @@ def layer(hidden: int, style: Style, *parts: Block) -> Layer:
 def text_arch(
     config: Config,
     name: str,
-    style: Style,
     *,
+    style: Style,
     size: Sizes,
     layers: Sequence[Layer],
 ) -> Arch:
@@ -214,7 +214,7 @@ def context(config: Config) -> int | None:
     return next((config.whole(key) for key in CONTEXT if config.raw.get(key) is not None), None)
 
 
-def layer_types(config: Config, layers: int, default: Callable[[int], str]) -> list[str]:
+def layer_types(config: Config, layers: int, *, default: Callable[[int], str]) -> list[str]:
     """Each layer's kind of attention: listed, or by the family's own rule; a list too short is an error."""
     told = config.items("layer_types", default=[])
     if not told:
@@ -236,7 +236,7 @@ def windows(config: Config, slides: Callable[[int], bool]) -> tuple[int | None, 
     window = config.maybe("sliding_window")
     if not window:
         return ()
-    kinds = layer_types(config, config.layers(*LAYERS), lambda index: _SLIDES[slides(index)])
+    kinds = layer_types(config, config.layers(*LAYERS), default=lambda index: _SLIDES[slides(index)])
     return tuple(window if kind in SLIDING else None for kind in kinds)
 
 

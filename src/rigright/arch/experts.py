@@ -165,7 +165,7 @@ def read_mixture(
         return layer(size.hidden, style, attention, feeding(size, style, mixture, ffn))
 
     return text_arch(
-        config, name, style, size=size, layers=repeat(zip(blocks_of, routes, strict=True), build)
+        config, name, style=style, size=size, layers=repeat(zip(blocks_of, routes, strict=True), build)
     )
 
 
@@ -177,7 +177,9 @@ def feeding(size: Sizes, style: Style, mixture: Mixture, ffn: Ffn | None) -> Blo
 def attentions(size: Sizes, style: Style, mixture: Mixture) -> tuple[Block, ...]:
     """Each layer's attention, by the style's windows."""
     made = {
-        window: extras(attend(size, style, window), size.hidden, gate=mixture.gate, sinks=mixture.sinks)
+        window: extras(
+            attend(size, style, window_tok=window), size.hidden, gate=mixture.gate, sinks=mixture.sinks
+        )
         for window in dict.fromkeys(style.windows or (None,))
     }
     return tuple(made[window] for window in style.windows or (None,) * size.layers)

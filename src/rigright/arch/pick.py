@@ -29,7 +29,7 @@ def read_family(config: Config, name: str) -> Arch:
     """Read a config, or a language part inside one, with the family file that fits it best."""
     file = known(config)
     if file is not None:
-        return _read(file, config, name)
+        return _read(file, config, name=name)
     for key in NESTED:
         inner = config.part(key) if isinstance(config.raw.get(key), dict) else None
         if inner is not None:
@@ -88,16 +88,16 @@ def _read_stranger(config: Config, name: str) -> Arch:
     """The nearest family's reading, and where that fails the generic one."""
     told = _told(config)
     near = strangers.by_keys(config, shelf.names(FAMILIES))
-    near = near or (strangers.by_name(told[0], config, _matches()) if told else None)
+    near = near or (strangers.by_name(told[0], config, matches=_matches()) if told else None)
     if near is not None:
         try:
-            return _warned(_read(near, config, name), _assumed(config, near))
+            return _warned(_read(near, config, name=name), _assumed(config, near))
         except DataError:
             pass
-    return _warned(_read(GENERIC, config, name), _assumed(config, GENERIC))
+    return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
 
 
-def _read(file: str, config: Config, name: str) -> Arch:
+def _read(file: str, config: Config, *, name: str) -> Arch:
     """What the family file reads, with the class's own defaults beneath the config."""
     kind = _own_type(config)
     if not isinstance(kind, str):

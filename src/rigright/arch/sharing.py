@@ -10,7 +10,7 @@ from rigright.arch.decoder import Sizes
 from rigright.arch.record import Cut, Mixer, Weight
 
 
-def shared_attention(config: Config, hidden: int, mixer: Mixer, *, values: bool) -> Block:
+def shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool) -> Block:
     """Attention with a norm on each head of q and k; without `values` the keys serve as values too."""
     biased = config.flag("attention_bias", default=False)
     kv_width = mixer.kv_heads * mixer.key_dim

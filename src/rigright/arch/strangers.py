@@ -44,7 +44,7 @@ def by_keys(config: Config, files: Iterable[str]) -> str | None:
     return next((file for telltale, file in _TELLTALES if telltale <= keys and file in there), None)
 
 
-def by_name(word: str, config: Config, matches: Mapping[str, str]) -> str | None:
+def by_name(word: str, config: Config, *, matches: Mapping[str, str]) -> str | None:
     """The family whose model type is most alike but for its version; of equals the newest."""
     word = word.lower()
     stem = _STEM.match(word)
@@ -58,7 +58,7 @@ def by_name(word: str, config: Config, matches: Mapping[str, str]) -> str | None
 
 
 def _likeness(word: str, name: str) -> float:
-    return SequenceMatcher(None, *(_DIGITS.sub("", each) for each in (word, name))).ratio()
+    return SequenceMatcher(None, _DIGITS.sub("", word), _DIGITS.sub("", name)).ratio()
 
 
 def _version(name: str) -> float:

@@ -22,4 +22,4 @@ def read(config: Config, name: str) -> Arch:
         qk_norm="head",
         extra=(Weight(role="other", shape=(1,)),) * 2 if learns else (),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

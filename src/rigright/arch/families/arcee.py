@@ -19,4 +19,4 @@ def read(config: Config, name: str) -> Arch:
         ffn_bias=config.flag("mlp_bias", default=False),
         gated=False,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

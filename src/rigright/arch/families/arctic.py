@@ -22,7 +22,9 @@ def read(config: Config, name: str) -> Arch:
     ffn = routing(config, shared=False)
     residual = config.flag("use_residual", "parallel_attn_mlp_res", default=True)
     beside = (
-        Block((*norm(size.hidden, style), *feed(size, style, size.hidden).weights)) if residual else Block(())
+        Block((*norm(size.hidden, style), *feed(size, style, width=size.hidden).weights))
+        if residual
+        else Block(())
     )
     ffn = replace(ffn, shared_width=size.hidden if residual else 0)
     experts = replace(moe(size.hidden, replace(ffn, shared_width=0), Mixture()), ffn=ffn)
@@ -34,4 +36,4 @@ def read(config: Config, name: str) -> Arch:
 
     period = config.size("moe_layer_frequency", default=1 if residual else 2)
     sparse = ((index + 1) % period == 0 for index in range(size.layers))
-    return near_published(text_arch(config, name, style, size=size, layers=repeat(sparse, build)))
+    return near_published(text_arch(config, name, style=style, size=size, layers=repeat(sparse, build)))

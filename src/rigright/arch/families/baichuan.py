@@ -11,4 +11,4 @@ MATCHES = ("baichuan", "BaichuanForCausalLM", "BaiChuanForCausalLM")
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
-    return read_decoder(config, name, Style(family="baichuan"))
+    return read_decoder(config, name, style=Style(family="baichuan"))

@@ -23,4 +23,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         positions=config.size(*CONTEXT) + SPARE_ROWS,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

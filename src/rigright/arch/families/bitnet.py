@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased,
         extra=(*norm(size.hidden), *norm(size.width)),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

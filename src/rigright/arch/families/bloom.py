@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         outer=norm(config.size(*HIDDEN), bias=True),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

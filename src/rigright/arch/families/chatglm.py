@@ -26,9 +26,9 @@ def read(config: Config, name: str) -> Arch:
     heads = config.size(*HEADS)
     kv_heads = config.size("multi_query_group_num", default=1) if grouped else heads
     vocab = config.size("padded_vocab_size", "vocab_size")
-    return read_decoder(config, name, style, kv_heads=kv_heads, vocab=vocab)
+    return read_decoder(config, name, style=style, kv_heads=kv_heads, vocab=vocab)
 
 
 def _first(config: Config, name: str) -> Arch:
     style = Style(family="chatglm", qkv_bias=True, out_bias=True, ffn_bias=True, gated=False, norm="layer")
-    return read_decoder(config, name, style, width=config.size("inner_hidden_size"))
+    return read_decoder(config, name, style=style, width=config.size("inner_hidden_size"))

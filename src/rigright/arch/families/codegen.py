@@ -12,4 +12,4 @@ MATCHES = ("codegen", "CodeGenForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     style = Style(family="codegen", ffn_bias=True, gated=False, norms=1, norm="layer", head_bias=True)
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -15,4 +15,4 @@ def read(config: Config, name: str) -> Arch:
     heads = config.size(*HEADS)
     style = Style(family="codeshell", qkv_bias=True, out_bias=True, ffn_bias=True, gated=False, norm="layer")
     kv_heads = config.size("num_query_groups", default=heads) if grouped else heads
-    return read_decoder(config, name, style, kv_heads=kv_heads)
+    return read_decoder(config, name, style=style, kv_heads=kv_heads)

@@ -19,4 +19,4 @@ def read(config: Config, name: str) -> Arch:
         norms=1,
         qk_norm="all" if config.flag("use_qk_norm", default=False) else "none",
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
         family="cohere2", qkv_bias=biased, out_bias=biased, norms=1, windows=windows(config, slides)
     )
     # the class takes no head width: it is always the width shared out
-    return read_decoder(config.over(head_dim=None), name, style)
+    return read_decoder(config.over(head_dim=None), name, style=style)

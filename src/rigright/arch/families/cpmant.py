@@ -25,4 +25,4 @@ def read(config: Config, name: str) -> Arch:
         ),
     )
     rows = size.vocab + types * config.size("prompt_length", default=32)
-    return read_decoder(config, name, style, vocab=rows, tied=True)
+    return read_decoder(config, name, style=style, vocab=rows, tied=True)

@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         head_bias=True,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -16,4 +16,4 @@ def read(config: Config, name: str) -> Arch:
         ffn_bias=config.flag("mlp_bias", default=False),
         windows=windows(config, lambda index: bool(index % 4)),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
     told = config.sizes("num_key_value_heads_per_layer", default=[size.kv_heads] * size.layers)
     sizes = [read_sizes(config, kv_heads=kv_heads) for kv_heads in told]
     layers = repeat(sizes, lambda each: layer(each.hidden, style, attend(each, style), feed(each, style)))
-    return text_arch(config, name, style, size=size, layers=layers)
+    return text_arch(config, name, style=style, size=size, layers=layers)

@@ -40,7 +40,7 @@ def read(config: Config, name: str) -> Arch:
         return replace(made, weights=(*made.weights, *connections(size.hidden, streams) * 2))
 
     layers = repeat(kinds(config, size.layers), build)
-    arch = text_arch(config, name, style, size=size, layers=layers)
+    arch = text_arch(config, name, style=style, size=size, layers=layers)
     return with_mtp(config, arch, layer=build(SLIDING), copies=False, extra=style.outer)
 
 

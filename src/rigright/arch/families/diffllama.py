@@ -14,4 +14,4 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     lambdas = (Weight(role="attn.gate", shape=(read_sizes(config).head_dim,)),) * 4
     style = Style(family="diffllama", qkv_bias=biased, out_bias=biased, extra=lambdas)
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -32,7 +32,7 @@ def read(config: Config, name: str) -> Arch:
         windows=windows(config, always),
         extra=extra,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)
 
 
 def _vectors(config: Config, size: Sizes) -> tuple[Weight, ...]:

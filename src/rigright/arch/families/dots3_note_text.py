@@ -39,7 +39,7 @@ def read(config: Config, name: str) -> Arch:
         True: _finished(_sliding(config)),
         False: indexed(whole, latent, read_index(config)) if dsa else whole,
     }
-    attends = tuple(made[kind in SLIDING] for kind in layer_types(config, size.layers, default))
+    attends = tuple(made[kind in SLIDING] for kind in layer_types(config, size.layers, default=default))
     each = config.size("moe_shared_expert_intermediate_size", "shared_experts_intermediate_size")
     config = config.over(shared_expert_intermediate_size=each * config.whole("n_shared_experts", default=1))
     style = Style(family="dots3_note")

@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("use_bias", default=False)
     style = Style(family="ernie4_5", qkv_bias=biased, out_bias=biased, ffn_bias=biased)
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -11,4 +11,4 @@ MATCHES = ("exaone", "ExaoneForCausalLM")
 
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
-    return read_decoder(config, name, Style(family="exaone"))
+    return read_decoder(config, name, style=Style(family="exaone"))

@@ -16,4 +16,4 @@ def read(config: Config, name: str) -> Arch:
     period = len(told) if isinstance(told, str) and told else config.size("sliding_window_pattern", default=4)
     slides = every(period)
     style = Style(family="exaone4", qk_norm="head", windows=windows(config, slides))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

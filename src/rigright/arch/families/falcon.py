@@ -22,7 +22,7 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         norms=_norms(config, new=new),
     )
-    return read_decoder(config, name, style, kv_heads=_kv_heads(config, new=new))
+    return read_decoder(config, name, style=style, kv_heads=_kv_heads(config, new=new))
 
 
 def _norms(config: Config, *, new: bool) -> int:

@@ -15,4 +15,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(
         family="gemma2", qkv_bias=biased, out_bias=biased, norms=4, windows=windows(config, every(2))
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

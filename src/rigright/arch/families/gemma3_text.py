@@ -24,4 +24,4 @@ def read(config: Config, name: str) -> Arch:
         qk_norm="head",
         windows=windows(config, slides),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

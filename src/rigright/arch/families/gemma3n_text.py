@@ -21,24 +21,24 @@ def read(config: Config, name: str) -> Arch:
     size = read_sizes(config, width=widths[0] if widths else config.size("intermediate_size"))
     widths = widths or [size.width] * size.layers
     kinds = layer_types(
-        config, size.layers, lambda index: FULL if (index + 1) % 5 == 0 else "sliding_attention"
+        config, size.layers, default=lambda index: FULL if (index + 1) % 5 == 0 else "sliding_attention"
     )
     first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
     keys = (
         (kind, width, index >= first_borrower)
         for index, (kind, width) in enumerate(zip(kinds, widths, strict=True))
     )
-    layers = repeat(keys, lambda key: _layer(config, size, key[0], width=key[1], borrows=key[2]))
+    layers = repeat(keys, lambda key: _layer(config, size, kind=key[0], width=key[1], borrows=key[2]))
     streams = config.size("altup_num_inputs", default=4)
     mixing = matrix("project", size.hidden, size.hidden, Cut.WHOLE) * (2 * (streams - 1))
     style = Style(family="gemma3n_text", outer=(*per_layer_tables(config, size), *mixing))
-    return text_arch(config, name, style, size=size, layers=layers)
+    return text_arch(config, name, style=style, size=size, layers=layers)
 
 
-def _layer(config: Config, size: Sizes, kind: str, *, width: int, borrows: bool) -> Layer:
+def _layer(config: Config, size: Sizes, *, kind: str, width: int, borrows: bool) -> Layer:
     window = None if kind == FULL else config.maybe("sliding_window")
     mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window)
-    attention = shared_attention(config, size.hidden, mixer, values=True)
+    attention = shared_attention(config, size.hidden, mixer=mixer, values=True)
     attention = borrow(attention) if borrows else attention
     ffn = blocks.dense(size.hidden, width)
     return Layer(

@@ -18,17 +18,19 @@ def read(config: Config, name: str) -> Arch:
     """Read a Gemma 4 text config."""
     size = read_sizes(config)
     slides = every(6)
-    kinds = layer_types(config, size.layers, lambda index: "sliding_attention" if slides(index) else FULL)
+    kinds = layer_types(
+        config, size.layers, default=lambda index: "sliding_attention" if slides(index) else FULL
+    )
     kinds[-1] = FULL
     first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
     keys = ((kind, index >= first_borrower) for index, kind in enumerate(kinds))
-    layers = repeat(keys, lambda key: _layer(config, size, key[0], borrows=key[1]))
+    layers = repeat(keys, lambda key: _layer(config, size, kind=key[0], borrows=key[1]))
     style = Style(family="gemma4_text", outer=per_layer_tables(config, size))
-    return text_arch(config, name, style, size=size, layers=layers)
+    return text_arch(config, name, style=style, size=size, layers=layers)
 
 
-def _layer(config: Config, size: Sizes, kind: str, *, borrows: bool) -> Layer:
-    attention = _attention(config, size, kind)
+def _layer(config: Config, size: Sizes, *, kind: str, borrows: bool) -> Layer:
+    attention = _attention(config, size, kind=kind)
     attention = borrow(attention) if borrows else attention
     double = borrows and config.flag("use_double_wide_mlp", default=False)
     parts = [blocks.dense(size.hidden, size.width * (2 if double else 1))]
@@ -49,7 +51,7 @@ def _layer(config: Config, size: Sizes, kind: str, *, borrows: bool) -> Layer:
     )
 
 
-def _attention(config: Config, size: Sizes, kind: str) -> Block:
+def _attention(config: Config, size: Sizes, *, kind: str) -> Block:
     """Global layers have wider heads, perhaps fewer of them, and perhaps no values of their own."""
     whole = kind == FULL
     alike = whole and config.flag("attention_k_eq_v", default=False)
@@ -57,7 +59,7 @@ def _attention(config: Config, size: Sizes, kind: str) -> Block:
     head_dim = config.size("global_head_dim", default=512) if whole else size.head_dim
     window = None if whole else config.maybe("sliding_window")
     mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim, window_tok=window)
-    return shared_attention(config, size.hidden, mixer, values=not alike)
+    return shared_attention(config, size.hidden, mixer=mixer, values=not alike)
 
 
 def _experts(config: Config, size: Sizes) -> Block:

@@ -59,7 +59,7 @@ def read(config: Config, name: str) -> Arch:
     experts = any(_count(config, key) > 1 for key in EXPERTS)
     compressed = _count(config, "kv_lora_rank") > 0
     if not experts and not compressed:
-        arch = read_decoder(config, name, style, kv_heads=size.kv_heads)
+        arch = read_decoder(config, name, style=style, kv_heads=size.kv_heads)
     else:
         attends = (latent.mla(latent.read_latent(config)),) * size.layers if compressed else ()
         told = config if experts else config.over(num_experts=0, num_experts_per_tok=0)

@@ -12,4 +12,4 @@ MATCHES = ("glm", "GlmForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     style = Style(family="glm", qkv_bias=config.flag("attention_bias", default=True))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -12,4 +12,4 @@ MATCHES = ("glm4", "Glm4ForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     style = Style(family="glm4", qkv_bias=config.flag("attention_bias", default=True), norms=4)
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

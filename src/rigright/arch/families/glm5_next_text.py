@@ -35,7 +35,7 @@ def read(config: Config, name: str) -> Arch:
         False: indexed(mla(latent), latent, index, own=False),
     }
     delta = kimi_delta(delta_sizes(config))
-    kinds = layer_types(config, size.layers, lambda i: LINEAR if i % 4 != 3 else "indexed_attention")
+    kinds = layer_types(config, size.layers, default=lambda i: LINEAR if i % 4 != 3 else "indexed_attention")
     attends = tuple(
         delta if kind == LINEAR else made[has_own]
         for kind, has_own in zip(kinds, owners(config, size.layers), strict=True)

@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         positions=config.size(*CONTEXT, default=1024),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         positions=config.size(*CONTEXT, default=1024),
     )
     single = config.flag("multi_query", default=True)
-    return read_decoder(config, name, style, kv_heads=1 if single else config.size(*HEADS))
+    return read_decoder(config, name, style=style, kv_heads=1 if single else config.size(*HEADS))

@@ -19,4 +19,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         positions=config.size(*CONTEXT, default=2048),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -15,4 +15,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(
         family="gpt_neox", qkv_bias=biased, out_bias=biased, ffn_bias=True, gated=False, norm="layer"
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -19,4 +19,4 @@ def read(config: Config, name: str) -> Arch:
         outer=(Weight(role="attn.o.bias", shape=(hidden,)),),
     )
     width = hidden * config.size("intermediate_multiple_size", default=4)
-    return read_decoder(config, name, style, width=width)
+    return read_decoder(config, name, style=style, width=width)

@@ -15,4 +15,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(
         family="granite", qkv_bias=biased, out_bias=biased, ffn_bias=config.flag("mlp_bias", default=False)
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         windows=windows(config, lambda index: bool(index % 4)),
         extra=(Weight(role="attn.sink", shape=(config.size(*HEADS),)),),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -27,4 +27,4 @@ def read(config: Config, name: str) -> Arch:
             Block(feed(size, style).weights),
         ]
     same = layer(size.hidden, style, *parts)
-    return near_published(text_arch(config, name, style, size=size, layers=(same,) * size.layers))
+    return near_published(text_arch(config, name, style=style, size=size, layers=(same,) * size.layers))

@@ -12,4 +12,4 @@ MATCHES = ("helium", "HeliumForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     style = Style(family="helium", qkv_bias=config.flag("attention_bias", default=False))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

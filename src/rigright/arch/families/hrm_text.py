@@ -36,7 +36,7 @@ def read(config: Config, name: str) -> Arch:
     again = replace(each, weights=())  # a later run of the same weights
     runs = slow * (fast + 1) * stack
     first = (_run(each, slow * fast),) * stack + (_run(each, slow),) * stack
-    return text_arch(config, name, style, size=size, layers=first + (again,) * (runs - 2 * stack))
+    return text_arch(config, name, style=style, size=size, layers=first + (again,) * (runs - 2 * stack))
 
 
 def _run(each: Layer, times: int) -> Layer:

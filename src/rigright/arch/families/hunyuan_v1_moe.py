@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
         return layer(size.hidden, style, attention, feeding(size, style, Mixture(), ffn))
 
     ffns = [_routing(config, index) for index in range(size.layers)]
-    return text_arch(config, name, style, size=size, layers=repeat(ffns, build))
+    return text_arch(config, name, style=style, size=size, layers=repeat(ffns, build))
 
 
 def _routing(config: Config, index: int) -> Ffn:

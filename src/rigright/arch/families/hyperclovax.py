@@ -19,4 +19,4 @@ def read(config: Config, name: str) -> Arch:
         ffn_bias=config.flag("mlp_bias", default=False),
         norms=4 if config.flag("use_post_norm", default=True) else 2,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

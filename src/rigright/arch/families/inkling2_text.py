@@ -30,7 +30,7 @@ def read(config: Config, name: str) -> Arch:
         outer=(*norm(hidden), *query),
     )
     experts = moe(hidden, routing(config, shared=False), Mixture())
-    kinds = layer_types(config, size.layers, lambda i: SLIDING if (i + 1) % 6 else "hybrid")
+    kinds = layer_types(config, size.layers, default=lambda i: SLIDING if (i + 1) % 6 else "hybrid")
 
     def build(key: tuple[bool, bool]) -> Layer:
         slides, is_first = key
@@ -40,7 +40,7 @@ def read(config: Config, name: str) -> Arch:
         return layer(hidden, style, _attention(config, kernel, window=slides), experts, own)
 
     keys = ((kind == SLIDING, index == 0) for index, kind in enumerate(kinds))
-    return text_arch(config, name, style, size=size, layers=repeat(keys, build))
+    return text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
 
 
 def _attention(config: Config, kernel: int, *, window: bool) -> Block:

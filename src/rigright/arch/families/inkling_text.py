@@ -41,7 +41,7 @@ def read(config: Config, name: str) -> Arch:
         return SLIDING if (bool((index + 1) % 6) if local is None else index in local) else "hybrid"
 
     made = {window: _attention(config, kernel, window=window) for window in (True, False)}
-    kinds = layer_types(config, size.layers, default)
+    kinds = layer_types(config, size.layers, default=default)
     attends = tuple(made[kind == SLIDING] for kind in kinds)
     dense_first = config.whole("dense_mlp_idx", default=0)
     arch = read_mixture(config, name, style, Mixture(dense_first=dense_first), attends=attends, size=size)

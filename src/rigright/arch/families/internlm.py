@@ -12,4 +12,4 @@ MATCHES = ("internlm", "InternLMForCausalLM", "PanguEmbedded", "PanguEmbeddedFor
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("bias", "attention_bias", default=True)
-    return read_decoder(config, name, Style(family="internlm", qkv_bias=biased, out_bias=biased))
+    return read_decoder(config, name, style=Style(family="internlm", qkv_bias=biased, out_bias=biased))

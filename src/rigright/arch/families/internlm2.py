@@ -18,4 +18,4 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased,
         ffn_bias=config.flag("mlp_bias", default=False),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

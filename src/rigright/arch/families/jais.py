@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         positions=config.size(*CONTEXT) if learnt else 0,
     )
-    return read_decoder(config, name, style, tied=config.flag("tie_word_embeddings", default=True))
+    return read_decoder(config, name, style=style, tied=config.flag("tie_word_embeddings", default=True))

@@ -30,7 +30,9 @@ def read(config: Config, name: str) -> Arch:
     attends = (index % period == offset for index in range(size.layers))
     many = config.whole("num_experts") > 1
     sparse = sparse_layers(config, size.layers) if many else [False] * size.layers
-    return text_arch(config, name, style, size=size, layers=repeat(zip(attends, sparse, strict=True), build))
+    return text_arch(
+        config, name, style=style, size=size, layers=repeat(zip(attends, sparse, strict=True), build)
+    )
 
 
 def _dims(config: Config) -> Mamba:

@@ -42,4 +42,4 @@ def read(config: Config, name: str) -> Arch:
     )
     feed = Block((*experts.weights, shift), ffn=experts.ffn)
     same = layer(size.hidden, style, Block(attention, mixer=mixer), feed)
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)

@@ -63,7 +63,7 @@ def kinds(config: Config, layers: int, *, bailing: bool = False) -> list[str]:
             is_full = (index + 1) % period == 0 if bailing else bool(index) and index % 4 == 0
         return "full_attention" if is_full else LINEAR
 
-    return layer_types(config, layers, default)
+    return layer_types(config, layers, default=default)
 
 
 def delta_sizes(config: Config) -> Delta:

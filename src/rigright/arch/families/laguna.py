@@ -38,12 +38,12 @@ def read_gated(
         qk_norm="head",
     )
     size = read_sizes(config)
-    kinds = layer_types(config, size.layers, lambda _: "full_attention")
+    kinds = layer_types(config, size.layers, default=lambda _: "full_attention")
     window = config.maybe("sliding_window")
     numbers = heads or (size.heads,) * size.layers
 
     def build(kind: str, number: int) -> Block:
-        whole = attend(replace(size, heads=number), style, window if kind in SLIDING else None)
+        whole = attend(replace(size, heads=number), style, window_tok=window if kind in SLIDING else None)
         return extras(whole, size.hidden, gate=mixture.gate)
 
     made = {key: build(*key) for key in set(zip(kinds, numbers, strict=True))}

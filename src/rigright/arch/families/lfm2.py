@@ -42,16 +42,18 @@ def read(config: Config, name: str) -> Arch:
     def mixing(kind: str) -> Block:
         if kind == "conv":
             return short_conv(size.hidden, config.size("conv_L_cache"), bias=biased_conv)
-        whole = attend(size, style, window if kind in SLIDING else None)
+        whole = attend(size, style, window_tok=window if kind in SLIDING else None)
         return extras(whole, size.hidden, gate=gate)
 
     def build(key: tuple[str, bool]) -> Layer:
         ffn = routing(config, shared=False) if key[1] else None
         return layer(size.hidden, style, mixing(key[0]), feeding(size, style, Mixture(), ffn))
 
-    kinds = layer_types(config, size.layers, _default(config))
+    kinds = layer_types(config, size.layers, default=_default(config))
     sparse = sparse_layers(config, size.layers) if kind == "lfm2_moe" else [False] * size.layers
-    return text_arch(config, name, style, size=size, layers=repeat(zip(kinds, sparse, strict=True), build))
+    return text_arch(
+        config, name, style=style, size=size, layers=repeat(zip(kinds, sparse, strict=True), build)
+    )
 
 
 def _default(config: Config) -> Callable[[int], str]:

@@ -21,7 +21,7 @@ def read(config: Config, name: str) -> Arch:
     return read_decoder(
         config,
         name,
-        style,
+        style=style,
         width=config.size("mlp_hidden_size"),
         vocab=config.size("embedding_size", "vocab_size"),
         tied=config.flag("weight_tying", default=False),

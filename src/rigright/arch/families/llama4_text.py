@@ -39,5 +39,5 @@ def _attentions(config: Config, layers: int, whole: Block) -> tuple[Block, ...]:
     period = config.size("no_rope_layer_interval", default=4)
     told = listed(config, "no_rope_layers", layers)
     default = [bool(flag) for flag in told] if told else [bool((i + 1) % period) for i in range(layers)]
-    kinds = layer_types(config, layers, lambda index: CHUNKED if default[index] else "full_attention")
+    kinds = layer_types(config, layers, default=lambda index: CHUNKED if default[index] else "full_attention")
     return tuple(part if kind == CHUNKED else whole for kind in kinds)

@@ -30,7 +30,7 @@ def read(config: Config, name: str) -> Arch:
     first = layer(size.hidden, style, attention, dense)
     second = layer(size.hidden, style, attention, _experts(config, size.hidden), Block(dense.weights))
     second = replace(second, ffn=replace(second.ffn, shared_width=size.width) if second.ffn else None)
-    return text_arch(config, name, style, size=size, layers=(first, second) * blocks)
+    return text_arch(config, name, style=style, size=size, layers=(first, second) * blocks)
 
 
 def _experts(config: Config, hidden: int) -> Block:

@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family=kind, norms=1)
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=True))
     same = layer(hidden, style, mamba(dims))
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)
 
 
 def bare_sizes(config: Config, *, tied: bool) -> Sizes:

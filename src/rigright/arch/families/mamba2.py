@@ -30,4 +30,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family="mamba2", norms=1)
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=False))
     same = layer(hidden, style, mamba2(dims))
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)

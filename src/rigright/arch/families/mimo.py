@@ -13,5 +13,7 @@ MATCHES = ("mimo", "MiMoForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("attention_bias", default=True)
-    arch = read_decoder(config, name, Style(family="mimo", qkv_bias=biased, windows=late_windows(config)))
+    arch = read_decoder(
+        config, name, style=Style(family="mimo", qkv_bias=biased, windows=late_windows(config))
+    )
     return with_mtp(config, arch, copies=False)

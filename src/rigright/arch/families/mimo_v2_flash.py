@@ -22,7 +22,9 @@ def read(config: Config, name: str) -> Arch:
     size = read_sizes(config)
     told = listed(config, "hybrid_layer_pattern", size.layers)  # 1: a window
     slides = [bool(kind) for kind in told] if told else _default(size.layers)
-    kinds = layer_types(config, size.layers, lambda i: "sliding_attention" if slides[i] else "full_attention")
+    kinds = layer_types(
+        config, size.layers, default=lambda i: "sliding_attention" if slides[i] else "full_attention"
+    )
     made = {wide: _attention(config, window=wide) for wide in (True, False)}
     attends = tuple(made[kind in SLIDING] for kind in kinds)
     biased = config.flag("attention_bias", default=False)

@@ -17,10 +17,10 @@ def read(config: Config, name: str) -> Arch:
     tied = config.flag("tie_word_embeddings", default=True)
     count = config.whole("num_experts", default=0)
     if not count:
-        return read_decoder(config, name, style, tied=tied)
+        return read_decoder(config, name, style=style, tied=tied)
     size = read_sizes(config, tied=tied)
     routed = Ffn(
         width=size.width, gated=True, experts=count, per_tok=config.size("num_experts_per_tok", default=2)
     )
     each = layer(size.hidden, style, attend(size, style), blocks.experts(size.hidden, routed))
-    return text_arch(config, name, style, size=size, layers=(each,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(each,) * size.layers)

@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
     latent = read_latent(config)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     same = layer(size.hidden, style, mla(latent), feed(size, style))
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)

@@ -27,7 +27,9 @@ def read(config: Config, name: str) -> Arch:
     size, style = read_sizes(config), Style(family="minimax")
     told = listed(config, "attn_type_list", size.layers)  # 1: whole attention, 0: lightning
     whole = [bool(kind) for kind in told] if told else [index % 2 == 0 for index in range(size.layers)]
-    kinds = layer_types(config, size.layers, lambda index: "full_attention" if whole[index] else LINEAR)
+    kinds = layer_types(
+        config, size.layers, default=lambda index: "full_attention" if whole[index] else LINEAR
+    )
     mixers = {False: attend(size, style), True: lightning(size.hidden, size.heads, size.head_dim)}
     attends = tuple(mixers[kind == LINEAR] for kind in kinds)
     return read_mixture(config, name, style, Mixture(), attends=attends, size=size)

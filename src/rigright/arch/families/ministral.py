@@ -12,4 +12,4 @@ MATCHES = ("ministral", "MinistralForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     style = Style(family="ministral", windows=windows(config, always))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -14,4 +14,4 @@ def read(config: Config, name: str) -> Arch:
     # a list of layer types is not Mistral's: the class takes no notice of one
     config = config.over(layer_types=None)
     style = Style(family="mistral", windows=windows(config, always))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

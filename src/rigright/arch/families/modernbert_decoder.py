@@ -19,7 +19,7 @@ def read(config: Config, name: str) -> Arch:
     near = config.size("local_attention", default=128) // 2
     period = config.size("global_attn_every_n_layers", default=3)
     kinds = layer_types(
-        config, size.layers, lambda index: "sliding_attention" if index % period else "full_attention"
+        config, size.layers, default=lambda index: "sliding_attention" if index % period else "full_attention"
     )
     layers = [
         _layer(config, size, window_tok=near if kind == "sliding_attention" else None) for kind in kinds
@@ -35,7 +35,7 @@ def read(config: Config, name: str) -> Arch:
         outer=(*norm, *bridge, *norm),
         head_bias=config.flag("decoder_bias", default=True),
     )
-    return text_arch(config, name, style, size=size, layers=layers)
+    return text_arch(config, name, style=style, size=size, layers=layers)
 
 
 def _layer(config: Config, size: Sizes, *, window_tok: int | None) -> Layer:

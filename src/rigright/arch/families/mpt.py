@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         family="mpt", gated=False, qk_norm="all" if attention.flag("qk_ln", default=False) else "none"
     )
     width = int(hidden * config.number("expansion_ratio", default=4))
-    return read_decoder(config, name, style, kv_heads=heads.get(kind, own), width=width)
+    return read_decoder(config, name, style=style, kv_heads=heads.get(kind, own), width=width)

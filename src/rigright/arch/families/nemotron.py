@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         gated=False,
         norm="layer",
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

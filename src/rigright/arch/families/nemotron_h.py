@@ -42,7 +42,7 @@ def read(config: Config, name: str) -> Arch:
         part = attend(size, style) if kind == "attention" else _part(config, kind)
         return layer(size.hidden, style, part)
 
-    arch = text_arch(config, name, style, size=size, layers=repeat(kinds, build))
+    arch = text_arch(config, name, style=style, size=size, layers=repeat(kinds, build))
     count = config.layers(*COUNT, default=0)
     if not count:
         return arch

@@ -28,13 +28,15 @@ def read(config: Config, name: str) -> Arch:
             )
         )
     size = read_sizes(config, kv_heads=1, width=0, layers=layers)
-    built = [_layer(Config({"block": block}, config.where).part("block"), size, config) for block in told]
-    return text_arch(config, name, Style(family="nemotron_nas"), size=size, layers=built)
+    built = [
+        _layer(Config({"block": block}, config.where).part("block"), size, config=config) for block in told
+    ]
+    return text_arch(config, name, style=Style(family="nemotron_nas"), size=size, layers=built)
 
 
-def _layer(block: Config, size: Sizes, config: Config) -> Layer:
-    attention = _attention(block.part("attention"), size, config)
-    ffn = _feed(block.part("ffn"), size, config)
+def _layer(block: Config, size: Sizes, *, config: Config) -> Layer:
+    attention = _attention(block.part("attention"), size, config=config)
+    ffn = _feed(block.part("ffn"), size, config=config)
     parts = [part for part in (attention, ffn) if part is not None]
     return Layer(
         weights=tuple(weight for part in parts for weight in (*blocks.norm(size.hidden), *part.weights)),
@@ -43,7 +45,7 @@ def _layer(block: Config, size: Sizes, config: Config) -> Layer:
     )
 
 
-def _attention(block: Config, size: Sizes, config: Config) -> Block | None:
+def _attention(block: Config, size: Sizes, *, config: Config) -> Block | None:
     if block.flag("no_op", default=False):
         return None
     if block.flag("replace_with_linear", default=False):
@@ -65,7 +67,7 @@ def _attention(block: Config, size: Sizes, config: Config) -> Block | None:
     return blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
 
 
-def _feed(block: Config, size: Sizes, config: Config) -> Block | None:
+def _feed(block: Config, size: Sizes, *, config: Config) -> Block | None:
     if block.flag("no_op", default=False):
         return None
     if block.flag("replace_with_linear", default=False):

@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("attention_bias", default=False)
     style = Style(family="olmo", qkv_bias=biased, out_bias=biased, norm="none")
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("attention_bias", default=False)
     style = Style(family="olmo2", qkv_bias=biased, out_bias=biased, qk_norm="all")
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -15,4 +15,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(
         family="olmo3", qkv_bias=biased, out_bias=biased, qk_norm="all", windows=windows(config, every(4))
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

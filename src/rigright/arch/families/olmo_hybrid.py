@@ -27,8 +27,10 @@ def read(config: Config, name: str) -> Arch:
     def build(is_linear: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         return layer(size.hidden, style, mixers[is_linear], dense)
 
-    kinds = layer_types(config, size.layers, _default(size.layers))
-    return text_arch(config, name, style, size=size, layers=repeat((kind == LINEAR for kind in kinds), build))
+    kinds = layer_types(config, size.layers, default=_default(size.layers))
+    return text_arch(
+        config, name, style=style, size=size, layers=repeat((kind == LINEAR for kind in kinds), build)
+    )
 
 
 def _told(config: Config) -> Config:

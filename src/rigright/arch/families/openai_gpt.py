@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         last_norm=False,
         positions=config.size(*CONTEXT, default=512),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -37,7 +37,7 @@ def read(config: Config, name: str) -> Arch:
         for own, kv, width in zip(heads[:layers], kv_heads[:layers], widths[:layers], strict=True)
     ]
     built = repeat(sizes, lambda each: layer(each.hidden, style, attend(each, style), feed(each, style)))
-    return text_arch(config, name, style, size=size, layers=built)
+    return text_arch(config, name, style=style, size=size, layers=built)
 
 
 def _divisible(width: float, step: int) -> int:

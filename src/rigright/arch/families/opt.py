@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
         last_norm=before and not config.flag("_remove_final_layer_norm", default=False),
         positions=config.size(*CONTEXT) + SPARE_ROWS,
     )
-    arch = read_decoder(config, name, style)
+    arch = read_decoder(config, name, style=style)
     narrow = config.size("word_embed_proj_dim", default=arch.trunk.hidden)
     return arch if narrow == arch.trunk.hidden else _narrowed(arch, narrow)
 

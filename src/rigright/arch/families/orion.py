@@ -12,4 +12,6 @@ MATCHES = ("orion", "OrionForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = config.flag("attention_bias", default=False)
-    return read_decoder(config, name, Style(family="orion", qkv_bias=biased, out_bias=biased, norm="layer"))
+    return read_decoder(
+        config, name, style=Style(family="orion", qkv_bias=biased, out_bias=biased, norm="layer")
+    )

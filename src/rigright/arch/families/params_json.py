@@ -25,7 +25,7 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family="params_json", windows=windows(named, always))
     experts = config.part("moe")
     if not experts.has("num_experts"):
-        return read_decoder(named, name, style)
+        return read_decoder(named, name, style=style)
     routed = {key: experts.whole(key) for key in ("num_experts", "num_experts_per_tok")}
     return read_mixture(named.over(**routed), name, style, Mixture(shared=False))
 

@@ -22,4 +22,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         extra=norm(read_sizes(config).head_dim, bias=True) * 2 if normed else (),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

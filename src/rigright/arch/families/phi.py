@@ -24,4 +24,4 @@ def read(config: Config, name: str) -> Arch:
         head_bias=True,
         extra=norm(read_sizes(config).head_dim, bias=True) * 2 if normed else (),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     config = config.over(layer_types=None)
     style = Style(family="phi3", windows=windows(config, always))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -14,4 +14,4 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family="phi3small", qkv_bias=True, out_bias=True, ffn_bias=True, norm="layer")
     tied = config.flag("tie_word_embeddings", default=True)
     width = config.size("ff_intermediate_size", "intermediate_size")
-    return read_decoder(config, name, style, width=width, tied=tied)
+    return read_decoder(config, name, style=style, width=width, tied=tied)

@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     shared = config.size("n_shared_head", default=8)
     kv_heads = -(-config.size(*HEADS) // shared)
-    return read_decoder(config, name, Style(family="plamo", norms=1), kv_heads=kv_heads)
+    return read_decoder(config, name, style=Style(family="plamo", norms=1), kv_heads=kv_heads)

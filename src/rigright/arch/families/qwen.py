@@ -13,4 +13,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     biased = not config.flag("no_bias", default=True)
     style = Style(family="qwen", qkv_bias=True, out_bias=biased, ffn_bias=biased)
-    return read_decoder(config, name, style, width=config.size("intermediate_size") // 2)
+    return read_decoder(config, name, style=style, width=config.size("intermediate_size") // 2)

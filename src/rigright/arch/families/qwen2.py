@@ -12,4 +12,4 @@ MATCHES = ("qwen2", "Qwen2ForCausalLM", "dream", "DreamModel")
 def read(config: Config, name: str) -> Arch:
     """Read a Qwen2 config."""
     style = Style(family="qwen2", qkv_bias=True, windows=late_windows(config))
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -14,4 +14,4 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     windows = late_windows(config)
     style = Style(family="qwen3", qkv_bias=biased, out_bias=biased, qk_norm="head", windows=windows)
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -33,7 +33,7 @@ def read(config: Config, name: str) -> Arch:
     size = read_sizes(config, **({} if config.raw.get("intermediate_size") else {"width": 1}))
     period = config.size("full_attention_interval", default=4)
     kinds = layer_types(
-        config, size.layers, lambda index: LINEAR if (index + 1) % period else "full_attention"
+        config, size.layers, default=lambda index: LINEAR if (index + 1) % period else "full_attention"
     )
     sparse = sparse_layers(config, size.layers) if has_experts else [False] * size.layers
     mixture = Mixture(shared_gate=True)
@@ -48,7 +48,7 @@ def read(config: Config, name: str) -> Arch:
         return layer(size.hidden, style, mixers[is_linear], feed)
 
     keys = zip((kind == LINEAR for kind in kinds), sparse, strict=True)
-    arch = text_arch(config, name, style, size=size, layers=repeat(keys, build))
+    arch = text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
     return with_mtp(config, arch, layer=build((False, sparse[-1])), copies=False)
 
 

@@ -26,7 +26,7 @@ def read(config: Config, name: str) -> Arch:
     width = config.maybe("lru_width") or size.hidden
     feed = dense(size, style)
     mixers = {
-        True: attend(size, style, config.size("attention_window_size")),
+        True: attend(size, style, window_tok=config.size("attention_window_size")),
         False: rg_lru(size.hidden, width, size.heads, config.size("conv1d_width")),
     }
 
@@ -35,4 +35,4 @@ def read(config: Config, name: str) -> Arch:
 
     kinds = config.items("block_types", "_block_types", default=("recurrent", "recurrent", "attention"))
     attends = (kinds[index % len(kinds)] == "attention" for index in range(size.layers))
-    return text_arch(config, name, style, size=size, layers=repeat(attends, build))
+    return text_arch(config, name, style=style, size=size, layers=repeat(attends, build))

@@ -26,7 +26,7 @@ def read(config: Config, name: str) -> Arch:
     same = layer(hidden, style, _time(hidden, inner), channel(hidden, width))
     layers = opened((same,) * size.layers, hidden)
     return replace(
-        text_arch(config, name, style, size=size, layers=layers),
+        text_arch(config, name, style=style, size=size, layers=layers),
         max_context_tok=config.maybe("context_length"),
     )
 

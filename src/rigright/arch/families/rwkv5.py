@@ -39,7 +39,7 @@ def read(config: Config, name: str) -> Arch:
     rest = layer(hidden, style, _mixing(config, generation, first=False), feed)
     layers: tuple[Layer, ...] = opened((first, *(rest,) * (size.layers - 1)), hidden)
     context = config.maybe("context_length") or config.maybe("max_position_embeddings")
-    arch = text_arch(config, name, style, size=size, layers=layers)
+    arch = text_arch(config, name, style=style, size=size, layers=layers)
     arch = near_published(replace(arch, max_context_tok=context))
     if not config.flag("tie_word_embeddings", default=False):
         return arch

@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
         out_bias=config.flag("attention_out_bias", default=False),
         ffn_bias=config.flag("mlp_bias", default=False),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         ffn_bias=config.flag("mlp_bias", default=False),
         windows=windows(config, lambda index: (index + 1) % spacing == 0) if slides else (),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         norms=1 if config.flag("use_parallel_residual", default=False) else 2,
         extra=tuple(Weight(role="norm", shape=(width,)) for width in widths),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

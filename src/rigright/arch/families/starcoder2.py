@@ -22,4 +22,4 @@ def read(config: Config, name: str) -> Arch:
         norm="layer",
         windows=windows(config, always),
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

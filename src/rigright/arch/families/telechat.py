@@ -20,4 +20,4 @@ def read(config: Config, name: str) -> Arch:
         extra=(Weight(role="ffn.down.bias", shape=(hidden,)),),
         outer=after,
     )
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -12,4 +12,4 @@ MATCHES = ("xglm", "XGLMForCausalLM")
 def read(config: Config, name: str) -> Arch:
     """Read an XGLM config."""
     style = Style(family="xglm", qkv_bias=True, out_bias=True, ffn_bias=True, gated=False, norm="layer")
-    return read_decoder(config, name, style)
+    return read_decoder(config, name, style=style)

@@ -30,5 +30,5 @@ def read(config: Config, name: str) -> Arch:
             *norm(size.hidden, bias=True),
         ),
     )
-    arch = read_decoder(config, name, style, width=4 * size.hidden)
+    arch = read_decoder(config, name, style=style, width=4 * size.hidden)
     return arch if config.flag("causal", default=False) else both_ways(arch)

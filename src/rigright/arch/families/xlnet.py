@@ -29,4 +29,4 @@ def read(config: Config, name: str) -> Arch:
         ),
         outer=(Weight(role="embed.mask", shape=(1, 1, size.hidden)),),
     )
-    return both_ways(read_decoder(config, name, style))
+    return both_ways(read_decoder(config, name, style=style))

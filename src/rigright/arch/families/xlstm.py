@@ -32,7 +32,7 @@ def read(config: Config, name: str) -> Arch:
     width = -(-int(hidden * config.number("ffn_proj_factor")) // multiple) * multiple
     feed = blocks.dense(hidden, width, bias=biased)
     same = layer(hidden, style, _memory(config, hidden, biased=biased), feed)
-    return text_arch(config, name, style, size=size, layers=(same,) * size.layers)
+    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)
 
 
 def _memory(config: Config, hidden: int, *, biased: bool) -> Block:

@@ -31,7 +31,7 @@ def read(config: Config, name: str) -> Arch:
     joined = _joined(config, plain, state, uses=sum(hybrids), second=second)
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=True))
     layers = tuple(next(joined) if is_hybrid else plain for is_hybrid in hybrids)
-    return text_arch(config, name, style, size=size, layers=layers)
+    return text_arch(config, name, style=style, size=size, layers=layers)
 
 
 def _kinds(config: Config, *, second: bool) -> list[object]:

@@ -33,14 +33,14 @@ def read(config: Config, name: str) -> Arch:
         head_bias=config.flag("lm_head_bias", default=False),
     )
     window = config.maybe("sliding_window")
-    kinds = layer_types(config, size.layers, lambda _: "hybrid")
+    kinds = layer_types(config, size.layers, default=lambda _: "hybrid")
 
     def build(key: tuple[str, bool]) -> Layer:
         sliding = window if key[0] == "hybrid_sliding" else None
         return layer(size.hidden, style, _attention(config, size, sliding), _experts(config, first=key[1]))
 
     keys = ((kind, index == 0) for index, kind in enumerate(kinds))
-    return text_arch(config, name, style, size=size, layers=repeat(keys, build))
+    return text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
 
 
 def _attention(config: Config, size: Sizes, window_tok: int | None) -> Block:

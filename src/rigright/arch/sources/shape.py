@@ -62,7 +62,7 @@ def read_shape(asked: str) -> Arch:
         tied=shape.tied,
     )
     told = Config({"max_position_embeddings": shape.context}, asked)
-    arch = text_arch(told, asked, style, size=size, layers=(one,) * shape.layers)
+    arch = text_arch(told, asked, style=style, size=size, layers=(one,) * shape.layers)
     try:
         check(arch)
     except RigError as error:

@@ -16,7 +16,7 @@ class Block:
     ffn: Ffn | None = None
 
 
-def matrix(role: str, outputs: int, inputs: int, cut: Cut, *, bias: bool = False) -> tuple[Weight, ...]:
+def matrix(role: str, outputs: int, *, inputs: int, cut: Cut, bias: bool = False) -> tuple[Weight, ...]:
     """A linear layer, with its bias where it has one."""
     weights = (Weight(role=role, shape=(outputs, inputs), cut=cut),)
     if not bias:
@@ -41,17 +41,17 @@ def attention(
 ) -> Block:
     """Multi-head attention: MHA, GQA, MQA. `qk_norm` is the width of the norms on q and k (per head)."""
     weights = (
-        *matrix(f"{part}.q", mixer.heads * mixer.key_dim, hidden, Cut.OUT, bias=qkv_bias),
-        *matrix(f"{part}.k", mixer.kv_heads * mixer.key_dim, hidden, Cut.KV, bias=qkv_bias),
-        *matrix(f"{part}.v", mixer.kv_heads * mixer.value_dim, hidden, Cut.KV, bias=qkv_bias),
-        *matrix(f"{part}.o", hidden, mixer.heads * mixer.value_dim, Cut.IN, bias=out_bias),
+        *matrix(f"{part}.q", mixer.heads * mixer.key_dim, inputs=hidden, cut=Cut.OUT, bias=qkv_bias),
+        *matrix(f"{part}.k", mixer.kv_heads * mixer.key_dim, inputs=hidden, cut=Cut.KV, bias=qkv_bias),
+        *matrix(f"{part}.v", mixer.kv_heads * mixer.value_dim, inputs=hidden, cut=Cut.KV, bias=qkv_bias),
+        *matrix(f"{part}.o", hidden, inputs=mixer.heads * mixer.value_dim, cut=Cut.IN, bias=out_bias),
         *((*norm(qk_norm), *norm(qk_norm)) if qk_norm else ()),
     )
     return Block(weights, mixer=mixer)
 
 
 def gqa(
-    heads: int, kv_heads: int, head_dim: int, *, window_tok: int | None = None, kind: Mix = Mix.FULL
+    heads: int, kv_heads: int, *, head_dim: int, window_tok: int | None = None, kind: Mix = Mix.FULL
 ) -> Mixer:
     """The usual attention: keys and values of one width; a window makes it sliding."""
     return Mixer(
@@ -67,9 +67,9 @@ def gqa(
 def dense(hidden: int, width: int, *, gated: bool = True, bias: bool = False) -> Block:
     """A dense feed-forward: gate, up, down, or up and down only."""
     weights = (
-        *(matrix("ffn.gate", width, hidden, Cut.OUT, bias=bias) if gated else ()),
-        *matrix("ffn.up", width, hidden, Cut.OUT, bias=bias),
-        *matrix("ffn.down", hidden, width, Cut.IN, bias=bias),
+        *(matrix("ffn.gate", width, inputs=hidden, cut=Cut.OUT, bias=bias) if gated else ()),
+        *matrix("ffn.up", width, inputs=hidden, cut=Cut.OUT, bias=bias),
+        *matrix("ffn.down", hidden, inputs=width, cut=Cut.IN, bias=bias),
     )
     return Block(weights, ffn=Ffn(width=width, gated=gated))
 
@@ -77,8 +77,8 @@ def dense(hidden: int, width: int, *, gated: bool = True, bias: bool = False) ->
 def experts(hidden: int, ffn: Ffn, *, router_bias: bool = False, bias: bool = False) -> Block:
     """Routed experts with their router, and shared experts as one dense ffn of their summed width."""
 
-    def routed(role: str, outputs: int, inputs: int) -> tuple[Weight, ...]:
-        shapes = ((role, (outputs, inputs)), *(((f"{role}.bias", (outputs,)),) if bias else ()))
+    def routed(role: str, shape: tuple[int, int]) -> tuple[Weight, ...]:
+        shapes = ((role, shape), *(((f"{role}.bias", shape[:1]),) if bias else ()))
         return tuple(
             Weight(role=name, shape=shape, cut=Cut.EXPERT, copies=ffn.experts, used=ffn.per_tok)
             for name, shape in shapes
@@ -86,13 +86,13 @@ def experts(hidden: int, ffn: Ffn, *, router_bias: bool = False, bias: bool = Fa
 
     shared = ffn.shared_width
     weights = (
-        *matrix("router", ffn.experts, hidden, Cut.WHOLE, bias=router_bias),
-        *(routed("expert.gate", ffn.width, hidden) if ffn.gated else ()),
-        *routed("expert.up", ffn.width, hidden),
-        *routed("expert.down", hidden, ffn.width),
-        *(matrix("shared.gate", shared, hidden, Cut.OUT) if shared and ffn.gated else ()),
-        *(matrix("shared.up", shared, hidden, Cut.OUT) if shared else ()),
-        *(matrix("shared.down", hidden, shared, Cut.IN) if shared else ()),
+        *matrix("router", ffn.experts, inputs=hidden, cut=Cut.WHOLE, bias=router_bias),
+        *(routed("expert.gate", (ffn.width, hidden)) if ffn.gated else ()),
+        *routed("expert.up", (ffn.width, hidden)),
+        *routed("expert.down", (hidden, ffn.width)),
+        *(matrix("shared.gate", shared, inputs=hidden, cut=Cut.OUT) if shared and ffn.gated else ()),
+        *(matrix("shared.up", shared, inputs=hidden, cut=Cut.OUT) if shared else ()),
+        *(matrix("shared.down", hidden, inputs=shared, cut=Cut.IN) if shared else ()),
     )
     return Block(weights, ffn=ffn)
 
@@ -104,5 +104,5 @@ def embedding(vocab: int, hidden: int) -> tuple[Weight, ...]:
 
 def head(vocab: int, hidden: int, *, tied: bool, bias: bool = False) -> tuple[Weight, ...]:
     """The matrix that makes logits; nothing of its own where tied (a bias stays)."""
-    weights = matrix("head", vocab, hidden, Cut.VOCAB, bias=bias)
+    weights = matrix("head", vocab, inputs=hidden, cut=Cut.VOCAB, bias=bias)
     return weights[1:] if tied else weights

@@ -49,15 +49,15 @@ def _layer(ear: Ear, tok: int) -> Layer:
     """Half a feed-forward, attention, a gated convolution, the other half."""
     hidden = ear.hidden
     head = hidden // ear.heads
-    square = matrix("attn.q", hidden, hidden, Cut.OUT)
+    square = matrix("attn.q", hidden, inputs=hidden, cut=Cut.OUT)
     half = (
-        *matrix("ffn.up", 4 * hidden, hidden, Cut.OUT),
-        *matrix("ffn.down", hidden, 4 * hidden, Cut.IN),
+        *matrix("ffn.up", 4 * hidden, inputs=hidden, cut=Cut.OUT),
+        *matrix("ffn.down", hidden, inputs=4 * hidden, cut=Cut.IN),
     )
     gated = (
-        *matrix("mixer.in", 2 * hidden, hidden, Cut.WHOLE),
+        *matrix("mixer.in", 2 * hidden, inputs=hidden, cut=Cut.WHOLE),
         *conv("mixer.conv", (hidden, 1, ear.kernel), bias=False),
-        *matrix("mixer.out", hidden, hidden, Cut.WHOLE),
+        *matrix("mixer.out", hidden, inputs=hidden, cut=Cut.WHOLE),
     )
     norms = norm(hidden) * (2 + 2 + 2 + 2 + 1)
     return Layer(

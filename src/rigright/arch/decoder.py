@@ -130,7 +130,7 @@ def head_width(config: Config, *, hidden: int, heads: int) -> int:
 
 def attend(size: Sizes, style: Style, *, window_tok: int | None = None) -> Block:
     """The attention of one layer."""
-    mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window_tok)
+    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok)
     block = blocks.attention(
         size.hidden,
         mixer,

@@ -98,7 +98,11 @@ def moe(hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
         block = _narrowed(block, hidden, ffn, mixture)
     extra = (
         *((Weight(role="router.correction", shape=(ffn.experts,)),) if mixture.correction else ()),
-        *(matrix("shared.router", 1, hidden, Cut.WHOLE) if mixture.shared_gate and ffn.shared_width else ()),
+        *(
+            matrix("shared.router", 1, inputs=hidden, cut=Cut.WHOLE)
+            if mixture.shared_gate and ffn.shared_width
+            else ()
+        ),
         *(_shared_biases(hidden, ffn) if mixture.shared_bias and ffn.shared_width else ()),
     )
     return replace(block, weights=(*block.weights, *extra))
@@ -111,8 +115,8 @@ def _narrowed(block: Block, hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
     weights = (
         *(weight for weight in block.weights if not weight.role.startswith("expert.")),
         *(weight for weight in narrow.weights if weight.role.startswith("expert.")),
-        *matrix("project", latent, hidden, Cut.WHOLE),
-        *matrix("project", hidden, latent, Cut.WHOLE),
+        *matrix("project", latent, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("project", hidden, inputs=latent, cut=Cut.WHOLE),
         *(blocks.norm(latent) if mixture.latent_norm else ()),
     )
     return replace(block, weights=weights)
@@ -135,7 +139,7 @@ def extras(
         return attention
     width = {"none": 0, "head": mixer.heads, "wide": mixer.heads * mixer.value_dim}[gate]
     more = (
-        *(matrix("attn.gate", width, hidden, Cut.OUT, bias=gate_bias) if width else ()),
+        *(matrix("attn.gate", width, inputs=hidden, cut=Cut.OUT, bias=gate_bias) if width else ()),
         *((Weight(role="attn.sink", shape=(mixer.heads,), cut=Cut.OUT),) if sinks else ()),
     )
     return replace(attention, weights=(*attention.weights, *more))

@@ -44,7 +44,7 @@ def labels(config: Config) -> int:
 
 def vocab_head(vocab: int, width: int, *, tied: bool, bias: bool = True) -> tuple[Weight, ...]:
     """The matrix that makes logits, with a bias that stays where it is tied."""
-    weights = matrix("head", vocab, width, Cut.VOCAB, bias=bias)
+    weights = matrix("head", vocab, inputs=width, cut=Cut.VOCAB, bias=bias)
     return weights[1:] if tied else weights
 
 

@@ -67,21 +67,23 @@ def mla(latent: Latent) -> Block:
     up_rows = latent.heads * (latent.nope_dim + latent.value_dim)
     weights = (
         *_queries(latent, latent.heads * key_dim),
-        *matrix("attn.kv_a", mixer.latent_dim, latent.hidden, Cut.WHOLE, bias=latent.bias),
+        *matrix("attn.kv_a", mixer.latent_dim, inputs=latent.hidden, cut=Cut.WHOLE, bias=latent.bias),
         *norm(latent.kv_rank),
-        *matrix("attn.kv_b", up_rows, latent.kv_rank, Cut.OUT),
-        *matrix("attn.o", latent.hidden, latent.heads * latent.value_dim, Cut.IN, bias=latent.bias),
+        *matrix("attn.kv_b", up_rows, inputs=latent.kv_rank, cut=Cut.OUT),
+        *matrix(
+            "attn.o", latent.hidden, inputs=latent.heads * latent.value_dim, cut=Cut.IN, bias=latent.bias
+        ),
     )
     return Block(weights, mixer=mixer)
 
 
 def _queries(latent: Latent, rows: int) -> tuple[Weight, ...]:
     if not latent.q_rank:
-        return matrix("attn.q", rows, latent.hidden, Cut.OUT)
+        return matrix("attn.q", rows, inputs=latent.hidden, cut=Cut.OUT)
     return (
-        *matrix("attn.q_a", latent.q_rank, latent.hidden, Cut.WHOLE, bias=latent.bias),
+        *matrix("attn.q_a", latent.q_rank, inputs=latent.hidden, cut=Cut.WHOLE, bias=latent.bias),
         *norm(latent.q_rank),
-        *matrix("attn.q_b", rows, latent.q_rank, Cut.OUT),
+        *matrix("attn.q_b", rows, inputs=latent.q_rank, cut=Cut.OUT),
     )
 
 
@@ -100,10 +102,12 @@ def indexed(attention: Block, latent: Latent, index: Index, *, own: bool = True)
         return attention
     mixer = replace(attention.mixer, topk_tok=index.topk_tok, index_dim=index.dim if own else 0)
     weights = (
-        *matrix("attn.index.q", index.heads * index.dim, latent.q_rank or latent.hidden, Cut.WHOLE),
-        *matrix("attn.index.k", index.dim, latent.hidden, Cut.WHOLE),
+        *matrix(
+            "attn.index.q", index.heads * index.dim, inputs=latent.q_rank or latent.hidden, cut=Cut.WHOLE
+        ),
+        *matrix("attn.index.k", index.dim, inputs=latent.hidden, cut=Cut.WHOLE),
         *norm(index.dim, bias=True),
-        *matrix("attn.index.weight", index.heads, latent.hidden, Cut.WHOLE),
+        *matrix("attn.index.weight", index.heads, inputs=latent.hidden, cut=Cut.WHOLE),
     )
     return Block((*attention.weights, *(weights if own else ())), mixer=mixer)
 

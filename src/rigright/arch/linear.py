@@ -38,14 +38,14 @@ def gated_delta(dims: Delta) -> Block:
     """Gated DeltaNet: q, k, v and gate z, one decay and one write strength a head."""
     keys, values = dims.key_heads * dims.key_dim, dims.value_heads * dims.value_dim
     weights = (
-        *matrix("mixer.in", 2 * keys + values, dims.hidden, Cut.OUT),
-        *matrix("mixer.gate", values, dims.hidden, Cut.OUT),
-        *matrix("mixer.beta", dims.value_heads, dims.hidden, Cut.OUT),
-        *matrix("mixer.dt", dims.value_heads, dims.hidden, Cut.OUT, bias=True),
+        *matrix("mixer.in", 2 * keys + values, inputs=dims.hidden, cut=Cut.OUT),
+        *matrix("mixer.gate", values, inputs=dims.hidden, cut=Cut.OUT),
+        *matrix("mixer.beta", dims.value_heads, inputs=dims.hidden, cut=Cut.OUT),
+        *matrix("mixer.dt", dims.value_heads, inputs=dims.hidden, cut=Cut.OUT, bias=True),
         *conv1d(2 * keys + values, dims.conv, bias=False),
         *vector("mixer.decay", dims.value_heads),
         *norm(dims.value_dim),
-        *matrix("mixer.out", dims.hidden, values, Cut.IN),
+        *matrix("mixer.out", dims.hidden, inputs=values, cut=Cut.IN),
     )
     return Block(weights, mixer=_delta_mixer(dims))
 
@@ -54,15 +54,15 @@ def kimi_delta(dims: Delta, *, low_rank: bool = True, full_gate: bool = False) -
     """Kimi Delta Attention: a decay for every channel; its gates of low rank, or full."""
     rows = dims.value_heads * dims.value_dim
     weights = (
-        *(matrix("mixer.in", rows, dims.hidden, Cut.OUT) * 3),
+        *(matrix("mixer.in", rows, inputs=dims.hidden, cut=Cut.OUT) * 3),
         *conv1d(3 * rows, dims.conv, bias=False),
         *_gate("mixer.dt", dims, low_rank=low_rank),
         *vector("mixer.dt.bias", rows),
         *vector("mixer.decay", dims.value_heads),
-        *matrix("mixer.beta", dims.value_heads, dims.hidden, Cut.OUT),
+        *matrix("mixer.beta", dims.value_heads, inputs=dims.hidden, cut=Cut.OUT),
         *_gate("mixer.gate", dims, low_rank=low_rank and not full_gate),
         *norm(dims.value_dim),
-        *matrix("mixer.out", dims.hidden, rows, Cut.IN),
+        *matrix("mixer.out", dims.hidden, inputs=rows, cut=Cut.IN),
     )
     return Block(weights, mixer=_delta_mixer(dims))
 
@@ -70,11 +70,11 @@ def kimi_delta(dims: Delta, *, low_rank: bool = True, full_gate: bool = False) -
 def _gate(role: str, dims: Delta, *, low_rank: bool) -> tuple[Weight, ...]:
     rows = dims.value_heads * dims.value_dim
     if not low_rank:
-        return matrix(role, rows, dims.hidden, Cut.OUT)
+        return matrix(role, rows, inputs=dims.hidden, cut=Cut.OUT)
     low = dims.value_dim
     return (
-        *matrix(f"{role}_a", low, dims.hidden, Cut.WHOLE),
-        *matrix(f"{role}_b", rows, low, Cut.OUT),
+        *matrix(f"{role}_a", low, inputs=dims.hidden, cut=Cut.WHOLE),
+        *matrix(f"{role}_b", rows, inputs=low, cut=Cut.OUT),
     )
 
 
@@ -95,10 +95,10 @@ def lightning(hidden: int, heads: int, head_dim: int) -> Block:
     """Lightning attention: a fixed decay a head, an output gate, a norm over all heads."""
     width = heads * head_dim
     weights = (
-        *matrix("mixer.in", 3 * width, hidden, Cut.OUT),
-        *matrix("mixer.gate", width, hidden, Cut.OUT),
+        *matrix("mixer.in", 3 * width, inputs=hidden, cut=Cut.OUT),
+        *matrix("mixer.gate", width, inputs=hidden, cut=Cut.OUT),
         *norm(width),
-        *matrix("mixer.out", hidden, width, Cut.IN),
+        *matrix("mixer.out", hidden, inputs=width, cut=Cut.IN),
     )
     mixer = Mixer(
         kind=Mix.LINEAR,

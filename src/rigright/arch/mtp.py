@@ -38,4 +38,4 @@ def with_mtp(
 
 def joint(hidden: int) -> tuple[Weight, ...]:
     """Norms of the token and of the state, the matrix that joins them, the last norm."""
-    return (*norm(hidden) * 3, *matrix("project", hidden, 2 * hidden, Cut.WHOLE))
+    return (*norm(hidden) * 3, *matrix("project", hidden, inputs=2 * hidden, cut=Cut.WHOLE))

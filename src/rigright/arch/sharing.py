@@ -15,10 +15,10 @@ def shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool)
     biased = config.flag("attention_bias", default=False)
     kv_width = mixer.kv_heads * mixer.key_dim
     weights = (
-        *matrix("attn.q", mixer.heads * mixer.key_dim, hidden, Cut.OUT, bias=biased),
-        *matrix("attn.k", kv_width, hidden, Cut.KV, bias=biased),
-        *(matrix("attn.v", kv_width, hidden, Cut.KV, bias=biased) if values else ()),
-        *matrix("attn.o", hidden, mixer.heads * mixer.key_dim, Cut.IN, bias=biased),
+        *matrix("attn.q", mixer.heads * mixer.key_dim, inputs=hidden, cut=Cut.OUT, bias=biased),
+        *matrix("attn.k", kv_width, inputs=hidden, cut=Cut.KV, bias=biased),
+        *(matrix("attn.v", kv_width, inputs=hidden, cut=Cut.KV, bias=biased) if values else ()),
+        *matrix("attn.o", hidden, inputs=mixer.heads * mixer.key_dim, cut=Cut.IN, bias=biased),
         *norm(mixer.key_dim) * 2,
     )
     return Block(weights, mixer=mixer)
@@ -40,6 +40,6 @@ def per_layer_tables(config: Config, size: Sizes) -> tuple[Weight, ...]:
     rows = config.size("vocab_size_per_layer_input", default=size.vocab)
     return (
         Weight(role="embed.layer", shape=(rows, size.layers * inner), cut=Cut.VOCAB),
-        *matrix("project", size.layers * inner, size.hidden, Cut.WHOLE),
+        *matrix("project", size.layers * inner, inputs=size.hidden, cut=Cut.WHOLE),
         *norm(inner),
     )

@@ -40,14 +40,14 @@ def mamba(dims: Mamba) -> Block:
     """A mixer of the first Mamba."""
     low, state = dims.dt_rank, dims.state
     weights = (
-        *matrix("mixer.in", 2 * dims.inner, dims.hidden, Cut.OUT, bias=dims.bias),
+        *matrix("mixer.in", 2 * dims.inner, inputs=dims.hidden, cut=Cut.OUT, bias=dims.bias),
         *conv1d(dims.inner, dims.conv, bias=dims.conv_bias),
-        *matrix("mixer.x", low + 2 * state, dims.inner, Cut.IN),
-        *matrix("mixer.dt", dims.inner, low, Cut.OUT, bias=True),
+        *matrix("mixer.x", low + 2 * state, inputs=dims.inner, cut=Cut.IN),
+        *matrix("mixer.dt", dims.inner, inputs=low, cut=Cut.OUT, bias=True),
         *vector("mixer.decay", dims.inner, state),
         *vector("mixer.skip", dims.inner),
         *((*norm(low), *norm(state), *norm(state)) if dims.inner_norms else ()),
-        *matrix("mixer.out", dims.hidden, dims.inner, Cut.IN, bias=dims.bias),
+        *matrix("mixer.out", dims.hidden, inputs=dims.inner, cut=Cut.IN, bias=dims.bias),
     )
     mixer = Mixer(
         kind=Mix.SSM,
@@ -65,13 +65,17 @@ def mamba2(dims: Mamba) -> Block:
     channels = dims.inner + 2 * dims.groups * dims.state
     out = dims.out_bias
     weights = (
-        *matrix("mixer.in", dims.inner + channels + dims.heads, dims.hidden, Cut.OUT, bias=dims.bias),
+        *matrix(
+            "mixer.in", dims.inner + channels + dims.heads, inputs=dims.hidden, cut=Cut.OUT, bias=dims.bias
+        ),
         *conv1d(channels, dims.conv, bias=dims.conv_bias),
         *vector("mixer.dt.bias", dims.heads),
         *vector("mixer.decay", dims.heads),
         *vector("mixer.skip", dims.heads),
         *(norm(dims.inner) if dims.inner_norms else ()),
-        *matrix("mixer.out", dims.hidden, dims.inner, Cut.IN, bias=dims.bias if out is None else out),
+        *matrix(
+            "mixer.out", dims.hidden, inputs=dims.inner, cut=Cut.IN, bias=dims.bias if out is None else out
+        ),
     )
     mixer = Mixer(
         kind=Mix.SSM,
@@ -88,9 +92,9 @@ def mamba2(dims: Mamba) -> Block:
 def short_conv(hidden: int, kernel: int, *, bias: bool = False) -> Block:
     """A gated short convolution: in, convolve, out."""
     weights = (
-        *matrix("mixer.in", 3 * hidden, hidden, Cut.OUT, bias=bias),
+        *matrix("mixer.in", 3 * hidden, inputs=hidden, cut=Cut.OUT, bias=bias),
         *conv1d(hidden, kernel, bias=bias),
-        *matrix("mixer.out", hidden, hidden, Cut.IN, bias=bias),
+        *matrix("mixer.out", hidden, inputs=hidden, cut=Cut.IN, bias=bias),
     )
     return Block(weights, mixer=Mixer(kind=Mix.CONV, value_dim=hidden, state16_elems=hidden * kernel))
 
@@ -99,15 +103,15 @@ def rg_lru(hidden: int, width: int, heads: int, kernel: int) -> Block:
     """Griffin's recurrent block: two branches, a convolution, a gated diagonal recurrence."""
     gate = width // heads
     weights = (
-        *matrix("mixer.gate", width, hidden, Cut.OUT, bias=True),
-        *matrix("mixer.in", width, hidden, Cut.OUT, bias=True),
+        *matrix("mixer.gate", width, inputs=hidden, cut=Cut.OUT, bias=True),
+        *matrix("mixer.in", width, inputs=hidden, cut=Cut.OUT, bias=True),
         *conv1d(width, kernel, bias=True),
         *vector("mixer.decay", width),
         *vector("mixer.input_gate", heads, gate, gate),
         *vector("mixer.input_gate.bias", width),
         *vector("mixer.recurrent_gate", heads, gate, gate),
         *vector("mixer.recurrent_gate.bias", width),
-        *matrix("mixer.out", hidden, width, Cut.IN, bias=True),
+        *matrix("mixer.out", hidden, inputs=width, cut=Cut.IN, bias=True),
     )
     mixer = Mixer(
         kind=Mix.SSM,

@@ -29,13 +29,16 @@ def _gated(latent: Latent) -> Block:
     """Queries and gate come from one matrix, of the compressed queries and as many elements beside them."""
     block, rank = mla(latent), latent.q_rank or 0
     rows = latent.heads * (latent.nope_dim + latent.rope_dim + latent.value_dim)
-    wide = matrix("attn.q_b", rows, 2 * rank, Cut.OUT)
+    wide = matrix("attn.q_b", rows, inputs=2 * rank, cut=Cut.OUT)
     weights = tuple(weight for weight in block.weights if weight.role != "attn.q_b")
     return replace(block, weights=(*weights, *wide))
 
 
 def _narrow_gates(layer: Layer, hidden: int, rank: int) -> Layer:
     """Every norm before attention has a gate, those before experts too."""
-    pair = (*matrix("other", rank, hidden, Cut.WHOLE), *matrix("other", hidden, rank, Cut.WHOLE))
+    pair = (
+        *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("other", hidden, inputs=rank, cut=Cut.WHOLE),
+    )
     both = layer.ffn is not None and layer.ffn.experts
     return replace(layer, weights=(*layer.weights, *pair * (2 if both else 1)))

@@ -21,7 +21,7 @@ def read(config: Config, name: str) -> Arch:
         outer=(
             Weight(role="position", shape=(segments, size.hidden)),
             Weight(role="position", shape=(buckets, size.heads)),
-            *matrix("head", size.vocab, size.hidden, Cut.VOCAB),
+            *matrix("head", size.vocab, inputs=size.hidden, cut=Cut.VOCAB),
         ),
     )
     rows = size.vocab + types * config.size("prompt_length", default=32)

@@ -77,13 +77,13 @@ def attention(config: Config, kind: str) -> Block:
     )
     weights = (
         *vector("attn.sink", heads),
-        *matrix("attn.q_a", rank, hidden, Cut.WHOLE),
+        *matrix("attn.q_a", rank, inputs=hidden, cut=Cut.WHOLE),
         *norm(rank),
-        *matrix("attn.q_b", heads * width, rank, Cut.OUT),
-        *matrix("attn.kv_a", width, hidden, Cut.WHOLE),
+        *matrix("attn.q_b", heads * width, inputs=rank, cut=Cut.OUT),
+        *matrix("attn.kv_a", width, inputs=hidden, cut=Cut.WHOLE),
         *norm(width),
-        *matrix("attn.o_a", low, heads * width // groups, Cut.OUT),
-        *matrix("attn.o", hidden, low, Cut.IN),
+        *matrix("attn.o_a", low, inputs=heads * width // groups, cut=Cut.OUT),
+        *matrix("attn.o", hidden, inputs=low, cut=Cut.IN),
         *_compressor(config, kind, rate),
     )
     return Block(weights, mixer=mixer)
@@ -99,16 +99,16 @@ def _compressor(config: Config, kind: str, rate: int) -> tuple[Weight, ...]:
     return (
         *_squeeze("attn.compress", hidden, width, (rate, 2 * width)),
         *_squeeze("attn.index.k", hidden, index, (rate, 2 * index)),
-        *matrix("attn.index.q", heads * index, config.size("q_lora_rank"), Cut.WHOLE),
-        *matrix("attn.index.weight", heads, hidden, Cut.WHOLE),
+        *matrix("attn.index.q", heads * index, inputs=config.size("q_lora_rank"), cut=Cut.WHOLE),
+        *matrix("attn.index.weight", heads, inputs=hidden, cut=Cut.WHOLE),
     )
 
 
 def _squeeze(role: str, hidden: int, width: int, positions: tuple[int, int]) -> tuple[Weight, ...]:
     """What makes one entry of many tokens: values, gates, positions in the group, a norm."""
     return (
-        *matrix(role, positions[1], hidden, Cut.WHOLE),
-        *matrix(f"{role}.gate", positions[1], hidden, Cut.WHOLE),
+        *matrix(role, positions[1], inputs=hidden, cut=Cut.WHOLE),
+        *matrix(f"{role}.gate", positions[1], inputs=hidden, cut=Cut.WHOLE),
         Weight(role="position", shape=positions),
         *norm(width),
     )

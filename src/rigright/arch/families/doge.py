@@ -19,7 +19,7 @@ def read(config: Config, name: str) -> Arch:
     kv_width = size.kv_heads * size.head_dim
     extra = (
         Weight(role="attn.gate", shape=(size.kv_heads,)),
-        *blocks.matrix("attn.gate", size.kv_heads, kv_width, Cut.WHOLE, bias=biased),
+        *blocks.matrix("attn.gate", size.kv_heads, inputs=kv_width, cut=Cut.WHOLE, bias=biased),
         *(Weight(role="norm", shape=(size.hidden,)),) * 2,
         *(_vectors(config, size) if config.flag("is_moe", default=False) else ()),
     )
@@ -40,7 +40,7 @@ def _vectors(config: Config, size: Sizes) -> tuple[Weight, ...]:
     experts = config.size("num_experts")
     used = min(config.size("num_experts_per_tok"), experts)
     return (
-        *blocks.matrix("router", 2 * math.isqrt(experts), size.hidden, Cut.WHOLE),
+        *blocks.matrix("router", 2 * math.isqrt(experts), inputs=size.hidden, cut=Cut.WHOLE),
         Weight(role="expert.down", shape=(size.hidden,), cut=Cut.EXPERT, copies=experts, used=used),
         Weight(role="expert.up", shape=(size.hidden,), cut=Cut.EXPERT, copies=experts, used=used),
     )

@@ -30,14 +30,14 @@ def read(config: Config, name: str) -> Arch:
     )
     layers = repeat(keys, lambda key: _layer(config, size, kind=key[0], width=key[1], borrows=key[2]))
     streams = config.size("altup_num_inputs", default=4)
-    mixing = matrix("project", size.hidden, size.hidden, Cut.WHOLE) * (2 * (streams - 1))
+    mixing = matrix("project", size.hidden, inputs=size.hidden, cut=Cut.WHOLE) * (2 * (streams - 1))
     style = Style(family="gemma3n_text", outer=(*per_layer_tables(config, size), *mixing))
     return text_arch(config, name, style=style, size=size, layers=layers)
 
 
 def _layer(config: Config, size: Sizes, *, kind: str, width: int, borrows: bool) -> Layer:
     window = None if kind == FULL else config.maybe("sliding_window")
-    mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window)
+    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window)
     attention = shared_attention(config, size.hidden, mixer=mixer, values=True)
     attention = borrow(attention) if borrows else attention
     ffn = blocks.dense(size.hidden, width)
@@ -55,14 +55,14 @@ def _sides(config: Config, hidden: int) -> tuple[Weight, ...]:
     inner = config.size("hidden_size_per_layer_input", default=256)
     return (
         *norm(hidden),
-        *matrix("other", streams, streams, Cut.WHOLE),
-        *matrix("other", streams * streams, streams, Cut.WHOLE),
-        *matrix("router", streams, hidden, Cut.WHOLE),
+        *matrix("other", streams, inputs=streams, cut=Cut.WHOLE),
+        *matrix("other", streams * streams, inputs=streams, cut=Cut.WHOLE),
+        *matrix("router", streams, inputs=hidden, cut=Cut.WHOLE),
         *norm(hidden),
-        *matrix("other", rank, hidden, Cut.WHOLE),
-        *matrix("other", hidden, rank, Cut.WHOLE),
+        *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("other", hidden, inputs=rank, cut=Cut.WHOLE),
         *norm(hidden),
-        *matrix("ffn.gate", inner, hidden, Cut.WHOLE),
-        *matrix("project", hidden, inner, Cut.WHOLE),
+        *matrix("ffn.gate", inner, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("project", hidden, inputs=inner, cut=Cut.WHOLE),
         *norm(hidden),
     )

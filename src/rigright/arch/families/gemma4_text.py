@@ -42,8 +42,8 @@ def _layer(config: Config, size: Sizes, *, kind: str, borrows: bool) -> Layer:
             *(weight for part in parts for weight in part.weights),
             *(_experts(config, size).weights if moe else ()),
             *blocks.norm(size.hidden) * (7 if moe else 4),
-            *(blocks.matrix("ffn.gate", inner, size.hidden, Cut.WHOLE) if inner else ()),
-            *(blocks.matrix("project", size.hidden, inner, Cut.WHOLE) if inner else ()),
+            *(blocks.matrix("ffn.gate", inner, inputs=size.hidden, cut=Cut.WHOLE) if inner else ()),
+            *(blocks.matrix("project", size.hidden, inputs=inner, cut=Cut.WHOLE) if inner else ()),
             *(blocks.norm(size.hidden) if inner else ()),
         ),
         mixer=attention.mixer,
@@ -58,7 +58,7 @@ def _attention(config: Config, size: Sizes, *, kind: str) -> Block:
     fewer = config.maybe("num_global_key_value_heads") if alike else None
     head_dim = config.size("global_head_dim", default=512) if whole else size.head_dim
     window = None if whole else config.maybe("sliding_window")
-    mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim, window_tok=window)
+    mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim=head_dim, window_tok=window)
     return shared_attention(config, size.hidden, mixer=mixer, values=not alike)
 
 

@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     pooled = (
         Weight(role="position", shape=(config.size("index_kpool"), index.dim)),
-        *matrix("attn.index.gate", index.dim, size.hidden, Cut.WHOLE),
+        *matrix("attn.index.gate", index.dim, inputs=size.hidden, cut=Cut.WHOLE),
     )
     own = indexed(mla(latent), latent, index)
     made: dict[bool, Block] = {

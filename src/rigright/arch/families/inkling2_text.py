@@ -49,16 +49,16 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
         config.size(f"{of}{key}", key) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")
     )
     span = config.size("sliding_window_size") if window else None
-    whole = blocks.attention(hidden, blocks.gqa(heads, kv_heads, width, window_tok=span))
+    whole = blocks.attention(hidden, blocks.gqa(heads, kv_heads, head_dim=width, window_tok=span))
     block = extras(whole, hidden, gate="wide")
     if block.mixer is None:
         return block
     relative, rows = config.size("d_rel"), kv_heads * width
     extent = span or config.size("rel_extent")
     weights = (
-        *matrix("attn.relative", heads * relative, hidden, Cut.OUT),
+        *matrix("attn.relative", heads * relative, inputs=hidden, cut=Cut.OUT),
         Weight(role="position", shape=(relative, extent)),
-        *matrix("attn.sink", heads, hidden, Cut.OUT),
+        *matrix("attn.sink", heads, inputs=hidden, cut=Cut.OUT),
         *vector("attn.scale", heads, width),
         *vector("attn.scale", heads, relative),
         *_convolutions(hidden, rows, kv_heads, kernel, window=window) * 2,
@@ -71,4 +71,7 @@ def _convolutions(hidden: int, rows: int, heads: int, kernel: int, *, window: bo
     """On keys or on values: fixed in windows, else moved by the token for each head."""
     if window:
         return vector("mixer.conv", rows, 1, kernel)
-    return (*vector("mixer.conv", kernel, rows), *matrix("mixer.conv.shift", kernel * heads, hidden, Cut.OUT))
+    return (
+        *vector("mixer.conv", kernel, rows),
+        *matrix("mixer.conv.shift", kernel * heads, inputs=hidden, cut=Cut.OUT),
+    )

@@ -56,13 +56,15 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
         config.size(f"{of}{key}", key) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")
     )
     span = config.size("sliding_window_size") if window else None
-    block = blocks.attention(hidden, blocks.gqa(heads, kv_heads, width, window_tok=span), qk_norm=width)
+    block = blocks.attention(
+        hidden, blocks.gqa(heads, kv_heads, head_dim=width, window_tok=span), qk_norm=width
+    )
     if block.mixer is None:
         return block
     relative, extent = config.size("d_rel"), config.size("rel_extent")
     rows = kv_heads * width
     weights = (
-        *matrix("attn.relative", heads * relative, hidden, Cut.OUT),
+        *matrix("attn.relative", heads * relative, inputs=hidden, cut=Cut.OUT),
         Weight(role="position", shape=(relative, min(extent, span or extent))),
         *vector("mixer.conv", rows, 1, kernel) * 2,
     )
@@ -73,6 +75,6 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
 def _weighed(layer: Layer, shared: int, hidden: int) -> Layer:
     """The router scores the shared experts too; one number scales every feed-forward."""
     has_experts = layer.ffn is not None and layer.ffn.experts
-    more = matrix("router", shared, hidden, Cut.WHOLE) if has_experts else ()
+    more = matrix("router", shared, inputs=hidden, cut=Cut.WHOLE) if has_experts else ()
     scale = Weight(role="router.scale", shape=(1,))
     return replace(layer, weights=(*layer.weights, *more, scale))

@@ -35,9 +35,9 @@ def read(config: Config, name: str) -> Arch:
             Weight(role=role, shape=shape, cut=Cut.EXPERT, copies=count, used=top)
             for role, shape in (("attn.q", (rows, size.hidden)), ("attn.o", (size.hidden, rows)))
         ),
-        *matrix("router", count, size.hidden, Cut.WHOLE),
-        *matrix("attn.k", rows, size.hidden, Cut.KV),
-        *matrix("attn.v", rows, size.hidden, Cut.KV),
+        *matrix("router", count, inputs=size.hidden, cut=Cut.WHOLE),
+        *matrix("attn.k", rows, inputs=size.hidden, cut=Cut.KV),
+        *matrix("attn.v", rows, inputs=size.hidden, cut=Cut.KV),
         shift,
     )
     feed = Block((*experts.weights, shift), ffn=experts.ffn)

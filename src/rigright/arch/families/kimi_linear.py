@@ -43,7 +43,7 @@ def read(config: Config, name: str) -> Arch:
 
 def _weigh(hidden: int) -> tuple[Weight, ...]:
     """Attention residuals: what weighs the states of earlier blocks before a layer takes one up."""
-    return (*norm(hidden), *matrix("other.connect", 1, hidden, Cut.WHOLE))
+    return (*norm(hidden), *matrix("other.connect", 1, inputs=hidden, cut=Cut.WHOLE))
 
 
 def _either(kind: str, delta: Block, whole: Block) -> Block:

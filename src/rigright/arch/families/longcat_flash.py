@@ -42,5 +42,6 @@ def _experts(config: Config, hidden: int) -> Block:
     rest = tuple(weight for weight in block.weights if weight.role != "router")
     biased = config.flag("router_bias", default=False)
     return replace(
-        block, weights=(*matrix("router", ffn.experts + idle, hidden, Cut.WHOLE, bias=biased), *rest)
+        block,
+        weights=(*matrix("router", ffn.experts + idle, inputs=hidden, cut=Cut.WHOLE, bias=biased), *rest),
     )

@@ -48,7 +48,7 @@ def _attention(config: Config, *, window: bool) -> Block:
         blocks.gqa(
             heads,
             kv_heads,
-            config.size(f"{of}head_dim", "head_dim"),
+            head_dim=config.size(f"{of}head_dim", "head_dim"),
             window_tok=(span + 1 if span else config.size("sliding_window")) if window else None,
         ),
         value_dim=config.size(f"{of}v_head_dim", "v_head_dim"),

@@ -55,8 +55,8 @@ def _indexed(config: Config, whole: Block) -> Block:
         return whole
     hidden, width = config.size("hidden_size"), config.size("index_head_dim")
     weights = (
-        *matrix("attn.index.q", config.size("index_n_heads") * width, hidden, Cut.WHOLE),
-        *matrix("attn.index.k", width, hidden, Cut.WHOLE),
+        *matrix("attn.index.q", config.size("index_n_heads") * width, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("attn.index.k", width, inputs=hidden, cut=Cut.WHOLE),
         *(norm(width) * 2),
     )
     read_tok = config.size("index_topk_blocks") * config.size("index_block_size")

@@ -41,7 +41,7 @@ def _tied(text: Config) -> bool:
 
 def _decoder(text: Config) -> Tower:
     hidden, heads, vocab = text.size("hidden_size"), text.size("num_attention_heads"), text.size("vocab_size")
-    mixer = gqa(heads, text.size("num_key_value_heads", default=heads), hidden // heads)
+    mixer = gqa(heads, text.size("num_key_value_heads", default=heads), head_dim=hidden // heads)
     own = attend(hidden, mixer)
     looks = attend(hidden, replace(mixer, kind=Mix.CROSS), qk_norm=hidden // heads, part="cross")
     ffn = dense(hidden, text.size("intermediate_size"))

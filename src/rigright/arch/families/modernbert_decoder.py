@@ -27,7 +27,11 @@ def read(config: Config, name: str) -> Arch:
     norm = blocks.norm(size.hidden, bias=shift)
     layers[0] = replace(layers[0], weights=layers[0].weights[len(norm) :])
     bridge = blocks.matrix(
-        "project", size.hidden, size.hidden, Cut.WHOLE, bias=config.flag("classifier_bias", default=False)
+        "project",
+        size.hidden,
+        inputs=size.hidden,
+        cut=Cut.WHOLE,
+        bias=config.flag("classifier_bias", default=False),
     )
     style = Style(
         family="modernbert_decoder",
@@ -40,7 +44,7 @@ def read(config: Config, name: str) -> Arch:
 
 def _layer(config: Config, size: Sizes, *, window_tok: int | None) -> Layer:
     biased = config.flag("attention_bias", default=False)
-    mixer = blocks.gqa(size.heads, size.heads, size.head_dim, window_tok=window_tok)
+    mixer = blocks.gqa(size.heads, size.heads, head_dim=size.head_dim, window_tok=window_tok)
     attention = blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
     ffn = blocks.dense(size.hidden, size.width, bias=config.flag("mlp_bias", default=False))
     norms = blocks.norm(size.hidden, bias=config.flag("norm_bias", default=False)) * 2

@@ -101,11 +101,11 @@ def _moe(config: Config, hidden: int) -> Block:
     shared = config.whole("moe_shared_expert_intermediate_size")
     biased = config.flag("mlp_bias", default=False)
     weights = (
-        *matrix("router", ffn.experts, hidden, Cut.WHOLE),
+        *matrix("router", ffn.experts, inputs=hidden, cut=Cut.WHOLE),
         *(weight for weight in routed.weights if weight.role != "router"),
-        *(matrix("project", latent, hidden, Cut.WHOLE, bias=biased) if latent else ()),
-        *(matrix("project", hidden, latent, Cut.WHOLE, bias=biased) if latent else ()),
-        *matrix("shared.up", shared, hidden, Cut.OUT, bias=biased),
-        *matrix("shared.down", hidden, shared, Cut.IN, bias=biased),
+        *(matrix("project", latent, inputs=hidden, cut=Cut.WHOLE, bias=biased) if latent else ()),
+        *(matrix("project", hidden, inputs=latent, cut=Cut.WHOLE, bias=biased) if latent else ()),
+        *matrix("shared.up", shared, inputs=hidden, cut=Cut.OUT, bias=biased),
+        *matrix("shared.down", hidden, inputs=shared, cut=Cut.IN, bias=biased),
     )
     return Block(weights, ffn=replace(ffn, shared_width=shared))

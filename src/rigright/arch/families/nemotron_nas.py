@@ -49,7 +49,7 @@ def _attention(block: Config, size: Sizes, *, config: Config) -> Block | None:
     if block.flag("no_op", default=False):
         return None
     if block.flag("replace_with_linear", default=False):
-        return Block(blocks.matrix("attn.o", size.hidden, size.hidden, Cut.WHOLE))
+        return Block(blocks.matrix("attn.o", size.hidden, inputs=size.hidden, cut=Cut.WHOLE))
     per_group = block.size("n_heads_in_group", default=1)
     if size.heads % per_group:
         raise DataError(
@@ -62,7 +62,7 @@ def _attention(block: Config, size: Sizes, *, config: Config) -> Block | None:
         )
     biased = config.flag("attention_bias", default=False)
     mixer = blocks.gqa(
-        size.heads, size.heads // per_group, size.head_dim, window_tok=block.maybe("window_length")
+        size.heads, size.heads // per_group, head_dim=size.head_dim, window_tok=block.maybe("window_length")
     )
     return blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
 
@@ -71,7 +71,7 @@ def _feed(block: Config, size: Sizes, *, config: Config) -> Block | None:
     if block.flag("no_op", default=False):
         return None
     if block.flag("replace_with_linear", default=False):
-        return Block(blocks.matrix("ffn.down", size.hidden, size.hidden, Cut.WHOLE))
+        return Block(blocks.matrix("ffn.down", size.hidden, inputs=size.hidden, cut=Cut.WHOLE))
     exact = int(2 * block.number("ffn_mult") * size.hidden / 3)
     width = -(-exact // WIDTH_STEP) * WIDTH_STEP
     return blocks.dense(size.hidden, width, bias=config.flag("mlp_bias", default=False))

@@ -37,7 +37,10 @@ def read(config: Config, name: str) -> Arch:
 def _narrowed(arch: Arch, narrow: int) -> Arch:
     """The token table of another width than the layers, with a projection in and one out."""
     hidden = arch.trunk.hidden
-    bridges = (*matrix("project", hidden, narrow, Cut.WHOLE), *matrix("project", narrow, hidden, Cut.WHOLE))
+    bridges = (
+        *matrix("project", hidden, inputs=narrow, cut=Cut.WHOLE),
+        *matrix("project", narrow, inputs=hidden, cut=Cut.WHOLE),
+    )
     tables = tuple(
         replace(weight, shape=(weight.shape[0], narrow)) if weight.role in {"embed", "head"} else weight
         for weight in arch.trunk.outer

@@ -66,8 +66,8 @@ def _layer(ear: Config, hidden: int, tok: int) -> Layer:
     spread = hidden * ear.size("depthwise_multiplier")
     half = (
         *norm(hidden, bias=True),
-        *matrix("ffn.gate_up", 2 * width, hidden, Cut.OUT, bias=True),
-        *matrix("ffn.down", hidden, width, Cut.IN, bias=True),
+        *matrix("ffn.gate_up", 2 * width, inputs=hidden, cut=Cut.OUT, bias=True),
+        *matrix("ffn.down", hidden, inputs=width, cut=Cut.IN, bias=True),
     )
     gated = (
         *norm(hidden, bias=True),
@@ -77,7 +77,7 @@ def _layer(ear: Config, hidden: int, tok: int) -> Layer:
         *conv("mixer.conv", (deep, spread, 1)),
         *conv("mixer.out", (wide, deep, 1)),
     )
-    square = matrix("attn.q", hidden, hidden, Cut.OUT, bias=True) * 4
+    square = matrix("attn.q", hidden, inputs=hidden, cut=Cut.OUT, bias=True) * 4
     head = hidden // heads
     return Layer(
         weights=at((*half, *half, *gated, *square, *norm(hidden, bias=True) * 2), tok),

@@ -44,8 +44,8 @@ def _time(hidden: int, inner: int) -> Block:
         *vector("mixer.decay", inner),
         *vector("mixer.skip", inner),
         *(vector("mixer.shift", 1, 1, hidden) * 3),
-        *(matrix("mixer.in", inner, hidden, Cut.OUT) * 3),
-        *matrix("mixer.out", hidden, inner, Cut.IN),
+        *(matrix("mixer.in", inner, inputs=hidden, cut=Cut.OUT) * 3),
+        *matrix("mixer.out", hidden, inputs=inner, cut=Cut.IN),
     )
     # the state of a layer: the last token of both mixings in 16 bit, three sums in fp32
     mixer = Mixer(
@@ -63,8 +63,8 @@ def channel(hidden: int, width: int, *, gated: bool = True, shifts: int = 2) -> 
     """Channel mixing: a feed-forward whose output a receptance gates."""
     weights = (
         *(vector("mixer.shift", 1, 1, hidden) * shifts),
-        *matrix("ffn.up", width, hidden, Cut.OUT),
-        *(matrix("ffn.gate", hidden, hidden, Cut.OUT) if gated else ()),
-        *matrix("ffn.down", hidden, width, Cut.IN),
+        *matrix("ffn.up", width, inputs=hidden, cut=Cut.OUT),
+        *(matrix("ffn.gate", hidden, inputs=hidden, cut=Cut.OUT) if gated else ()),
+        *matrix("ffn.down", hidden, inputs=width, cut=Cut.IN),
     )
     return Block(weights, ffn=Ffn(width=width, gated=False))

@@ -65,11 +65,11 @@ def _mixing(config: Config, generation: int, *, first: bool) -> Block:
         if generation >= 7
         else (_fifth if generation == 5 else _sixth)(hidden, inner)
     )
-    gate = matrix("mixer.gate", inner, hidden, Cut.OUT) if generation < 7 else ()
+    gate = matrix("mixer.gate", inner, inputs=hidden, cut=Cut.OUT) if generation < 7 else ()
     weights = (
-        *(matrix("mixer.in", inner, hidden, Cut.OUT) * 3),
+        *(matrix("mixer.in", inner, inputs=hidden, cut=Cut.OUT) * 3),
         *gate,
-        *matrix("mixer.out", hidden, inner, Cut.IN),
+        *matrix("mixer.out", hidden, inputs=inner, cut=Cut.IN),
         *norm(inner, bias=True),
         *extra,
     )
@@ -87,11 +87,11 @@ def _sixth(hidden: int, inner: int) -> tuple[Weight, ...]:
     low, decay = (64, 128) if wide else (32, 64)
     return (
         *(vector("mixer.shift", 1, 1, hidden) * 6),
-        *matrix("mixer.shift_a", hidden, 5 * low, Cut.WHOLE),
+        *matrix("mixer.shift_a", hidden, inputs=5 * low, cut=Cut.WHOLE),
         *vector("mixer.shift_b", 5, low, hidden),
         *(vector("mixer.decay", inner) * 2),
-        *matrix("mixer.decay_a", hidden, decay, Cut.WHOLE),
-        *matrix("mixer.decay_b", decay, inner, Cut.OUT),
+        *matrix("mixer.decay_a", hidden, inputs=decay, cut=Cut.WHOLE),
+        *matrix("mixer.decay_b", decay, inputs=inner, cut=Cut.OUT),
     )
 
 
@@ -112,6 +112,6 @@ def _seventh(config: Config, hidden: int, *, first: bool) -> tuple[Weight, ...]:
 
 def _low(rank: int, hidden: int, *, bias: bool) -> tuple[Weight, ...]:
     return (
-        *matrix("mixer.low_a", rank, hidden, Cut.WHOLE),
-        *matrix("mixer.low_b", hidden, rank, Cut.OUT, bias=bias),
+        *matrix("mixer.low_a", rank, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("mixer.low_b", hidden, inputs=rank, cut=Cut.OUT, bias=bias),
     )

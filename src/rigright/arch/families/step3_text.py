@@ -17,11 +17,11 @@ def read(config: Config, name: str) -> Arch:
     """Read a Step-3 text config."""
     size = read_sizes(config, kv_heads=config.size("num_attention_groups", "num_key_value_heads", default=1))
     rank, rows = config.size("share_q_dim"), size.heads * size.head_dim
-    whole = blocks.attention(size.hidden, blocks.gqa(size.heads, size.kv_heads, size.head_dim))
+    whole = blocks.attention(size.hidden, blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim))
     weights = (
-        *matrix("attn.q_a", rank, size.hidden, Cut.WHOLE),
+        *matrix("attn.q_a", rank, inputs=size.hidden, cut=Cut.WHOLE),
         *norm(rank),
-        *matrix("attn.q_b", rows, rank, Cut.OUT),
+        *matrix("attn.q_b", rows, inputs=rank, cut=Cut.OUT),
         *(weight for weight in whole.weights if weight.role != "attn.q"),
     )
     attends = (Block(weights, mixer=whole.mixer),) * size.layers

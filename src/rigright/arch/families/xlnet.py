@@ -23,7 +23,7 @@ def read(config: Config, name: str) -> Arch:
         last_norm=False,
         head_bias="XLNetModel" not in config.items("architectures", default=[]),
         extra=(
-            *matrix("attn.r", inner, size.hidden, Cut.OUT),
+            *matrix("attn.r", inner, inputs=size.hidden, cut=Cut.OUT),
             *(Weight(role="position", shape=head),) * 3,
             Weight(role="position", shape=(2, *head)),
         ),

@@ -40,13 +40,13 @@ def _memory(config: Config, hidden: int, *, biased: bool) -> Block:
     keys = int(hidden * config.number("qk_dim_factor"))
     values = int(hidden * config.number("v_dim_factor"))
     weights = (
-        *matrix("mixer.in", keys, hidden, Cut.OUT, bias=biased) * 2,
-        *matrix("mixer.in", values, hidden, Cut.OUT, bias=biased),
-        *matrix("mixer.gate", values, hidden, Cut.OUT, bias=biased),
-        *matrix("mixer.beta", heads, hidden, Cut.OUT, bias=True),
-        *matrix("mixer.decay", heads, hidden, Cut.OUT, bias=True),
+        *matrix("mixer.in", keys, inputs=hidden, cut=Cut.OUT, bias=biased) * 2,
+        *matrix("mixer.in", values, inputs=hidden, cut=Cut.OUT, bias=biased),
+        *matrix("mixer.gate", values, inputs=hidden, cut=Cut.OUT, bias=biased),
+        *matrix("mixer.beta", heads, inputs=hidden, cut=Cut.OUT, bias=True),
+        *matrix("mixer.decay", heads, inputs=hidden, cut=Cut.OUT, bias=True),
         *norm(values, bias=biased),
-        *matrix("mixer.out", hidden, values, Cut.IN, bias=biased),
+        *matrix("mixer.out", hidden, inputs=values, cut=Cut.IN, bias=biased),
     )
     mixer = Mixer(
         kind=Mix.LINEAR,

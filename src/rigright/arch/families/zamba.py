@@ -55,7 +55,10 @@ def _joined(config: Config, plain: Layer, state: Block, *, uses: int, second: bo
     for use in range(uses):
         times = len(range(use, uses, count))
         block = _block(config, attention, state) if use < count else ()
-        own = (*matrix("project", hidden, hidden, Cut.WHOLE), *(_adapters(config) if second else ()))
+        own = (
+            *matrix("project", hidden, inputs=hidden, cut=Cut.WHOLE),
+            *(_adapters(config) if second else ()),
+        )
         yield replace(
             plain,
             weights=(*plain.weights, *own, *(replace(weight, sites=times) for weight in block)),
@@ -75,7 +78,7 @@ def _attention(config: Config) -> Block:
     mixer = blocks.gqa(
         heads,
         config.maybe("num_key_value_heads") or heads,
-        config.maybe("attention_head_dim") or wide // heads,
+        head_dim=config.maybe("attention_head_dim") or wide // heads,
     )
     return blocks.attention(wide, mixer)
 
@@ -87,7 +90,7 @@ def _block(config: Config, attention: Block, state: Block) -> tuple[Weight, ...]
     queries = attention.weights[: len(attention.weights) - len(state.weights)]
     return (
         *(weight for weight in queries if weight.role != "attn.o"),
-        *matrix("attn.o", hidden, rows, Cut.IN),
+        *matrix("attn.o", hidden, inputs=rows, cut=Cut.IN),
         *blocks.dense(hidden, _width(config), bias=config.flag("add_bias_linear", default=False)).weights,
         *norm(2 * hidden),
         *norm(hidden),
@@ -99,12 +102,15 @@ def _adapters(config: Config) -> tuple[Weight, ...]:
     hidden, rank = config.size("hidden_size"), config.size("adapter_rank")
     wide = 2 * hidden
     low = (
-        *matrix("ffn.gate_up.a", rank, hidden, Cut.WHOLE),
-        *matrix("ffn.gate_up.b", 2 * _width(config), rank, Cut.OUT),
+        *matrix("ffn.gate_up.a", rank, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("ffn.gate_up.b", 2 * _width(config), inputs=rank, cut=Cut.OUT),
     )
     if not config.flag("use_shared_attention_adapter", default=False):
         return low
-    pair = (*matrix("attn.qkv.a", rank, wide, Cut.WHOLE), *matrix("attn.qkv.b", wide, rank, Cut.OUT))
+    pair = (
+        *matrix("attn.qkv.a", rank, inputs=wide, cut=Cut.WHOLE),
+        *matrix("attn.qkv.b", wide, inputs=rank, cut=Cut.OUT),
+    )
     return (*low, *pair * 3)
 
 

@@ -46,7 +46,7 @@ def read(config: Config, name: str) -> Arch:
 def _attention(config: Config, size: Sizes, window_tok: int | None) -> Block:
     """Half of the values come from the token before; queries and keys pass two short convolutions."""
     biased = config.flag("attention_bias", default=False)
-    mixer = blocks.gqa(size.heads, size.kv_heads, size.head_dim, window_tok=window_tok)
+    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok)
     whole = blocks.attention(size.hidden, mixer, qkv_bias=biased)
     near, far = config.size("cca_time0"), config.size("cca_time1")
     rows = (size.heads + size.kv_heads) * size.head_dim
@@ -69,10 +69,10 @@ def _experts(config: Config, *, first: bool) -> Block:
     block = blocks.experts(hidden, ffn)
     weights: tuple[Weight, ...] = (
         *(weight for weight in block.weights if weight.role != "router"),
-        *matrix("router.a", low, hidden, Cut.WHOLE, bias=True),
+        *matrix("router.a", low, inputs=hidden, cut=Cut.WHOLE, bias=True),
         *(() if first else (Weight(role="router.scale", shape=(low,)),)),
         *norm(low),
-        *matrix("router.b", low, low, Cut.WHOLE, bias=True) * 2,
-        *matrix("router", ffn.experts + 1, low, Cut.WHOLE),
+        *matrix("router.b", low, inputs=low, cut=Cut.WHOLE, bias=True) * 2,
+        *matrix("router", ffn.experts + 1, inputs=low, cut=Cut.WHOLE),
     )
     return Block(weights, ffn=block.ffn)

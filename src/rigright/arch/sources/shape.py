@@ -47,7 +47,7 @@ class Shape:
 def read_shape(asked: str) -> Arch:
     """The Arch of a shape: a plain decoder, dense or of experts."""
     shape = parse_shape(asked)
-    mixer = blocks.gqa(shape.heads, shape.kv_heads, shape.head_dim, window_tok=shape.window or None)
+    mixer = blocks.gqa(shape.heads, shape.kv_heads, head_dim=shape.head_dim, window_tok=shape.window or None)
     attention = blocks.attention(shape.hidden, mixer, qkv_bias=shape.bias, out_bias=shape.bias)
     style = Style(family="shape", norm="layer" if shape.bias else "rms")
     one = layer(shape.hidden, style, attention, _feed(shape))

@@ -77,6 +77,36 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingWish:
+    """What somebody said of a training; None was left to the trainer, the model and the machine."""
+
+    trainer: str | None = None
+    method: str = "full"
+    optimizer: str | None = None
+    precision: str | None = None
+    base: str = "nf4"
+    micro_batch: int = 1
+    seq_tok: int | None = None
+    recompute: str | None = None
+    flash: bool = True
+    chunked_loss: bool = False
+    rank: int = 16
+    targets: str = "attn"
+    sharding: str | None = None
+    schedule: str = "1f1b"
+    virtual_stages: int = 1
+    accumulate: int | None = None
+    offload: str = "none"
+    references: int = 0
+    sequence_parallel: bool = False
+    tp: int | None = None
+    pp: int | None = None
+    dp: int | None = None
+    ep: int | None = None
+    cp: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """How the work is cut over chips: each a number or an array of choices."""
 

@@ -17,6 +17,7 @@ WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
 _INSIDE = re.compile(r"(?P<format>[^(]+?)\s*\((?P<engine>.+)\)\s*\Z")
 _ENGINE = re.compile(r"engine ([^;,]+)")
 _VERSION = re.compile(r"\s+[vb]?(\d+(?:\.\d+)+)")
+_CHIP = re.compile(r"\b(?:\d+\s*x\s*)?(?:[A-Z]{1,5}\d{2,4}|[RG]TX \d{3,4}|L4|T4|A2|M\d )")
 _DATE = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*GiB GPU")
 _TP = re.compile(r"\bTP\s*=?\s*(\d+)", re.IGNORECASE)
@@ -121,6 +122,8 @@ def _card(note: str) -> Card:
 
 def _find(text: str) -> Card | None:
     """A card in a short stretch of text, words cut off its end until something is known."""
+    if not _CHIP.search(text):
+        return None
     words = text.split()
     for end in range(len(words), 0, -1):
         try:

@@ -10,6 +10,7 @@ from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.demand import ServingWish
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.training_options import add_training_arguments, answer_training
 
 SUMMARY = say("one model on one machine: memory by part and card, how far it goes, and what to change")
 
@@ -33,6 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help=str(say("a name, a config.json, a folder, a GGUF file, a hub id")))
     parser.add_argument("--on", required=True, metavar="MACHINE", help=str(say('the cards: "8x h100"')))
     add_serving(parser)
+    add_training_arguments(parser)
 
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +60,8 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
+    if options.train:
+        return answer_training(options)
     from rigright.report.pages import explain as pages
     from rigright.verbs.explain import explain
 

@@ -1,0 +1,79 @@
+"""Engines: loose names, versions, and rows that can be trusted."""
+
+import pytest
+
+from rigright.base.errors import RigError
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import at_date, engines, find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "version"),
+    [
+        ("vllm", "vllm", None),
+        ("vLLM 0.8.5", "vllm", "0.8.5"),
+        ("vllm==0.6.3", "vllm", "0.6.3"),
+        ("vllm v0.9", "vllm", "0.9"),
+        ("hf 4.38.2", "transformers", "4.38.2"),
+        ("llama.cpp b4000", "llama.cpp", "4000"),
+        ("TRT-LLM 0.20", "tensorrt-llm", "0.20"),
+        ("exllamav2", "exllama", None),
+        ("LM Studio".replace(" ", ""), "llama.cpp", None),
+    ],
+)
+def test_loose_names(asked, found, version):
+    engine = find_engine(asked)
+    assert engine.id == found
+    assert version is None or engine.version == version
+
+
+def test_a_wrong_name_suggests_the_nearest():
+    with pytest.raises(RigError, match="vllm"):
+        find_engine("vlm")
+    with pytest.raises(RigError, match="transformers"):
+        find_engine("")
+
+
+def test_versions_change_what_an_engine_does():
+    assert find_engine("transformers 4.38").rope_tables == "layer"
+    assert find_engine("transformers 4.46").rope_tables == ""
+    assert find_engine("vllm 0.6").share == 0.9
+    assert find_engine("vllm").share == 0.92
+    assert find_engine("llama.cpp b3000").scores
+    assert not find_engine("llama.cpp").scores
+
+
+def test_a_date_stands_for_the_version_of_its_time():
+    assert at_date(find_engine("vllm"), "2024-12-14").version == "0.6.1"
+    assert at_date(find_engine("llama.cpp"), "2024-12-14").version == find_engine("llama.cpp").version
+
+
+def test_every_row_is_whole():
+    for engine in engines().values():
+        assert engine.source
+        assert engine.as_of.startswith("20")
+        assert engine.confidence in {"high", "medium", "low"}
+        assert engine.pool in {"share", "exact", "grow"}
+        assert engine.split in {"tensor", "layer"}
+        assert engine.formats
+        for name in (*engine.formats, *engine.says.values()):
+            assert find_format(name)
+        assert engine.kv_save is None or find_kv_format(engine.kv_save)
+        assert engine.pool == "share" or engine.share_flag is None
+        for row in engine.before:
+            assert find_engine(f"{engine.id} 0.0.1").id == engine.id
+            assert set(row) - {"version"} <= set(type(engine).__slots__)
+
+
+def test_defaults_follow_the_device():
+    vllm, gib = find_engine("vllm"), 2**30
+    assert vllm.default(vllm.budget_tok, 24 * gib) == 2048
+    assert vllm.default(vllm.budget_tok, 80 * gib) == 8192
+    assert vllm.default(vllm.budget_tok, 80 * gib, chip="a100-sxm4-80gb") == 2048
+    assert vllm.default(None, 80 * gib) is None
+
+
+def test_corrections_name_only_engines_we_know():
+    assert set(corrections("memory_serving")["engines"]) - {"default"} <= set(engines())

@@ -1,0 +1,249 @@
+"""`explain` for serving: verdicts, exact limits, remedies, unlike cards, and the same in JSON."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError, RigError
+from rigright.base.words import tell
+from rigright.demand import ServingWish
+from rigright.faces.cli.main import main
+from rigright.facts.nodes import find_node
+from rigright.report.explained import PARTS
+from rigright.report.pages import explain as pages
+from rigright.verbs.explain import explain
+from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.case import build_case
+from rigright.verbs.serving.limits import largest, largest_batch, largest_context
+
+
+def case_of(model, on, **wish):
+    return build_case(open_model(model), find_node(on), wish=ServingWish(**wish))
+
+
+def spare(case, **changes):
+    return float(worst(case.over(**changes)).spare_bytes)
+
+
+def test_the_question_of_the_readme():
+    found = explain("llama-3.1-70b", "8x h100")
+    assert found.fits
+    assert (found.layout.tp, found.layout.pp) == (8, 1)
+    assert len(found.cards) == 8
+    weights = dict(found.fullest.parts_bytes)["weights"]
+    assert weights * 8 == pytest.approx(70_553_706_496 * 2, rel=0.001)
+    assert found.limits.pool_tok > 1_000_000
+    assert found.limits.pool_low_tok < found.limits.pool_tok < found.limits.pool_high_tok
+    assert found.limits.context_tok == found.limits.model_context_tok == 131_072
+
+
+def test_parts_and_pool_account_for_every_byte_the_driver_shows():
+    for model, on, wish in [
+        ("llama-3.1-70b", "8x h100", {}),
+        ("llama-3.1-8b", "rtx 4090", {"engine": "llama.cpp"}),
+        ("llama-3.1-8b", "rtx 4090", {"engine": "sglang"}),
+        ("llama-3.1-8b", "a100", {"engine": "tensorrt-llm"}),
+        ("llama-3.1-8b", "a100", {"engine": "transformers"}),
+    ]:
+        card = explain(model, on, wish=ServingWish(**wish)).fullest
+        sizes = dict(pages.pieces(card))
+        assert set(sizes) == {*PARTS, "unused"}
+        beside_step = 0.0 if wish.get("engine") != "sglang" else sizes["step"]
+        assert sum(sizes.values()) == pytest.approx(card.used_bytes, rel=0.001, abs=beside_step), wish
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "wish"),
+    [
+        ("llama-3.1-8b", "rtx 4090", {"batch": 3}),
+        ("llama-3.1-8b", "rtx 4090", {"engine": "sglang", "kv": "fp8"}),
+        ("qwen2.5-14b", "rtx 3090 + rtx 4090", {"weights": "Q6_K"}),
+        ("gemma-3-27b-it", "l40s", {"weights": "awq4", "batch": 2}),
+        ("mistral-7b-v0.1", "t4", {"engine": "transformers", "weights": "nf4"}),
+        ("deepseek-v2-lite", "a6000", {"batch": 5}),
+        ("qwen2.5-72b", "4x a100 80gb", {"pp": 2, "tp": 2}),
+    ],
+)
+def test_limits_are_exact(model, on, wish):
+    case = case_of(model, on, **wish)
+    context, batch = largest_context(case), largest_batch(case)
+    assert context > 0
+    assert spare(case, context_tok=context) >= 0
+    if context < (case.arch.max_context_tok or 10**9):
+        assert spare(case, context_tok=context + 1) < 0
+    assert batch == 0 or spare(case, batch=batch) >= 0
+    assert spare(case, batch=batch + 1) < 0
+
+
+@given(st.integers(0, 10**7), st.integers(1, 10**7))
+@settings(max_examples=200)
+def test_the_largest_is_the_largest(edge, most):
+    assert largest(lambda tried: edge - tried, most) == min(edge, most)
+
+
+def test_what_does_not_fit_is_told_with_what_would():
+    found = explain("llama-3.1-70b", "2x rtx 4090", wish=ServingWish(engine="vllm"))
+    assert not found.fits
+    assert found.limits.context_tok == 0
+    saved = [remedy.saves_bytes for remedy in found.remedies]
+    assert saved == sorted(saved, reverse=True)
+    assert min(saved) > 0
+    fitting = next(remedy for remedy in found.remedies if remedy.fits and "--weights" in (remedy.flag or ""))
+    again = explain(
+        "llama-3.1-70b", "2x rtx 4090", wish=ServingWish(engine="vllm", weights=fitting.flag.split()[1])
+    )
+    assert again.fits
+    assert again.fullest.spare_bytes - found.fullest.spare_bytes == pytest.approx(fitting.saves_bytes)
+
+
+def test_layers_can_stay_on_the_host_where_the_engine_allows():
+    found = explain("llama-3.1-70b", "rtx 4090", wish=ServingWish(engine="llama.cpp"))
+    host = [remedy for remedy in found.remedies if "CPU" in str(remedy.change)]
+    assert len(host) == 1
+    assert host[0].saves_bytes >= -found.fullest.spare_bytes
+
+
+def test_when_nothing_alone_is_enough_all_are_tried_together():
+    found = explain("llama-3.1-405b", "4x rtx 3090", wish=ServingWish(engine="vllm"))
+    assert not found.fits
+    assert any("all at once" in str(remedy.change) for remedy in found.remedies)
+
+
+def test_unlike_cards_get_layers_by_their_memory():
+    found = explain(
+        "llama-3.1-70b", "rtx 4090 + rtx 3060 12gb", wish=ServingWish(weights="Q2_K", context_tok=2048)
+    )
+    first, second = found.cards
+    assert found.engine == "llama.cpp"
+    assert first.layers[0] == 0
+    assert first.layers[1] == second.layers[0]
+    assert second.layers[1] == 80
+    large, small = (card.layers[1] - card.layers[0] for card in found.cards)
+    assert large > 1.8 * small
+
+
+def test_free_memory_is_what_counts():
+    free, busy = (explain("llama-3.1-8b", on) for on in ("rtx 4090", "rtx 4090 (9 GiB free)"))
+    assert free.fits
+    assert not busy.fits
+
+
+def test_wide_cuts_go_as_far_as_heads_allow():
+    assert explain("qwen2.5-7b", "8x a100").layout.tp == 4  # 28 heads
+    assert explain("qwen2.5-7b", "8x a100").layout.pp == 2
+    with pytest.raises(AskError, match="tp may be 1, 2, 4"):
+        explain("qwen2.5-7b", "8x a100", wish=ServingWish(tp=3))
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ({"context_tok": 0}, "context"),
+        ({"batch": -1}, "batch"),
+        ({"utilisation": 1.5}, "share"),
+        ({"kv": "q8_0"}, "llama.cpp"),
+        ({"kv": "q9"}, "fp8"),
+        ({"tp": 16}, "16 cards"),
+        ({"engine": "fortran"}, "no engine"),
+        ({"weights": "bf17"}, "bf16"),
+        ({"image_size": 448}, "image models"),
+        ({"image_size": 1}, "pixels"),
+    ],
+)
+def test_wrong_questions_are_told_what_is_there(wish, told):
+    with pytest.raises(RigError, match=told):
+        explain("llama-3.1-70b", "8x h100", wish=ServingWish(**wish))
+
+
+def test_pictures_cost_by_their_size():
+    small, large = (
+        explain("vit-base-patch16-224", "rtx 3060 12gb", wish=ServingWish(batch=32, image_size=side))
+        for side in (224, 448)
+    )
+    assert dict(large.fullest.parts_bytes)["step"] > 3 * dict(small.fullest.parts_bytes)["step"]
+    assert small.limits is None
+
+
+def test_encoders_and_speech_are_answered_too():
+    for model in ("bge-large-en-v1.5", "whisper-large-v3", "clip-vit-large-patch14", "mamba-2.8b"):
+        found = explain(model, "rtx 3060 12gb")
+        assert found.fits, model
+        assert found.fullest.used_bytes < 12 * 2**30
+
+
+def test_every_part_can_be_traced():
+    found = explain("deepseek-v3", "8x h200", why=True)
+    parts = {reason.part for reason in found.reasons}
+    assert {"weights", "cache", "step", "graphs", "context", "unused"} <= parts
+    assert all(reason.source for reason in found.reasons)
+
+
+def run(capsys, *words):
+    code = main(["explain", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_json_is_stable_and_whole(capsys):
+    code, out, _ = run(capsys, "llama-3.1-8b", "--on", "2x rtx 4090", "--json", "--context", "16k", "--why")
+    told = json.loads(out)
+    assert code == 0
+    assert list(told) == [
+        "model", "params", "machine", "engine", "engine_version", "weights", "kv", "context_tok",
+        "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards",
+        "limits", "remedies", "why", "notes",
+    ]  # fmt: skip
+    assert told["context_tok"] == 16_384
+    assert told["layout"] == {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "cp": 1}
+    card = told["cards"][0]
+    assert card["used_low_bytes"] <= card["used_bytes"] <= card["used_high_bytes"]
+    assert {"weights", "cache", "step", "unused"} <= set(card["parts_bytes"])
+    assert told["why"][0]["formula"]
+
+
+def test_the_page_begins_with_a_verdict(capsys):
+    _, out, _ = run(capsys, "llama-3.1-70b", "--on", "8x h100")
+    lines = [line for line in out.splitlines() if line]
+    assert "fits" in lines[1]
+    assert "8x H100" in out
+    _, out, _ = run(capsys, "llama-3.1-70b", "--on", "rtx 4090", "--engine", "vllm")
+    assert "does not fit" in out
+    assert "what to change" in out
+
+
+def test_the_next_command_keeps_what_was_asked(capsys):
+    _, out, _ = run(capsys, "llama-3.1-70b", "--on", "2x rtx 4090", "--engine", "vllm", "--context", "4k")
+    assert (
+        "rigright explain llama-3.1-70b --on '2x rtx 4090' --engine vllm --context 4k --weights awq4" in out
+    )
+
+
+def test_chinese_pages_speak_chinese_only_where_words_are(capsys):
+    _, out, _ = run(capsys, "llama-3.1-70b", "--on", "rtx 4090", "--lang", "zh", "--engine", "llama.cpp")
+    assert "放不下" in out
+    assert "weights" not in out.replace("--weights", "")
+
+
+def test_wrong_words_on_the_command_line(capsys):
+    for words in (
+        ("llama-3.1-70b",),
+        ("llama-3.1-70b", "--on", "9x nothing"),
+        ("llama-3.1-70b", "--on", "h100", "--context", "many"),
+        ("llama-3.1-70b", "--on", "h100", "--util", "all"),
+        ("no-such-model-at-all", "--on", "h100"),
+    ):
+        code, out, err = run(capsys, *words)
+        assert code > 0
+        assert err.startswith("rigright: ")
+        assert "Traceback" not in out + err
+
+
+def test_verdicts_are_sentences_of_both_languages():
+    found = explain("llama-3.1-8b", "rtx 4090")
+    page = pages.page(replace(found, asked="rigright explain"), why=True)
+    assert tell(page.title, "zh") != tell(page.title, "en")
+    assert len(page.parts) >= 5

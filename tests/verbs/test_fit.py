@@ -1,0 +1,88 @@
+"""`fit`: what runs on a machine."""
+
+import json
+
+import pytest
+
+from rigright.arch.sources import zoo
+from rigright.base.errors import RigError
+from rigright.faces.cli.main import main
+from rigright.verbs.explain import explain
+from rigright.verbs.fit import FitWish, ServingWish, fit
+
+
+def test_rows_fit_and_stand_in_order():
+    found = fit("rtx 4090", wish=FitWish(limit=30))
+    assert found.found >= len(found.rows) == 30
+    sizes = [row.params for row in found.rows]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(row.spare_bytes >= 0 for row in found.rows)
+    assert all(
+        row.context_tok is None or row.context_tok >= min(4096, row.model_context_tok or 4096)
+        for row in found.rows
+    )
+
+
+@pytest.mark.parametrize("on", ["rtx 4090 + rtx 3060 12gb", "2x a100", "t4"])
+def test_explain_agrees_with_what_fit_says(on):
+    for row in fit(on, wish=FitWish(limit=2, family="qwen")).rows:
+        wish = ServingWish(engine=row.engine, weights=row.weights_format, context_tok=row.context_tok)
+        assert explain(row.model, on, wish=wish).fits, row
+
+
+def test_filters():
+    found = fit("8x h100", wish=FitWish(task="embed", limit=None))
+    assert {row.task for row in found.rows} == {"embed"}
+    found = fit("8x h100", wish=FitWish(family="qwen3", min_params=20e9, max_params=40e9, limit=None))
+    assert found.rows
+    assert all("qwen3" in row.family and 20e9 <= row.params <= 40e9 for row in found.rows)
+    long = fit("rtx 4090", wish=FitWish(context_tok=65_536, limit=None))
+    assert long.rows
+    assert all(row.context_tok is None or row.context_tok >= 65_536 for row in long.rows)
+
+
+def test_every_format_gives_a_row_each():
+    one, all_of_them = (
+        fit("rtx 4090", wish=FitWish(family="llama", max_params=9e9, every_format=every, limit=None))
+        for every in (False, True)
+    )
+    assert all_of_them.found > 2 * one.found
+
+
+def test_free_memory_shrinks_the_list():
+    free, busy = (fit(on, wish=FitWish(limit=1)) for on in ("rtx 4090", "rtx 4090 (4 GiB free)"))
+    assert busy.found < free.found
+    assert busy.free_bytes < free.free_bytes
+
+
+def test_little_machines_hold_little():
+    found = fit("rtx 4090 (1 GiB free)", wish=FitWish(min_params=1e9))
+    assert found.rows == ()
+    assert found.found == 0
+
+
+def test_models_alike_stand_once_under_the_shortest_name():
+    names = [row.model for row in fit("8x h100", wish=FitWish(family="llama", limit=None)).rows]
+    assert len(names) == len(set(names))
+    assert "deepseek-ai/DeepSeek-R1-Distill-Llama-8B" not in names
+    assert zoo.exact("meta-llama/Llama-3.1-8B") in names
+
+
+def test_a_wrong_limit_is_refused():
+    with pytest.raises(RigError, match="limit"):
+        fit("rtx 4090", wish=FitWish(limit=-3))
+
+
+def test_the_command(capsys):
+    assert main(["fit", "--on", "rtx 4090", "--limit", "4", "--max-params", "9B", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["models"]) == 4
+    assert told["models"][0]["params"] <= 9e9
+    assert main(["fit", "--on", "rtx 4090", "--limit", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "models fit" in out
+    assert "rigright explain" in out
+    assert main(["fit", "--on", "rtx 4090", "--min-params", "lots"]) > 0
+    assert "7B" in capsys.readouterr().err
+    assert main(["fit", "--on", "rtx 4090 (1 GiB free)", "--min-params", "50B", "--lang", "zh"]) == 0
+    assert "放不进" in capsys.readouterr().out

@@ -1,0 +1,95 @@
+"""Rows of memory.csv: what notes say, and how near predictions come."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from rigright.base.errors import RigError
+from rigright.base.tables import read_cells
+from rigright.cost.memory_device import device_of
+from rigright.verbs.validate.kinds.memory import KIND
+from rigright.verbs.validate.memory_notes import read_notes
+from rigright.verbs.validate.memory_rows import predict_memory_row
+
+
+def row(**cells):
+    known = dict.fromkeys(KIND.columns)
+    return {**known, "arch": "meta-llama/Llama-3.1-8B", "format": "bf16", "what": "total_gpu_peak", **cells}
+
+
+@pytest.mark.parametrize(
+    ("form", "note", "source", "found"),
+    [
+        ("fp16", "TP=2, 79.22GiB GPU, util 0.90", "vllm PR#1 (2024-12-14)", ("vllm", "0.6.1", "fp16", 2)),
+        ("bf16", "1x L40S, V1; 158,656 tokens", "vllm PR#2 (2025-04-24)", ("vllm", "0.8", "bf16", 1)),
+        ("fp8", "4xH100 TP4 SGLang: 367,404 KV tokens", "vllm issue", ("sglang", "0.5", "fp8", 4)),
+        ("gptq4", "transformers 4.38.2, 1 GPU(s) total", "Qwen", ("transformers", "4.38.2", "gptq4", 1)),
+        ("int4 (vllm)", "A100 80GB; engine vllm; pool preallocated", "", ("vllm", "0.21", "awq4", 1)),
+        ("int8 (llama.cpp)", "A100 80GB", "", ("llama.cpp", "b7000", "gguf:Q8_0", 1)),
+        ("fp32 (transformers (pytorch))", "A100 80GB", "", ("transformers", "5.0", "fp32", 1)),
+    ],
+)
+def test_notes_are_read_with_care(form, note, source, found):
+    told = read_notes(row(format=form, note=note, source=source))
+    assert (told.engine.id, told.engine.version, told.weights, told.tp) == found
+
+
+def test_a_note_names_card_size_prompt_and_share():
+    told = read_notes(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
+    assert told.cards == 2
+    assert (told.prompt_tok, told.context_tok) == (6144, 8192)
+    assert told.card.chip.id.startswith("a100")
+    sized = read_notes(row(note="TP=1, 79.22GiB GPU, util 0.85"))
+    assert sized.share == 0.85
+    assert device_of(sized.card, sized.engine).total_bytes == pytest.approx(79.22 * 2**30)
+
+
+def test_what_is_not_known_is_said():
+    with pytest.raises(RigError, match="favourite"):
+        predict_memory_row(row(what="favourite_colour"))
+    with pytest.raises(RigError, match="bf17"):
+        predict_memory_row(row(format="bf17"))
+    with pytest.raises(RigError):
+        predict_memory_row(row(arch="no such model"))
+
+
+@pytest.mark.parametrize("what", ["weights_per_gpu", "activation_peak_per_gpu", "kv_cache_available_per_gpu",
+                                  "non_torch_per_gpu", "total_gpu_peak", "total_gpu_preallocated", "kv_cache",
+                                  "compute_buffer"])  # fmt: skip
+def test_every_kind_of_figure_has_a_band(what):
+    found = predict_memory_row(row(what=what, note="A100 80GB; engine vllm 0.19", context=8192))
+    assert 0 < found.low_bytes <= found.value_bytes <= found.high_bytes
+
+
+def measured(shared, source):
+    with (shared / "measured" / "memory.csv").open(encoding="utf-8") as file:
+        for raw in csv.DictReader(file):
+            if raw["source"].startswith(source):
+                cells, _ = read_cells(raw, KIND.columns)
+                (found,) = KIND.predict(cells)
+                yield found
+
+
+def test_published_peaks_of_transformers(shared):
+    found = list(measured(shared, "QwenLM"))
+    errors = np.abs([one.predicted / one.measured - 1 for one in found])
+    inside = np.mean([one.low <= one.measured <= one.high for one in found])
+    assert len(found) == 184
+    assert np.median(errors) < 0.01
+    assert np.quantile(errors, 0.9) < 0.06
+    assert inside > 0.7
+
+
+def test_published_totals_of_fourteen_engines(shared):
+    found = [one for one in measured(shared, "premAI") if one.metric == "total_gpu_peak"]
+    errors = np.abs([one.predicted / one.measured - 1 for one in found])
+    assert np.median(errors) < 0.08
+    pools = [one for one in measured(shared, "premAI") if one.metric == "total_gpu_preallocated"]
+    assert max(abs(one.predicted / one.measured - 1) for one in pools) < 0.08
+
+
+def test_logged_weights_are_exact(shared):
+    for one in measured(shared, "vllm-project/vllm PR"):
+        if one.metric == "weights_per_gpu":
+            assert one.predicted == pytest.approx(one.measured, rel=0.001)

@@ -50,7 +50,9 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
 def _told(value: Any, language: str) -> Any:
     if isinstance(value, Sentence):
         return tell(value, language)
-    return [_told(item, language) for item in value] if isinstance(value, list) else value
+    if isinstance(value, dict):
+        return {key: _told(item, language) for key, item in value.items()}
+    return [_told(item, language) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _count(result: Listing) -> tuple[Part, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.units import KIB, show_bytes, show_count
+from rigright.base.units import KIB, MEGA, show_bytes, show_count
 from rigright.base.words import Sentence, say
 from rigright.report.model_card import FilesCard, ModelCard, TowerCard
 from rigright.report.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
@@ -66,7 +66,7 @@ def model_parts(card: ModelCard) -> tuple[Part, ...]:
 
 def exact_count(number: float) -> Shown:
     """A count to the last one, and in short."""
-    return f"{number:,.0f}" if number < KIB else f"{number:,.0f}  ({show_count(number)})"
+    return f"{number:,.0f}" if number < MEGA else f"{number:,.0f} ({show_count(number)})"
 
 
 def context_shown(tokens: int) -> Shown:

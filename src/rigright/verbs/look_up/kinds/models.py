@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rigright.base.units import GIGA, parse_count, show_bytes, show_count
 from rigright.base.words import say
 from rigright.report.listing import Asked, Field, Kind
@@ -11,11 +13,13 @@ from rigright.report.pages.model import context_shown
 from rigright.verbs.look_up.fields import figure, told
 from rigright.verbs.look_up.models import list_models
 
+_BILLIONS = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*[bB]")
+
 
 def read_params(text: str) -> float:
     """A number of parameters: 7B, 270M, 8030261248."""
-    number = text.strip().lower()
-    return float(number[:-1]) * GIGA if number.endswith("b") else float(parse_count(number))
+    number = _BILLIONS.fullmatch(text.strip())
+    return float(number[1]) * GIGA if number else float(parse_count(text))
 
 
 def _notes(_asked: Asked, kept: tuple[ModelCard, ...]) -> tuple[Shown, ...]:

@@ -91,11 +91,11 @@ def at(config: Config, index: int, *keys: str, default: int | None = None) -> in
     return config.whole(*keys) if default is None else config.whole(*keys, default=default)
 
 
-def moe(hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
+def moe(hidden: int, ffn: Ffn, *, mixture: Mixture) -> Block:
     """Routed and shared experts in the family's manner."""
     block = blocks.experts(hidden, ffn, router_bias=mixture.router_bias, bias=mixture.expert_bias)
     if mixture.latent:
-        block = _narrowed(block, hidden, ffn, mixture)
+        block = _narrowed(block, hidden, ffn=ffn, mixture=mixture)
     extra = (
         *((Weight(role="router.correction", shape=(ffn.experts,)),) if mixture.correction else ()),
         *(
@@ -108,7 +108,7 @@ def moe(hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
     return replace(block, weights=(*block.weights, *extra))
 
 
-def _narrowed(block: Block, hidden: int, ffn: Ffn, mixture: Mixture) -> Block:
+def _narrowed(block: Block, hidden: int, *, ffn: Ffn, mixture: Mixture) -> Block:
     """Routed experts in a width of their own, with the matrices down to it and up again."""
     latent = mixture.latent
     narrow = blocks.experts(latent, replace(ffn, shared_width=0), bias=mixture.expert_bias)
@@ -148,16 +148,16 @@ def extras(
 def read_mixture(
     config: Config,
     name: str,
+    *,
     style: Style,
     mixture: Mixture | None = None,
-    *,
     attends: Sequence[Block] = (),
     size: Sizes | None = None,
 ) -> Arch:
     """A decoder whose layers are dense or have experts; `attends` gives each layer's own attention."""
     mixture = mixture or Mixture()
     size = size or read_sizes(config)
-    blocks_of = tuple(attends) or attentions(size, style, mixture)
+    blocks_of = tuple(attends) or attentions(size, style, mixture=mixture)
     sparse = sparse_layers(config, size.layers, dense_first=mixture.dense_first)
     routes = tuple(
         routing(config, index, shared=mixture.shared) if has_experts else None
@@ -166,19 +166,19 @@ def read_mixture(
 
     def build(key: tuple[Block, Ffn | None]) -> Layer:
         attention, ffn = key
-        return layer(size.hidden, style, attention, feeding(size, style, mixture, ffn))
+        return layer(size.hidden, style, attention, feeding(size, style, mixture=mixture, ffn=ffn))
 
     return text_arch(
         config, name, style=style, size=size, layers=repeat(zip(blocks_of, routes, strict=True), build)
     )
 
 
-def feeding(size: Sizes, style: Style, mixture: Mixture, ffn: Ffn | None) -> Block:
+def feeding(size: Sizes, style: Style, *, mixture: Mixture, ffn: Ffn | None) -> Block:
     """The feed-forward of one layer: experts, or dense where there are none."""
-    return feed(size, style) if ffn is None or not ffn.experts else moe(size.hidden, ffn, mixture)
+    return feed(size, style) if ffn is None or not ffn.experts else moe(size.hidden, ffn, mixture=mixture)
 
 
-def attentions(size: Sizes, style: Style, mixture: Mixture) -> tuple[Block, ...]:
+def attentions(size: Sizes, style: Style, *, mixture: Mixture) -> tuple[Block, ...]:
     """Each layer's attention, by the style's windows."""
     made = {
         window: extras(

@@ -96,7 +96,7 @@ def read_index(config: Config) -> Index:
     )
 
 
-def indexed(attention: Block, latent: Latent, index: Index, *, own: bool = True) -> Block:
+def indexed(attention: Block, latent: Latent, *, index: Index, own: bool = True) -> Block:
     """Latent attention that reads only the keys its indexer chose; without its own, an earlier layer's."""
     if attention.mixer is None:
         return attention
@@ -113,7 +113,7 @@ def indexed(attention: Block, latent: Latent, index: Index, *, own: bool = True)
 
 
 def read_latent_moe(
-    config: Config, name: str, family: str, *, attends: Sequence[Block] = (), dense_first: int = 0
+    config: Config, name: str, *, family: str, attends: Sequence[Block] = (), dense_first: int = 0
 ) -> Arch:
     """A decoder of latent attention and experts."""
     latent = read_latent(config)
@@ -122,5 +122,5 @@ def read_latent_moe(
     style = Style(family=family, ffn_bias=biased)
     mixture = Mixture(dense_first=dense_first, shared_bias=style.ffn_bias)
     return read_mixture(
-        config, name, style, mixture, attends=attends or (mla(latent),) * size.layers, size=size
+        config, name, style=style, mixture=mixture, attends=attends or (mla(latent),) * size.layers, size=size
     )

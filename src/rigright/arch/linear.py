@@ -91,7 +91,7 @@ def _delta_mixer(dims: Delta) -> Mixer:
     )
 
 
-def lightning(hidden: int, heads: int, head_dim: int) -> Block:
+def lightning(hidden: int, heads: int, *, head_dim: int) -> Block:
     """Lightning attention: a fixed decay a head, an output gate, a norm over all heads."""
     width = heads * head_dim
     weights = (

@@ -25,7 +25,7 @@ def repeat(keys: Iterable[Key], build: Callable[[Key], Layer]) -> tuple[Layer, .
     return tuple(made[key] for key in wanted)
 
 
-def listed(config: Config, key: str, layers: int) -> list[object]:
+def listed(config: Config, key: str, *, layers: int) -> list[object]:
     """One entry a layer, or none at all where the key is absent or null; too short a list is an error."""
     told = config.items(key, default=())
     if told and len(told) < layers:
@@ -54,11 +54,11 @@ def sparse_layers(config: Config, layers: int, *, dense_first: int = 0) -> list[
 
 def _by_list(config: Config, layers: int) -> list[bool] | None:
     for key in _LISTS:
-        told = listed(config, key, layers)
+        told = listed(config, key, layers=layers)
         if told:
             return [kind in SPARSE for kind in told]
     if isinstance(config.raw.get("moe_layer_freq"), list):
-        return [bool(kind) for kind in listed(config, "moe_layer_freq", layers)]
+        return [bool(kind) for kind in listed(config, "moe_layer_freq", layers=layers)]
     return None
 
 

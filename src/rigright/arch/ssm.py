@@ -99,7 +99,7 @@ def short_conv(hidden: int, kernel: int, *, bias: bool = False) -> Block:
     return Block(weights, mixer=Mixer(kind=Mix.CONV, value_dim=hidden, state16_elems=hidden * kernel))
 
 
-def rg_lru(hidden: int, width: int, heads: int, kernel: int) -> Block:
+def rg_lru(hidden: int, width: int, *, heads: int, kernel: int) -> Block:
     """Griffin's recurrent block: two branches, a convolution, a gated diagonal recurrence."""
     gate = width // heads
     weights = (

@@ -34,11 +34,11 @@ def read(config: Config, name: str) -> Arch:
         gate="wide", correction=not is_beam, dense_first=3 if is_beam else 0, shared=not is_beam
     )
     size = read_sizes(config)
-    attends = attentions(size, style, mixture)
+    attends = attentions(size, style, mixture=mixture)
     if is_beam:
         bias = vector("attn.gate.bias", size.heads)
         attends = tuple(replace(block, weights=(*block.weights, *bias)) for block in attends)
-    return read_mixture(config, name, style, mixture, attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)
 
 
 def _beam_slides(config: Config) -> Callable[[int], bool]:

@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
         else Block(())
     )
     ffn = replace(ffn, shared_width=size.hidden if residual else 0)
-    experts = replace(moe(size.hidden, replace(ffn, shared_width=0), Mixture()), ffn=ffn)
+    experts = replace(moe(size.hidden, replace(ffn, shared_width=0), mixture=Mixture()), ffn=ffn)
 
     def build(is_sparse: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         if not is_sparse:

@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     style = Style(family="aria_text", qkv_bias=biased, out_bias=biased)
     mixture = Mixture(shared_bias=config.flag("mlp_bias", default=False))
-    return read_mixture(config, name, style, mixture)
+    return read_mixture(config, name, style=style, mixture=mixture)

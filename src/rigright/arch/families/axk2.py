@@ -17,11 +17,11 @@ def read(config: Config, name: str) -> Arch:
     """Read an A.X-K2 config."""
     config = full(config, "axk2")
     latent = read_latent(config)
-    whole = indexed(_gated(latent), latent, read_index(config))
+    whole = indexed(_gated(latent), latent, index=read_index(config))
     attends = (whole,) * config.layers("num_hidden_layers")
-    arch = read_latent_moe(config, name, "axk2", attends=attends, dense_first=1)
+    arch = read_latent_moe(config, name, family="axk2", attends=attends, dense_first=1)
     rank = config.size("gated_norm_rank")
-    layers = tuple(_narrow_gates(layer, latent.hidden, rank) for layer in arch.trunk.layers)
+    layers = tuple(_narrow_gates(layer, latent.hidden, rank=rank) for layer in arch.trunk.layers)
     return replace(arch, towers=(replace(arch.trunk, layers=layers),))
 
 
@@ -34,7 +34,7 @@ def _gated(latent: Latent) -> Block:
     return replace(block, weights=(*weights, *wide))
 
 
-def _narrow_gates(layer: Layer, hidden: int, rank: int) -> Layer:
+def _narrow_gates(layer: Layer, hidden: int, *, rank: int) -> Layer:
     """Every norm before attention has a gate, those before experts too."""
     pair = (
         *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),

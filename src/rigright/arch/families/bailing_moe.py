@@ -28,5 +28,5 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased,
         qk_norm="head" if normed else "none",
     )
-    arch = with_mtp(config, read_mixture(config, name, style, Mixture()), copies=False)
+    arch = with_mtp(config, read_mixture(config, name, style=style, mixture=Mixture()), copies=False)
     return near_published(arch)

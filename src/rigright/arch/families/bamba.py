@@ -88,6 +88,6 @@ def beside(attention: Block, state: Block) -> Block:
 def _granite(config: Config, hidden: int) -> tuple[Block, ...]:
     """Experts with a shared expert; the shared one alone where there are no experts."""
     if config.whole("num_local_experts", default=0):
-        return (moe(hidden, routing(config), Mixture()),)
+        return (moe(hidden, routing(config), mixture=Mixture()),)
     width = config.size("shared_intermediate_size")
     return (feed(read_sizes(config, width=width), Style(family="granitemoehybrid")),)

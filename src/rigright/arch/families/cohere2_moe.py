@@ -26,4 +26,4 @@ def read(config: Config, name: str) -> Arch:
     )
     size = read_sizes(config)
     dense = config.maybe("prefix_dense_intermediate_size") or size.width
-    return read_mixture(config, name, style, size=replace(size, width=dense))
+    return read_mixture(config, name, style=style, size=replace(size, width=dense))

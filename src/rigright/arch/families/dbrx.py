@@ -23,4 +23,4 @@ def read(config: Config, name: str) -> Arch:
         num_local_experts=ffn.size("moe_num_experts", default=4),
         num_experts_per_tok=ffn.size("moe_top_k", default=1),
     )
-    return read_mixture(flat, name, Style(family="dbrx"), Mixture(shared=False), size=size)
+    return read_mixture(flat, name, style=Style(family="dbrx"), mixture=Mixture(shared=False), size=size)

@@ -14,4 +14,4 @@ def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-MoE config."""
     biased = config.flag("attention_bias", default=False)
     style = Style(family="deepseek", qkv_bias=biased, out_bias=biased)
-    return read_mixture(config, name, style)
+    return read_mixture(config, name, style=style)

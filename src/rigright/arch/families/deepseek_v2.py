@@ -12,4 +12,4 @@ MATCHES = ("deepseek_v2", "DeepseekV2ForCausalLM", "deepseek_vl_v2_text")
 
 def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V2 config."""
-    return read_latent_moe(full(config, "deepseek_v2"), name, "deepseek_v2")
+    return read_latent_moe(full(config, "deepseek_v2"), name, family="deepseek_v2")

@@ -32,7 +32,7 @@ def read(config: Config, name: str) -> Arch:
     """Read a DeepSeek-V3 config."""
     kind = kind_of(config, MATCHES)
     config = full(config, kind if kind in _KINDS else "deepseek_v3")
-    arch = read_latent_moe(config, name, kind, dense_first=_KINDS.get(kind, 0))
+    arch = read_latent_moe(config, name, family=kind, dense_first=_KINDS.get(kind, 0))
     if kind == "axk1":
         tower = replace(arch.trunk, layers=tuple(_normed(layer, arch) for layer in arch.trunk.layers))
         arch = replace(arch, towers=(tower,))

@@ -17,16 +17,16 @@ def read(config: Config, name: str) -> Arch:
     kind = kind_of(config, MATCHES)
     config = full(config, kind)
     latent, index = read_latent(config), read_index(config)
-    made = {own: indexed(mla(latent), latent, index, own=own) for own in (True, False)}
+    made = {own: indexed(mla(latent), latent, index=index, own=own) for own in (True, False)}
     attends = tuple(made[own] for own in owners(config, config.layers("num_hidden_layers")))
-    arch = read_latent_moe(config, name, kind, attends=attends)
-    own = read_latent_moe(config, name, kind, attends=(made[True],) * len(attends))
+    arch = read_latent_moe(config, name, family=kind, attends=attends)
+    own = read_latent_moe(config, name, family=kind, attends=(made[True],) * len(attends))
     return with_mtp(config, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
 
 
 def owners(config: Config, layers: int) -> list[bool]:
     """Whether each layer has an indexer of its own, or uses what an earlier one chose."""
-    told = listed(config, "indexer_types", layers)
+    told = listed(config, "indexer_types", layers=layers)
     if told:
         return [kind == "full" for kind in told]
     pattern = config.raw.get("index_topk_pattern")

@@ -33,7 +33,7 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
     ffn = replace(routing(config), shared_width=size.width)  # one shared expert, whatever the config says
     mixture = Mixture(shared_bias=config.flag("mlp_bias", default=False))
-    feed = feeding(size, style, mixture, ffn)
+    feed = feeding(size, style, mixture=mixture, ffn=ffn)
 
     def build(kind: str) -> Layer:
         made = layer(size.hidden, style, attention(config, kind), feed)
@@ -46,10 +46,10 @@ def read(config: Config, name: str) -> Arch:
 
 def kinds(config: Config, layers: int) -> list[str]:
     """Each layer's kind of cache."""
-    told = listed(config, "layer_types", layers)
+    told = listed(config, "layer_types", layers=layers)
     if told:
         return [str(kind) for kind in told]
-    ratios = listed(config, "compress_ratios", layers)
+    ratios = listed(config, "compress_ratios", layers=layers)
     if ratios:
         return [_BY_RATIO.get(ratio, HEAVY) if isinstance(ratio, int) else SLIDING for ratio in ratios]
     return [HEAVY if index < 2 or index % 2 == 0 else SPARSE for index in range(layers)]
@@ -84,27 +84,27 @@ def attention(config: Config, kind: str) -> Block:
         *norm(width),
         *matrix("attn.o_a", low, inputs=heads * width // groups, cut=Cut.OUT),
         *matrix("attn.o", hidden, inputs=low, cut=Cut.IN),
-        *_compressor(config, kind, rate),
+        *_compressor(config, kind, rate=rate),
     )
     return Block(weights, mixer=mixer)
 
 
-def _compressor(config: Config, kind: str, rate: int) -> tuple[Weight, ...]:
+def _compressor(config: Config, kind: str, *, rate: int) -> tuple[Weight, ...]:
     if kind == SLIDING:
         return ()
     hidden, width = config.size("hidden_size"), config.size("head_dim")
     if kind == HEAVY:
-        return _squeeze("attn.compress", hidden, width, (rate, width))
+        return _squeeze("attn.compress", hidden, width=width, positions=(rate, width))
     index, heads = config.size("index_head_dim"), config.size("index_n_heads")
     return (
-        *_squeeze("attn.compress", hidden, width, (rate, 2 * width)),
-        *_squeeze("attn.index.k", hidden, index, (rate, 2 * index)),
+        *_squeeze("attn.compress", hidden, width=width, positions=(rate, 2 * width)),
+        *_squeeze("attn.index.k", hidden, width=index, positions=(rate, 2 * index)),
         *matrix("attn.index.q", heads * index, inputs=config.size("q_lora_rank"), cut=Cut.WHOLE),
         *matrix("attn.index.weight", heads, inputs=hidden, cut=Cut.WHOLE),
     )
 
 
-def _squeeze(role: str, hidden: int, width: int, positions: tuple[int, int]) -> tuple[Weight, ...]:
+def _squeeze(role: str, hidden: int, *, width: int, positions: tuple[int, int]) -> tuple[Weight, ...]:
     """What makes one entry of many tokens: values, gates, positions in the group, a norm."""
     return (
         *matrix(role, positions[1], inputs=hidden, cut=Cut.WHOLE),

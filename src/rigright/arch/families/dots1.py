@@ -34,7 +34,7 @@ def read(config: Config, name: str) -> Arch:
         windows=_windows(config, kind),
     )
     mixture = Mixture(dense_first=_DENSE_FIRST.get(kind, 0), shared_bias=style.ffn_bias)
-    return read_mixture(config, name, style, mixture)
+    return read_mixture(config, name, style=style, mixture=mixture)
 
 
 def _windows(config: Config, kind: str) -> tuple[int | None, ...]:

@@ -37,13 +37,13 @@ def read(config: Config, name: str) -> Arch:
     whole = _finished(latent)
     made = {
         True: _finished(_sliding(config)),
-        False: indexed(whole, latent, read_index(config)) if dsa else whole,
+        False: indexed(whole, latent, index=read_index(config)) if dsa else whole,
     }
     attends = tuple(made[kind in SLIDING] for kind in layer_types(config, size.layers, default=default))
     each = config.size("moe_shared_expert_intermediate_size", "shared_experts_intermediate_size")
     config = config.over(shared_expert_intermediate_size=each * config.whole("n_shared_experts", default=1))
     style = Style(family="dots3_note")
-    return read_mixture(config, name, style, Mixture(dense_first=1), attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
 
 
 def _finished(latent: Latent) -> Block:

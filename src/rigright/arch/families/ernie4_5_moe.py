@@ -16,4 +16,4 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "ernie4_5_moe")
     biased = config.flag("use_bias", default=False)
     style = Style(family="ernie4_5_moe", qkv_bias=biased, out_bias=biased, ffn_bias=biased, head_bias=biased)
-    return read_mixture(config, name, style, Mixture(correction=True, shared_bias=biased))
+    return read_mixture(config, name, style=style, mixture=Mixture(correction=True, shared_bias=biased))

@@ -24,4 +24,6 @@ def read(config: Config, name: str) -> Arch:
     )
     width = config.size("hidden_size") // config.size("num_attention_heads")
     size = read_sizes(config, head_dim=config.maybe("head_dim") or width)
-    return with_mtp(config, read_mixture(config, name, style, Mixture(dense_first=1), size=size))
+    return with_mtp(
+        config, read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), size=size)
+    )

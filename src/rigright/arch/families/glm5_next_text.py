@@ -29,10 +29,10 @@ def read(config: Config, name: str) -> Arch:
         Weight(role="position", shape=(config.size("index_kpool"), index.dim)),
         *matrix("attn.index.gate", index.dim, inputs=size.hidden, cut=Cut.WHOLE),
     )
-    own = indexed(mla(latent), latent, index)
+    own = indexed(mla(latent), latent, index=index)
     made: dict[bool, Block] = {
         True: replace(own, weights=(*own.weights, *pooled)),
-        False: indexed(mla(latent), latent, index, own=False),
+        False: indexed(mla(latent), latent, index=index, own=False),
     }
     delta = kimi_delta(delta_sizes(config))
     kinds = layer_types(config, size.layers, default=lambda i: LINEAR if i % 4 != 3 else "indexed_attention")
@@ -41,4 +41,4 @@ def read(config: Config, name: str) -> Arch:
         for kind, has_own in zip(kinds, owners(config, size.layers), strict=True)
     )
     style = Style(family="glm5_next", extra=connections(size.hidden, config.size("hc_mult")) * 2)
-    return read_mixture(config, name, style, Mixture(dense_first=3), attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=3), attends=attends, size=size)

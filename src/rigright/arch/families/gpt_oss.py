@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=True)
     style = Style(family="gpt_oss", qkv_bias=biased, out_bias=biased, windows=windows(config, every(2)))
     mixture = Mixture(router_bias=True, expert_bias=True, sinks=True, shared=False)
-    return read_mixture(config, name, style, mixture)
+    return read_mixture(config, name, style=style, mixture=mixture)

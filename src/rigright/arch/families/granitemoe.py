@@ -31,4 +31,4 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased,
         windows=windows(config, lambda index: index % 4 != 0) if slides else (),
     )
-    return read_mixture(config, name, style, Mixture(sinks=slides, shared=kind != "granitemoe"))
+    return read_mixture(config, name, style=style, mixture=Mixture(sinks=slides, shared=kind != "granitemoe"))

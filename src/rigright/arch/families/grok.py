@@ -18,7 +18,7 @@ def read(config: Config, name: str) -> Arch:
     """Read a Grok config."""
     style, size = Style(family="grok", norms=4), read_sizes(config)
     ffn = routing(config, shared=False)
-    experts = moe(size.hidden, ffn, Mixture())
+    experts = moe(size.hidden, ffn, mixture=Mixture())
     parts = [attend(size, style), experts]
     if config.flag("residual_moe", default=False):
         parts = [

@@ -24,7 +24,9 @@ def read(config: Config, name: str) -> Arch:
     group = config.size("cla_share_factor", default=1) if config.flag("use_cla", default=False) else 1
     attends = tuple(own if index % group == 0 else _guest(own) for index in range(size.layers))
     mixture = Mixture(shared=config.flag("use_mixed_mlp_moe", default=True))
-    return near_published(read_mixture(config, name, style, mixture, attends=attends, size=size))
+    return near_published(
+        read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)
+    )
 
 
 def _guest(own: Block) -> Block:

@@ -24,7 +24,7 @@ def read(config: Config, name: str) -> Arch:
     attention = attend(size, style)
 
     def build(ffn: Ffn) -> Layer:
-        return layer(size.hidden, style, attention, feeding(size, style, Mixture(), ffn))
+        return layer(size.hidden, style, attention, feeding(size, style, mixture=Mixture(), ffn=ffn))
 
     ffns = [_routing(config, index) for index in range(size.layers)]
     return text_arch(config, name, style=style, size=size, layers=repeat(ffns, build))

@@ -26,13 +26,13 @@ def read(config: Config, name: str) -> Arch:
         outer=head_connection(size.hidden, streams),
     )
     whole = extras(mla(latent), size.hidden, gate="wide", sinks=True)
-    made = {own: indexed(whole, latent, index, own=own) for own in (True, False)}
+    made = {own: indexed(whole, latent, index=index, own=own) for own in (True, False)}
     attends = tuple(made[own] for own in _owners(config, size.layers))
-    return read_mixture(config, name, style, Mixture(dense_first=1), attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
 
 
 def _owners(config: Config, layers: int) -> list[bool]:
-    told = listed(config, "indexer_types", layers)
+    told = listed(config, "indexer_types", layers=layers)
     if told:
         return [kind == "full" for kind in told]
     return [index == 0 or (index - 1) % 4 == 0 for index in range(layers)]

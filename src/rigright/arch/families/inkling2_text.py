@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
         extra=(*query, *vector("mixer.conv", hidden, 1, kernel) * 2),
         outer=(*norm(hidden), *query),
     )
-    experts = moe(hidden, routing(config, shared=False), Mixture())
+    experts = moe(hidden, routing(config, shared=False), mixture=Mixture())
     kinds = layer_types(config, size.layers, default=lambda i: SLIDING if (i + 1) % 6 else "hybrid")
 
     def build(key: tuple[bool, bool]) -> Layer:
@@ -61,13 +61,13 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
         *matrix("attn.sink", heads, inputs=hidden, cut=Cut.OUT),
         *vector("attn.scale", heads, width),
         *vector("attn.scale", heads, relative),
-        *_convolutions(hidden, rows, kv_heads, kernel, window=window) * 2,
+        *_convolutions(hidden, rows, heads=kv_heads, kernel=kernel, window=window) * 2,
     )
     state = (2 * rows + 2 * hidden) * kernel
     return Block((*block.weights, *weights), mixer=replace(block.mixer, state32_elems=state))
 
 
-def _convolutions(hidden: int, rows: int, heads: int, kernel: int, *, window: bool) -> tuple[Weight, ...]:
+def _convolutions(hidden: int, rows: int, *, heads: int, kernel: int, window: bool) -> tuple[Weight, ...]:
     """On keys or on values: fixed in windows, else moved by the token for each head."""
     if window:
         return vector("mixer.conv", rows, 1, kernel)

@@ -44,9 +44,11 @@ def read(config: Config, name: str) -> Arch:
     kinds = layer_types(config, size.layers, default=default)
     attends = tuple(made[kind == SLIDING] for kind in kinds)
     dense_first = config.whole("dense_mlp_idx", default=0)
-    arch = read_mixture(config, name, style, Mixture(dense_first=dense_first), attends=attends, size=size)
+    arch = read_mixture(
+        config, name, style=style, mixture=Mixture(dense_first=dense_first), attends=attends, size=size
+    )
     shared = config.whole("n_shared_experts", default=0)
-    layers = tuple(_weighed(layer, shared, size.hidden) for layer in arch.trunk.layers)
+    layers = tuple(_weighed(layer, shared, hidden=size.hidden) for layer in arch.trunk.layers)
     return replace(arch, towers=(replace(arch.trunk, layers=layers),))
 
 
@@ -72,7 +74,7 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
     return Block((*block.weights, *weights), mixer=replace(block.mixer, state32_elems=state))
 
 
-def _weighed(layer: Layer, shared: int, hidden: int) -> Layer:
+def _weighed(layer: Layer, shared: int, *, hidden: int) -> Layer:
     """The router scores the shared experts too; one number scales every feed-forward."""
     has_experts = layer.ffn is not None and layer.ffn.experts
     more = matrix("router", shared, inputs=hidden, cut=Cut.WHOLE) if has_experts else ()

@@ -23,7 +23,7 @@ def read(config: Config, name: str) -> Arch:
 
     def build(key: tuple[bool, bool]) -> Layer:
         attends, is_sparse = key
-        feed = feeding(size, style, Mixture(), ffns[is_sparse])
+        feed = feeding(size, style, mixture=Mixture(), ffn=ffns[is_sparse])
         return layer(size.hidden, style, mixers[attends], feed)
 
     period, offset = config.size("attn_layer_period"), config.whole("attn_layer_offset")
@@ -42,7 +42,7 @@ def _dims(config: Config) -> Mamba:
         inner=config.size("mamba_expand") * hidden,
         state=config.size("mamba_d_state"),
         conv=config.size("mamba_d_conv"),
-        dt_rank=dt_rank(config, "mamba_dt_rank", hidden),
+        dt_rank=dt_rank(config, "mamba_dt_rank", hidden=hidden),
         bias=config.flag("mamba_proj_bias", default=False),
         conv_bias=config.flag("mamba_conv_bias", default=True),
         inner_norms=True,

@@ -26,7 +26,7 @@ def read(config: Config, name: str) -> Arch:
         tied=config.flag("tie_word_embeddings", default=True),
     )
     count = config.size("num_local_experts")
-    experts = moe(size.hidden, routing(config, shared=False), Mixture())
+    experts = moe(size.hidden, routing(config, shared=False), mixture=Mixture())
     shift = Weight(role="other", shape=(size.hidden,))
     rows = kv_heads * width
     mixer = Mixer(kind=Mix.FULL, heads=kv_heads * top, kv_heads=kv_heads, key_dim=width, value_dim=width)

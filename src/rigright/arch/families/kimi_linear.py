@@ -28,7 +28,7 @@ def read(config: Config, name: str) -> Arch:
     full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
     delta = kimi_delta(delta_sizes(config), low_rank=not bailing, full_gate=full_gate)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim, tied=False)
-    attends = tuple(_either(kind, delta, whole) for kind in kinds(config, size.layers, bailing=bailing))
+    attends = tuple(_either(kind, delta, whole=whole) for kind in kinds(config, size.layers, bailing=bailing))
     mixture = Mixture(
         dense_first=1,
         latent=config.maybe("routed_expert_hidden_size") or 0,
@@ -36,7 +36,7 @@ def read(config: Config, name: str) -> Arch:
     )
     weighed = _weigh(size.hidden) if config.raw.get("attn_res_block_size") else ()
     style = Style(family=kind_of(config, MATCHES), extra=weighed * 2, outer=weighed)
-    arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
+    arch = read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)
     arch = with_mtp(config, arch, copies=False)
     return near_published(arch) if weighed else arch
 
@@ -46,7 +46,7 @@ def _weigh(hidden: int) -> tuple[Weight, ...]:
     return (*norm(hidden), *matrix("other.connect", 1, inputs=hidden, cut=Cut.WHOLE))
 
 
-def _either(kind: str, delta: Block, whole: Block) -> Block:
+def _either(kind: str, delta: Block, *, whole: Block) -> Block:
     return delta if kind == LINEAR else whole
 
 

@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
     )
     if is_flint and config.null("mlp_only_layers"):
         config = config.over(mlp_only_layers=[0, 1])
-    return read_mixture(config, name, style, Mixture(sinks=is_flint))
+    return read_mixture(config, name, style=style, mixture=Mixture(sinks=is_flint))
 
 
 def _flint_slides(config: Config) -> Callable[[int], bool]:

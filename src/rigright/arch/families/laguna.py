@@ -19,14 +19,14 @@ def read(config: Config, name: str) -> Arch:
     """Read a Laguna config."""
     config = full(config, "laguna")
     gate = "head" if config.raw.get("gating") in {True, "per-head", None} else "wide"
-    told = listed(config, "num_attention_heads_per_layer", config.layers("num_hidden_layers"))
+    told = listed(config, "num_attention_heads_per_layer", layers=config.layers("num_hidden_layers"))
     heads = tuple(head for head in told if isinstance(head, int))
     mixture = Mixture(gate=gate, correction=True, dense_first=1)
-    return read_gated(config, name, "laguna", mixture, heads=heads)
+    return read_gated(config, name, family="laguna", mixture=mixture, heads=heads)
 
 
 def read_gated(
-    config: Config, name: str, family: str, mixture: Mixture, *, heads: tuple[int, ...] = ()
+    config: Config, name: str, *, family: str, mixture: Mixture, heads: tuple[int, ...] = ()
 ) -> Arch:
     """A decoder with an output gate, and in each layer as many heads as listed."""
     biased = config.flag("attention_bias", default=False)
@@ -48,4 +48,4 @@ def read_gated(
 
     made = {key: build(*key) for key in set(zip(kinds, numbers, strict=True))}
     attends = tuple(made[key] for key in zip(kinds, numbers, strict=True))
-    return read_mixture(config, name, style, mixture, attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)

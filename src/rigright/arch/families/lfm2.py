@@ -47,7 +47,7 @@ def read(config: Config, name: str) -> Arch:
 
     def build(key: tuple[str, bool]) -> Layer:
         ffn = routing(config, shared=False) if key[1] else None
-        return layer(size.hidden, style, mixing(key[0]), feeding(size, style, Mixture(), ffn))
+        return layer(size.hidden, style, mixing(key[0]), feeding(size, style, mixture=Mixture(), ffn=ffn))
 
     kinds = layer_types(config, size.layers, default=_default(config))
     sparse = sparse_layers(config, size.layers) if kind == "lfm2_moe" else [False] * size.layers

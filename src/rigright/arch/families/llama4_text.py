@@ -26,18 +26,23 @@ def read(config: Config, name: str) -> Arch:
     size = replace(read_sizes(config), width=config.size("intermediate_size_mlp", "intermediate_size"))
     ones = config.over(n_shared_experts=1)
     return read_mixture(
-        ones, name, style, Mixture(), attends=_attentions(config, size.layers, attend(size, style)), size=size
+        ones,
+        name,
+        style=style,
+        mixture=Mixture(),
+        attends=_attentions(config, size.layers, whole=attend(size, style)),
+        size=size,
     )
 
 
-def _attentions(config: Config, layers: int, whole: Block) -> tuple[Block, ...]:
+def _attentions(config: Config, layers: int, *, whole: Block) -> tuple[Block, ...]:
     """Layers with positions see their own chunk only; those without see everything."""
     chunk = config.maybe("attention_chunk_size")
     if whole.mixer is None or not chunk:
         return (whole,) * layers
     part = replace(whole, mixer=replace(whole.mixer, kind=Mix.CHUNK, window_tok=chunk))
     period = config.size("no_rope_layer_interval", default=4)
-    told = listed(config, "no_rope_layers", layers)
+    told = listed(config, "no_rope_layers", layers=layers)
     default = [bool(flag) for flag in told] if told else [bool((i + 1) % period) for i in range(layers)]
     kinds = layer_types(config, layers, default=lambda index: CHUNKED if default[index] else "full_attention")
     return tuple(part if kind == CHUNKED else whole for kind in kinds)

@@ -37,7 +37,7 @@ def _experts(config: Config, hidden: int) -> Block:
     """Experts, and more places in the router than experts: a token sent there passes as it is."""
     ffn = routing(config, shared=False)
     ffn = replace(ffn, per_tok=min(ffn.per_tok, ffn.experts))  # the rest goes to places without an expert
-    block = moe(hidden, ffn, Mixture())
+    block = moe(hidden, ffn, mixture=Mixture())
     idle = config.whole("zero_expert_num", default=0)
     rest = tuple(weight for weight in block.weights if weight.role != "router")
     biased = config.flag("router_bias", default=False)

@@ -22,7 +22,7 @@ def read(config: Config, name: str) -> Arch:
         inner=config.size("intermediate_size", "d_inner", default=config.size("expand", default=2) * hidden),
         state=config.size("state_size"),
         conv=config.size("conv_kernel"),
-        dt_rank=dt_rank(config, "time_step_rank", hidden),
+        dt_rank=dt_rank(config, "time_step_rank", hidden=hidden),
         bias=config.flag("use_bias", default=False),
         conv_bias=config.flag("use_conv_bias", default=True),
     )
@@ -46,7 +46,7 @@ def bare_sizes(config: Config, *, tied: bool) -> Sizes:
     )
 
 
-def dt_rank(config: Config, key: str, hidden: int) -> int:
+def dt_rank(config: Config, key: str, *, hidden: int) -> int:
     """The rank of the time steps: told, or a sixteenth of the width."""
     return -(-hidden // 16) if config.raw.get(key) in {"auto", None} else config.size(key)
 

@@ -20,7 +20,7 @@ def read(config: Config, name: str) -> Arch:
     """Read a MiMo-V2-Flash config."""
     config = full(config, "mimo_v2_flash")
     size = read_sizes(config)
-    told = listed(config, "hybrid_layer_pattern", size.layers)  # 1: a window
+    told = listed(config, "hybrid_layer_pattern", layers=size.layers)  # 1: a window
     slides = [bool(kind) for kind in told] if told else _default(size.layers)
     kinds = layer_types(
         config, size.layers, default=lambda i: "sliding_attention" if slides[i] else "full_attention"
@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
     attends = tuple(made[kind in SLIDING] for kind in kinds)
     biased = config.flag("attention_bias", default=False)
     style = Style(family="mimo_v2_flash", qkv_bias=biased)
-    return read_mixture(config, name, style, Mixture(dense_first=1), attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
 
 
 def _default(layers: int) -> list[bool]:

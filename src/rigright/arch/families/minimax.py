@@ -25,11 +25,11 @@ def read(config: Config, name: str) -> Arch:
     """Read a MiniMax config."""
     config = full(config, "minimax")
     size, style = read_sizes(config), Style(family="minimax")
-    told = listed(config, "attn_type_list", size.layers)  # 1: whole attention, 0: lightning
+    told = listed(config, "attn_type_list", layers=size.layers)  # 1: whole attention, 0: lightning
     whole = [bool(kind) for kind in told] if told else [index % 2 == 0 for index in range(size.layers)]
     kinds = layer_types(
         config, size.layers, default=lambda index: "full_attention" if whole[index] else LINEAR
     )
-    mixers = {False: attend(size, style), True: lightning(size.hidden, size.heads, size.head_dim)}
+    mixers = {False: attend(size, style), True: lightning(size.hidden, size.heads, head_dim=size.head_dim)}
     attends = tuple(mixers[kind == LINEAR] for kind in kinds)
-    return read_mixture(config, name, style, Mixture(), attends=attends, size=size)
+    return read_mixture(config, name, style=style, mixture=Mixture(), attends=attends, size=size)

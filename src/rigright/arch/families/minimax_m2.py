@@ -17,4 +17,4 @@ def read(config: Config, name: str) -> Arch:
     per_head = config.word("qk_norm_type", default="per_layer") == "per_head"
     normed = config.flag("use_qk_norm", default=True)
     style = Style(family="minimax_m2", qk_norm="none" if not normed else "head" if per_head else "all")
-    return read_mixture(config, name, style, Mixture(shared=False))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))

@@ -37,15 +37,15 @@ def read(config: Config, name: str) -> Arch:
     size = read_sizes(config, width=config.size("dense_intermediate_size"))
     whole = attend(size, style)
     sparse = _indexed(config, whole)
-    attends = tuple(sparse if is_sparse else whole for is_sparse in _chosen(config, own, size.layers))
-    return read_mixture(config, name, style, Mixture(), attends=attends, size=size)
+    attends = tuple(sparse if is_sparse else whole for is_sparse in _chosen(config, own, layers=size.layers))
+    return read_mixture(config, name, style=style, mixture=Mixture(), attends=attends, size=size)
 
 
-def _chosen(config: Config, own: Config, layers: int) -> list[bool]:
-    kinds = listed(config, "layer_types", layers)
+def _chosen(config: Config, own: Config, *, layers: int) -> list[bool]:
+    kinds = listed(config, "layer_types", layers=layers)
     if kinds:
         return [kind == SPARSE for kind in kinds]
-    told = listed(own, "sparse_attention_freq", layers)
+    told = listed(own, "sparse_attention_freq", layers=layers)
     return [bool(kind) for kind in told] if told else [False] * layers
 
 

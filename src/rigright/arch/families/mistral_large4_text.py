@@ -21,16 +21,16 @@ def read(config: Config, name: str) -> Arch:
     turning = read_latent(config)
     still = replace(turning, nope_dim=turning.nope_dim + turning.rope_dim, rope_dim=0)
     layers = config.layers("num_hidden_layers")
-    told = listed(config, "no_rope_layers", layers)  # 1: with positions
+    told = listed(config, "no_rope_layers", layers=layers)  # 1: with positions
     turns = [bool(flag) for flag in told] if told else [bool((i + 1) % 4) for i in range(layers)]
     made = {True: _attention(config, turning), False: _attention(config, still)}
     attends = tuple(made[does] for does in turns)
-    return read_latent_moe(config, name, "mistral_large4", attends=attends, dense_first=1)
+    return read_latent_moe(config, name, family="mistral_large4", attends=attends, dense_first=1)
 
 
 def _attention(config: Config, latent: Latent) -> Block:
     index = read_index(config)
-    block = indexed(mla(latent), latent, index)
+    block = indexed(mla(latent), latent, index=index)
     scales = (
         *norm(latent.hidden, bias=True),
         *vector("attn.index.scale", index.heads) * 2,

@@ -23,4 +23,4 @@ def read(config: Config, name: str) -> Arch:
         out_bias=biased and kind != "solar_open",
         windows=windows(config, always),
     )
-    return read_mixture(config, name, style, Mixture(shared=kind == "solar_open"))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared=kind == "solar_open"))

@@ -33,10 +33,10 @@ def read(config: Config, name: str) -> Arch:
     )
     latent = config.maybe("moe_hidden_size") or 0
     mixture = Mixture(gate="wide", latent=latent, latent_norm=True, shared=False)
-    attends = attentions(size, style, mixture)
+    attends = attentions(size, style, mixture=mixture)
     if not has_experts:
         config = config.over(mlp_layer_types=["dense"] * size.layers)
-    arch = read_mixture(config, name, style, mixture, attends=attends, size=size)
+    arch = read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)
     second = norm(latent) if has_experts else ()  # the experts' own norm, after them
     layers = tuple(
         replace(layer, weights=(*layer.weights, *second)) if layer.ffn and layer.ffn.experts else layer

@@ -18,4 +18,4 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(family=kind, qkv_bias=biased, out_bias=biased, qk_norm="all")
-    return read_mixture(config, name, style, Mixture(shared=False))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))

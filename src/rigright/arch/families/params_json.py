@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
     if not experts.has("num_experts"):
         return read_decoder(named, name, style=style)
     routed = {key: experts.whole(key) for key in ("num_experts", "num_experts_per_tok")}
-    return read_mixture(named.over(**routed), name, style, Mixture(shared=False))
+    return read_mixture(named.over(**routed), name, style=style, mixture=Mixture(shared=False))
 
 
 def _width(config: Config, hidden: int) -> int:

@@ -23,4 +23,4 @@ def read(config: Config, name: str) -> Arch:
         head_bias=config.flag("lm_head_bias", default=False),
         windows=windows(config, always),
     )
-    return read_mixture(config, name, style, Mixture(shared=False))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))

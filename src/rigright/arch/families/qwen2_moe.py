@@ -21,4 +21,4 @@ def read(config: Config, name: str) -> Arch:
         qkv_bias=config.flag("qkv_bias", default=True),
         windows=windows(config, lambda index: index % 2 == 0 and index < last) if slides else (),
     )
-    return read_mixture(config, name, style, Mixture(shared_gate=True))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared_gate=True))

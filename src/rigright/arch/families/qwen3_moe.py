@@ -33,4 +33,4 @@ def read(config: Config, name: str) -> Arch:
         qk_norm="head",
         windows=windows(config, always) if slides else (),
     )
-    return read_mixture(config, name, style, Mixture(shared=False))
+    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))

@@ -44,7 +44,7 @@ def read(config: Config, name: str) -> Arch:
 
     def build(key: tuple[bool, bool]) -> Layer:
         is_linear, is_sparse = key
-        feed = feeding(size, style, mixture, routing(config) if is_sparse else None)
+        feed = feeding(size, style, mixture=mixture, ffn=routing(config) if is_sparse else None)
         return layer(size.hidden, style, mixers[is_linear], feed)
 
     keys = zip((kind == LINEAR for kind in kinds), sparse, strict=True)

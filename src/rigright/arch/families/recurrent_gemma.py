@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
     feed = dense(size, style)
     mixers = {
         True: attend(size, style, window_tok=config.size("attention_window_size")),
-        False: rg_lru(size.hidden, width, size.heads, config.size("conv1d_width")),
+        False: rg_lru(size.hidden, width, heads=size.heads, kernel=config.size("conv1d_width")),
     }
 
     def build(attends: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)

@@ -25,4 +25,4 @@ def read(config: Config, name: str) -> Arch:
         *(weight for weight in whole.weights if weight.role != "attn.q"),
     )
     attends = (Block(weights, mixer=whole.mixer),) * size.layers
-    return near_published(read_mixture(config, name, Style(family="step3"), attends=attends, size=size))
+    return near_published(read_mixture(config, name, style=Style(family="step3"), attends=attends, size=size))

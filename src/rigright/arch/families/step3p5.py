@@ -20,4 +20,6 @@ def read(config: Config, name: str) -> Arch:
     sliding = config.maybe("num_sliding_attention_heads") or other.size("num_attention_heads", default=heads)
     kinds = layer_types(config, config.layers("num_hidden_layers"), default=lambda _: "full_attention")
     numbers = tuple(sliding if kind in SLIDING else heads for kind in kinds)
-    return read_gated(config, name, "step3p7", Mixture(gate="head", dense_first=3), heads=numbers)
+    return read_gated(
+        config, name, family="step3p7", mixture=Mixture(gate="head", dense_first=3), heads=numbers
+    )

@@ -28,7 +28,7 @@ def read(config: Config, name: str) -> Arch:
     state = mamba2(_dims2(config, hidden)) if second else mamba(_dims(config, hidden))
     plain = layer(hidden, style, state)
     hybrids = [kind == "hybrid" for kind in _kinds(config, second=second)]
-    joined = _joined(config, plain, state, uses=sum(hybrids), second=second)
+    joined = _joined(config, plain, state=state, uses=sum(hybrids), second=second)
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=True))
     layers = tuple(next(joined) if is_hybrid else plain for is_hybrid in hybrids)
     return text_arch(config, name, style=style, size=size, layers=layers)
@@ -36,7 +36,7 @@ def read(config: Config, name: str) -> Arch:
 
 def _kinds(config: Config, *, second: bool) -> list[object]:
     layers = config.layers("num_hidden_layers")
-    told = listed(config, "layers_block_type", layers)
+    told = listed(config, "layers_block_type", layers=layers)
     if told:
         return told
     chosen = set(config.sizes("hybrid_layer_ids", default=()))
@@ -47,14 +47,14 @@ def _kinds(config: Config, *, second: bool) -> list[object]:
     return ["hybrid" if index in chosen else "mamba" for index in range(layers)]
 
 
-def _joined(config: Config, plain: Layer, state: Block, *, uses: int, second: bool) -> Iterator[Layer]:
+def _joined(config: Config, plain: Layer, *, state: Block, uses: int, second: bool) -> Iterator[Layer]:
     """The layers with a shared block: the first to use a block bears its weights."""
     hidden = config.size("hidden_size")
     count = config.size("num_mem_blocks", default=1)
     attention = beside(_attention(config), state)
     for use in range(uses):
         times = len(range(use, uses, count))
-        block = _block(config, attention, state) if use < count else ()
+        block = _block(config, attention, state=state) if use < count else ()
         own = (
             *matrix("project", hidden, inputs=hidden, cut=Cut.WHOLE),
             *(_adapters(config) if second else ()),
@@ -83,7 +83,7 @@ def _attention(config: Config) -> Block:
     return blocks.attention(wide, mixer)
 
 
-def _block(config: Config, attention: Block, state: Block) -> tuple[Weight, ...]:
+def _block(config: Config, attention: Block, *, state: Block) -> tuple[Weight, ...]:
     hidden = config.size("hidden_size")
     mixer = attention.mixer
     rows = mixer.heads * mixer.value_dim if mixer else 0
@@ -120,7 +120,7 @@ def _dims(config: Config, hidden: int) -> Mamba:
         inner=config.size("mamba_expand") * hidden,
         state=config.size("mamba_d_state"),
         conv=config.size("mamba_d_conv"),
-        dt_rank=dt_rank(config, "mamba_dt_rank", hidden),
+        dt_rank=dt_rank(config, "mamba_dt_rank", hidden=hidden),
         bias=config.flag("mamba_proj_bias", default=False),
         conv_bias=config.flag("mamba_conv_bias", default=True),
     )

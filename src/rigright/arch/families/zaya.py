@@ -37,13 +37,15 @@ def read(config: Config, name: str) -> Arch:
 
     def build(key: tuple[str, bool]) -> Layer:
         sliding = window if key[0] == "hybrid_sliding" else None
-        return layer(size.hidden, style, _attention(config, size, sliding), _experts(config, first=key[1]))
+        return layer(
+            size.hidden, style, _attention(config, size, window_tok=sliding), _experts(config, first=key[1])
+        )
 
     keys = ((kind, index == 0) for index, kind in enumerate(kinds))
     return text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
 
 
-def _attention(config: Config, size: Sizes, window_tok: int | None) -> Block:
+def _attention(config: Config, size: Sizes, *, window_tok: int | None) -> Block:
     """Half of the values come from the token before; queries and keys pass two short convolutions."""
     biased = config.flag("attention_bias", default=False)
     mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok)

@@ -1,7 +1,7 @@
 """The right rig for your model, and your rig set right.
 
 Each verb of the command line is a function here: `rigright.explain("llama-3.1-70b", "8x h100")`.
-It lives in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a file, and is loaded on first use.
+It lives in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a file, and is loaded when used.
 """
 
 from __future__ import annotations

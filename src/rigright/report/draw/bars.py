@@ -60,6 +60,7 @@ def _legend(bars: Bars, orders: dict[Shown, int], *, indent: int, screen: Screen
             lines.append(head)
             used = width(first) + 2
         lines += [f"  {line}" for line in more]
+        used = width(more[-1]) + 2 if more else used
     return [" " * indent + line for line in lines]
 
 

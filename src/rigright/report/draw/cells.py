@@ -15,8 +15,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u206
 def clean(text: str) -> str:
     """Foreign text without what could steer a terminal; line ends and tabs become spaces."""
     if text.isascii() and text.isprintable():
-        return text
-    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+        return text.strip()
+    return _CONTROL.sub("\ufffd", re.sub(r"\s", " ", text)).strip()
 
 
 def width(text: str) -> int:

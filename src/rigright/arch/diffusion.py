@@ -79,16 +79,17 @@ def block(flow: Flow, look: Look) -> Flow:
     return add(place(gated, width, role="ffn.down"), fork(looked))
 
 
-def looking(flow: Flow, look: Look) -> Flow:
-    """Blocks of attention over a map, projected in and out, added to it."""
+def enter(flow: Flow, look: Look) -> Flow:
+    """From a map to what blocks of attention work on."""
     inner = look.heads * look.head_dim
     normed = norm(flow)
-    entered = place(normed, inner) if look.flat else flows.conv(normed, inner, 1, bias=True)
-    for _ in range(look.blocks):
-        entered = block(entered, look)
-    width = flow.shape[0]
-    left = place(entered, width) if look.flat else flows.conv(entered, width, 1, bias=True)
-    return add(left, fork(flow))
+    return place(normed, inner) if look.flat else flows.conv(normed, inner, 1, bias=True)
+
+
+def leave(flow: Flow, look: Look, width: int) -> Flow:
+    """Back to the map's width, added to the map."""
+    left = place(flow, width) if look.flat else flows.conv(flow, width, 1, bias=True)
+    return write(left)
 
 
 def single_look(flow: Flow, look: Look) -> Flow:

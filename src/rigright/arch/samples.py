@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from rigright.arch.count import flops_per_pair, flops_per_tok
 from rigright.arch.record import Arch, Layer, Mixer, Tower
-from rigright.arch.roles import part
 
 
 def flops_per_sample(arch: Arch, *, tok: int = 1) -> int:
@@ -48,9 +47,9 @@ def peak_map_elems(tower: Tower) -> int:
 def _pair_flops(layer: Layer, tok: int) -> int:
     """Queries against keys: all of a sample's, or those in a window."""
     total = 0
-    for mixer, name in ((layer.mixer, "attn"), (layer.cross, "cross")):
+    for mixer, part in ((layer.mixer, "attn"), (layer.cross, "cross")):
         if mixer is not None and mixer.heads:
-            queries, keys = _places(layer, f"{name}.q", tok), _places(layer, f"{name}.k", tok)
+            queries, keys = _places(layer, part, "q", tok), _places(layer, part, "k", tok)
             total += flops_per_pair(mixer) * queries * _seen(mixer, keys)
     return total
 
@@ -59,8 +58,8 @@ def _seen(mixer: Mixer, keys: int) -> int:
     return keys if mixer.window_tok is None else min(keys, mixer.window_tok)
 
 
-def _places(layer: Layer, role: str, tok: int) -> int:
-    """At how many places of a sample a matrix is applied; a text's length where the weight does not say."""
-    found = (weight.sites for weight in layer.weights if weight.role == role)
-    spots = next(found, next((weight.sites for weight in layer.weights if part(weight) == "attn"), 1))
+def _places(layer: Layer, part: str, which: str, tok: int) -> int:
+    """Places of a sample that ask or answer, those of a second stream too; a text's length where untold."""
+    roles = (f"{part}.{which}", f"{part}.add_{which}")
+    spots = sum(max((w.sites for w in layer.weights if w.role == role), default=0) for role in roles)
     return spots if spots > 1 else tok

@@ -30,6 +30,7 @@ class Stack:
     norm_bias: bool = True
     qk_norm: int = 0  # width of a norm on q and on k
     scales: int = 0  # learned factors on branches (layer scale)
+    steers: int = 0  # factors on branches that come from outside (a time's embedding)
     cross_hidden: int = 0  # width of what cross-attention reads; 0: none
     cross_norms: int = 1
     kind: Mix = Mix.BOTH
@@ -78,10 +79,10 @@ def attention(stack: Stack, mix: Mixer) -> tuple[Weight, ...]:
     """The four matrices of self-attention."""
     queries, keys = mix.heads * mix.key_dim, mix.kv_heads * mix.key_dim
     return (
-        *matrix("attn.q", queries, stack.hidden, Cut.OUT, bias="q" in stack.biases),
-        *matrix("attn.k", keys, stack.hidden, Cut.KV, bias="k" in stack.biases),
-        *matrix("attn.v", keys, stack.hidden, Cut.KV, bias="v" in stack.biases),
-        *matrix("attn.o", stack.hidden, queries, Cut.IN, bias="o" in stack.biases),
+        *matrix("attn.q", queries, inputs=stack.hidden, cut=Cut.OUT, bias="q" in stack.biases),
+        *matrix("attn.k", keys, inputs=stack.hidden, cut=Cut.KV, bias="k" in stack.biases),
+        *matrix("attn.v", keys, inputs=stack.hidden, cut=Cut.KV, bias="v" in stack.biases),
+        *matrix("attn.o", stack.hidden, inputs=queries, cut=Cut.IN, bias="o" in stack.biases),
     )
 
 
@@ -90,10 +91,10 @@ def cross_attention(stack: Stack, mix: Mixer) -> tuple[Weight, ...]:
     queries, keys, biased = mix.heads * mix.key_dim, mix.kv_heads * mix.key_dim, "c" in stack.biases
     keyless = biased and "k" in stack.biases
     return (
-        *matrix("cross.q", queries, stack.hidden, Cut.OUT, bias=biased),
-        *matrix("cross.k", keys, stack.cross_hidden, Cut.KV, bias=keyless),
-        *matrix("cross.v", keys, stack.cross_hidden, Cut.KV, bias=biased),
-        *matrix("cross.o", stack.hidden, queries, Cut.IN, bias=biased),
+        *matrix("cross.q", queries, inputs=stack.hidden, cut=Cut.OUT, bias=biased),
+        *matrix("cross.k", keys, inputs=stack.cross_hidden, cut=Cut.KV, bias=keyless),
+        *matrix("cross.v", keys, inputs=stack.cross_hidden, cut=Cut.KV, bias=biased),
+        *matrix("cross.o", stack.hidden, inputs=queries, cut=Cut.IN, bias=biased),
     )
 
 
@@ -106,9 +107,11 @@ def feed(stack: Stack) -> tuple[Weight, ...]:
         *(
             weight
             for role, letter in ups
-            for weight in matrix(role, stack.width, stack.hidden, Cut.OUT, bias=letter in stack.biases)
+            for weight in matrix(
+                role, stack.width, inputs=stack.hidden, cut=Cut.OUT, bias=letter in stack.biases
+            )
         ),
-        *matrix("ffn.down", stack.hidden, stack.width, Cut.IN, bias="d" in stack.biases),
+        *matrix("ffn.down", stack.hidden, inputs=stack.width, cut=Cut.IN, bias="d" in stack.biases),
     )
 
 
@@ -131,7 +134,7 @@ def linear(
     role: str, outputs: int, inputs: int, *, bias: bool = True, sites: int | None = None
 ) -> tuple[Weight, ...]:
     """A linear layer outside the layers, at so many places of a sample."""
-    return at(matrix(role, outputs, inputs, Cut.WHOLE, bias=bias), sites)
+    return at(matrix(role, outputs, inputs=inputs, cut=Cut.WHOLE, bias=bias), sites)
 
 
 def conv(role: str, shape: tuple[int, ...], *, bias: bool = True, sites: int = 1) -> tuple[Weight, ...]:
@@ -149,5 +152,5 @@ def _maps(stack: Stack, mix: Mixer) -> dict[str, Any]:
     kept = sum(written) - 2 * hidden  # a sum needs neither of its branches
     return {
         "map_elems": tuple(tok * width for width in written),
-        "kept_elems": tok * (kept + hidden * stack.scales),  # a learned factor needs what it multiplies
+        "kept_elems": tok * (kept + hidden * (stack.scales + stack.steers)),  # a factor needs what it scales
     }

@@ -137,7 +137,10 @@ _KINDS: dict[str, tuple[Projector, str, str]] = {
     "idefics3": (_idefics3, "idefics3_vision", "llama"),
     "smolvlm": (_idefics3, "smolvlm_vision", "llama"),
     "lfm2_vl": (_lfm2, "siglip2_vision_model", "lfm2"),
+    "internvl_chat": (_intern, "internvl_vision", "qwen2"),
 }
+# the same things under the names of an older config
+_OLDER = {"attention_bias": "qkv_bias", "use_qk_norm": "qk_normalization"}
 MATCHES = (
     "llava",
     "llava_next",
@@ -156,6 +159,8 @@ MATCHES = (
     "idefics3",
     "smolvlm",
     "lfm2_vl",
+    "internvl_chat",
+    "InternVLChatModel",
     "LlavaForConditionalGeneration",
     "LlavaNextForConditionalGeneration",
     "Mistral3ForConditionalGeneration",
@@ -170,6 +175,8 @@ def read(config: Config, name: str) -> Arch:
     told = config.word("model_type", default="llava")
     kind = {"ministral3": "mistral3"}.get(told, told)
     kind = kind if kind in _KINDS else "llava"
+    if kind == "internvl_chat":
+        config = _renamed(config)
     projector, eye_kind, text_kind = _KINDS[kind]
     config = full(config, kind).over(model_type=kind)
     arch = language(config, name, kind=text_kind)
@@ -179,6 +186,15 @@ def read(config: Config, name: str) -> Arch:
     )
     towers = _eyes(eye, eye.word("model_type"), projector(config, widths), twice=kind == "video_llava")
     return join(config, arch, towers)
+
+
+def _renamed(config: Config) -> Config:
+    """An InternVL chat config in the words of today's."""
+    eye = config.part("vision_config")
+    new = {key: eye.raw[old] for key, old in _OLDER.items() if old in eye.raw}
+    text = config.part("llm_config")
+    tied = text.flag("tie_word_embeddings", default=False)
+    return config.over(vision_config={**eye.raw, **new}, text_config=dict(text.raw), tie_word_embeddings=tied)
 
 
 def _named(config: Config, default: str) -> str:

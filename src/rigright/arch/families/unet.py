@@ -9,11 +9,13 @@ from rigright.arch.conv import Flow, begin, conv, gelu, norm
 from rigright.arch.defaults import full
 from rigright.arch.diffusion import (
     Look,
+    block,
     doubled,
     embedded,
+    enter,
     halved,
     joined,
-    looking,
+    leave,
     residual,
     seal,
     single_look,
@@ -113,14 +115,22 @@ def _per_block(config: Config, key: str, count: int) -> list[object]:
     return list(told) if isinstance(told, list | tuple) else [told] * count
 
 
-def _step(plan: Plan, flow: Flow, width: int, look: Look | None, kind: str) -> tuple[Layer, Flow]:
+def _step(plan: Plan, flow: Flow, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
     """A residual block, and the attention behind it."""
     after = residual(flow, width, time_width=plan.time)
     if look is None:
-        return seal(after)
+        layer, flow = seal(after)
+        return [layer], flow
     if kind == "self":
-        return seal(single_look(after, look), look, feeds=False)
-    return seal(looking(after, look), look)
+        layer, flow = seal(single_look(after, look), look, feeds=False)
+        return [layer], flow
+    entry, flow = seal(enter(after, look))
+    layers = [entry]
+    for _ in range(look.blocks):
+        layer, flow = seal(block(flow, look), look)
+        layers.append(layer)
+    exits, flow = seal(leave(flow, look, width))
+    return [*layers, exits], flow
 
 
 def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
@@ -131,8 +141,8 @@ def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     for index, width in enumerate(plan.widths):
         kind = _kind(plan.config, "down_block_types", index)
         for _ in range(counts[index]):
-            layer, flow = _step(plan, flow, width, plan.look(index, kind), kind)
-            layers.append(layer)
+            steps, flow = _step(plan, flow, width, plan.look(index, kind), kind)
+            layers += steps
             skips.append(width)
         if index + 1 < len(plan.widths):
             layer, flow = seal(halved(flow))
@@ -149,9 +159,9 @@ def _middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
     if kind == "self" and not plan.config.flag("add_attention", default=True):
         kind = ""
     width = plan.widths[-1]
-    first, flow = _step(plan, flow, width, plan.look(len(plan.widths) - 1, kind), kind)
-    second, flow = seal(residual(flow, width, time_width=plan.time))
-    return [first, second], flow
+    steps, flow = _step(plan, flow, width, plan.look(len(plan.widths) - 1, kind), kind)
+    last, flow = seal(residual(flow, width, time_width=plan.time))
+    return [*steps, last], flow
 
 
 def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
@@ -163,8 +173,8 @@ def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
         kind = _kind(plan.config, "up_block_types", index)
         look = plan.look(source, kind, blocks=_reversed(plan, index, source) if kind == "text" else None)
         for _ in range(counts[source] + 1):
-            layer, flow = _step(plan, joined(flow, skips.pop()), plan.widths[source], look, kind)
-            layers.append(layer)
+            steps, flow = _step(plan, joined(flow, skips.pop()), plan.widths[source], look, kind)
+            layers += steps
         if index < last:
             layer, flow = seal(doubled(flow))
             layers.append(layer)

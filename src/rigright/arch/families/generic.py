@@ -64,7 +64,9 @@ def read(config: Config, name: str) -> Arch:
         attends = (latent.mla(latent.read_latent(config)),) * size.layers if compressed else ()
         told = config if experts else config.over(num_experts=0, num_experts_per_tok=0)
         gate = any(_count(config, key) for key in SHARED_WIDTH)
-        arch = read_mixture(told, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size)
+        arch = read_mixture(
+            told, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size
+        )
     arch = with_mtp(config, arch)
     return replace(arch, warnings=(*arch.warnings, _told(style)))
 

@@ -29,6 +29,7 @@ class Chip:
     mem_program_bytes: float  # what a program is handed: the driver's total without its own reserve
     mem_estimated: bool  # the two above are taken from comparable chips, not seen
     mem_source: str
+    mem_confidence: str  # of the two above: "high" both seen, "med" one seen, "low" recalled or estimated
     mem_type: str
     bus_bits: int | None
     mem_bytes_per_s: float
@@ -64,6 +65,7 @@ class Chip:
     msrp_usd: float | None
     msrp_source: str | None
     pci_ids: tuple[str, ...]  # "10de:2330"
+    pci_source: str | None  # where the ids were seen, or that they are recalled
     sources: str
     as_of: str
     confidence: str  # "high", "med", "low"
@@ -102,6 +104,7 @@ _COLUMNS = {
     "mem_driver_mib": ("mem_usable_bytes", scaled(MIB)),
     "mem_program_gib": ("mem_program_bytes", scaled(GIB)),
     "mem_source": ("mem_source", text),
+    "mem_confidence": ("mem_confidence", text),
     "mem_type": ("mem_type", text),
     "bus_bits": ("bus_bits", whole),
     "mem_gb_per_s": ("mem_bytes_per_s", scaled(GIGA)),
@@ -136,6 +139,7 @@ _COLUMNS = {
     "msrp_usd": ("msrp_usd", figure),
     "msrp_source": ("msrp_source", text),
     "pci_ids": ("pci_ids", _words),
+    "pci_source": ("pci_source", text),
     "sources": ("sources", text),
     "as_of": ("as_of", text),
     "confidence": ("confidence", text),
@@ -145,6 +149,7 @@ _READERS = {column: reader for column, (_, reader) in _COLUMNS.items()}
 _REQUIRED = (
     *("id", "name", "vendor", "segment", "architecture", "launch", "mem_gib", "mem_type", "mem_gb_per_s"),
     *("ecc", "unified", "devices", "sparsity", "form", "sources", "as_of", "confidence"),
+    "mem_confidence",
 )
 
 

@@ -144,6 +144,7 @@ def with_memory(chip: Chip, mem_bytes: float) -> Chip:
         mem_program_bytes=mem_bytes * share.program,
         mem_estimated=True,
         mem_source=share.why,
+        mem_confidence="low",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.units import GIB, KILO, MIB, TERA
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.report.listing import Asked, Field, Kind
@@ -21,6 +21,11 @@ def _find(asked: Asked) -> tuple[Chip, ...]:
     return (match_chip(text).chip,) if len(found) == 1 else found
 
 
+def _seen(confidence: str) -> Sentence:
+    """How far the figures of a chip's memory were seen."""
+    return {"high": say("seen"), "med": say("seen in part")}.get(confidence, say("not confirmed"))
+
+
 _LISTED = (
     told("name", say("chip"), listed=True, flexible=True),
     doubt(),
@@ -35,12 +40,14 @@ _MEMORY = (
     memory("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),
     memory("mem_program_bytes", say("memory a program gets"), show=lambda size: f"{size / GIB:.2f} GiB"),
     Field(
-        key="mem_estimated",
+        key="mem_confidence",
         head=say("these two are"),
-        read=lambda chip: chip.mem_estimated,
-        show=lambda estimated: say("estimated from comparable chips") if estimated else say("seen"),
+        read=lambda chip: chip.mem_confidence,
+        show=_seen,
         detail=True,
     ),
+    told("mem_source", say("these two from"), flexible=True),
+    yes_no("mem_estimated", say("estimated from comparable chips")),
     told("mem_type", say("memory type"), "type"),
     figure("bus_bits", say("memory bus, bits"), "bus"),
     Field(
@@ -91,6 +98,7 @@ _BODY = (
         show=", ".join,
         detail=True,
     ),
+    told("pci_source", say("PCI ids from"), flexible=True),
 )
 
 

@@ -89,7 +89,7 @@ def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, scree
     """The pieces, the free rest, and a mark where the limit stands; a cell wider than its room."""
     pieces = _real(bar.pieces)
     free, edge = ("·", "│") if screen.unicode else (".", "|")
-    cells = _shares([piece.size for piece in pieces], scale / room)
+    cells = _shares([piece.size / scale * room for piece in pieces])
     letters = [
         (fill(orders[piece.name], screen), orders[piece.name])
         for piece, count in zip(pieces, cells, strict=True)
@@ -101,10 +101,10 @@ def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, scree
     return taken + rest + edge + over + " " * (room - max(limit, len(letters)))
 
 
-def _shares(sizes: list[float], per_cell: float) -> list[int]:
-    """Whole cells for each size: none vanishes, and together they take what they take."""
-    cells = [max(1, round(size / per_cell)) for size in sizes]
-    spare = max(round(sum(sizes) / per_cell), len(sizes)) - sum(cells)
+def _shares(wanted: list[float]) -> list[int]:
+    """Whole cells for parts of cells: none vanishes, and together they take what they take."""
+    cells = [max(1, round(part)) for part in wanted]
+    spare = max(round(sum(wanted)), len(wanted)) - sum(cells)
     while spare and cells:
         largest = cells.index(max(cells))
         cells[largest] += 1 if spare > 0 else -1

@@ -6,12 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from rigright.base.tables import DATA, read_toml
 
 MAX_NAME = 300
+MAX_KEPT = 4096
 
 # 1_6b and 2_5 are 1.6b and 2.5, and so are v1-5 and llama-3-1-70b
 _UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?!\d))")
@@ -53,7 +54,7 @@ def tables() -> dict[str, Any]:
     return read_toml(DATA / "model_words.toml")
 
 
-@cache
+@lru_cache(maxsize=MAX_KEPT)
 def spell(name: str) -> Spelling:
     """Take a name apart."""
     text, mix = _without_mix(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("rigright", deadline=None)  # a law holds on a slow machine too
+# a law holds on a slow machine too
+settings.register_profile("rigright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rigright")
 
 ROOT = Path(__file__).parent.parent

@@ -63,7 +63,9 @@ def test_keys_of_one_model_are_not_another(shared):
         assert zoo.config(config["_model"]) == config
 
 
-def test_a_part_of_a_name_is_not_exact():
-    assert zoo.exact("Llama-3.1-8B") is None
+def test_a_name_without_its_publisher_is_exact_where_it_is_the_only_one():
+    assert zoo.exact("llama-3.1-8b") == "meta-llama/Llama-3.1-8B"
+    assert zoo.exact("GLM-4-9B-0414") == "zai-org/GLM-4-9B-0414"
+    assert zoo.exact("llama-3.1") is None
     with pytest.raises(ValueError, match="not found"):
         zoo.config("no/such")

@@ -113,7 +113,7 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match
         name=name,
         extra=other.words - spelling.words - makers,
         strange=FORMAT * len(other.formats ^ spelling.formats)
-        + DATE * len(other.dates - spelling.dates)
+        + DATE * len(other.dates ^ spelling.dates)
         + len(other.variants ^ spelling.variants)
         + 2 * bool(publisher and not publisher & makers),
     )

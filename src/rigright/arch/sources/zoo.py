@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -28,7 +29,11 @@ def names() -> tuple[str, ...]:
 
 @cache
 def _by_lower() -> dict[str, str]:
-    return {name.lower(): name for name in names()}
+    """Names in small letters, with their publisher; without it where only one model is called so."""
+    own = Counter(name.partition("/")[2].lower() for name in names())
+    bare = {name.partition("/")[2].lower(): name for name in names()}
+    alone = {short: name for short, name in bare.items() if own[short] == 1}
+    return alone | {name.lower(): name for name in names()}
 
 
 def exact(asked: str) -> str | None:

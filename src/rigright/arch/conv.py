@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from rigright.arch.config import Config
 from rigright.arch.record import Ffn, Layer, Mixer, Weight
 
 Map = tuple[int, int, int]  # channels, height, width
@@ -23,6 +24,17 @@ class Flow:
     weights: tuple[Weight, ...] = ()
     maps: tuple[int, ...] = ()
     kept: int = 0
+
+
+def depths(config: Config, key: str, *, default: list[int] | None = None) -> list[int]:
+    """Layers of each stage, no more than a model can have."""
+    told = config.sizes(key) if default is None else config.sizes(key, default=default)
+    return [depth(config, key, value) for value in told]
+
+
+def depth(config: Config, key: str, value: float) -> int:
+    """A number of layers worked out from several keys, no more than a model can have."""
+    return Config({key: value}, config.where).layers(key)
 
 
 def begin(channels: int, high: int, wide: int) -> Flow:

@@ -45,7 +45,7 @@ def read(config: Config, name: str) -> Arch:
 
 def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     """Each group's weights stand in its first layer and count for all the passes through them."""
-    groups = config.size("num_hidden_groups", default=1)
+    groups = max(config.layers("num_hidden_groups", default=1), 1)
     passes = config.layers("num_hidden_layers")
     stack = Stack(
         hidden=hidden,
@@ -53,7 +53,7 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
         width=config.size("intermediate_size"),
     )
     whole = layer(stack)
-    told = config.size("inner_group_num", default=1)
+    told = config.layers("inner_group_num", default=1)
     reused = replace(whole, weights=())
     layers: list[Layer] = []
     for group in range(groups):

@@ -11,6 +11,7 @@ from rigright.arch.conv import (
     begin,
     close,
     conv,
+    depths,
     fed,
     fork,
     gelu,
@@ -62,7 +63,7 @@ def read(config: Config, name: str) -> Arch:
 
 def _stages(config: Config) -> list[tuple[int, int]]:
     widths = config.sizes("hidden_sizes", default=[96, 192, 384, 768])
-    return list(zip(widths, config.sizes("depths", default=[3, 3, 9, 3]), strict=True))
+    return list(zip(widths, depths(config, "depths", default=[3, 3, 9, 3]), strict=True))
 
 
 def _patches(config: Config, flow: Flow, width: int) -> Flow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rigright.arch.config import Config
-from rigright.arch.conv import Flow, add, begin, close, conv, fork, gelu, head, norm, squeeze
+from rigright.arch.conv import Flow, add, begin, close, conv, depth, fork, gelu, head, norm, squeeze
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower
@@ -42,7 +42,8 @@ def _scaled(config: Config, channels: int) -> int:
 
 def _stage(config: Config, flow: Flow, index: int) -> tuple[list[Layer], Flow]:
     """The blocks of one stage; only the first changes size and width."""
-    repeats = math.ceil(config.number("depth_coefficient") * config.sizes("num_block_repeats")[index])
+    wanted = math.ceil(config.number("depth_coefficient") * config.sizes("num_block_repeats")[index])
+    repeats = depth(config, "num_block_repeats", wanted)
     layers = []
     for place in range(repeats):
         layer, flow = _block(config, flow, index, first=place == 0)

@@ -65,7 +65,7 @@ def _decoder(text: Config) -> Tower:
 
 def _eye(eye: Config, said: int) -> Tower:
     """Tiles of an image, each with its positions, seen alone and then together."""
-    hidden, tiles = eye.size("hidden_size"), eye.size("max_num_tiles")
+    hidden, tiles = eye.size("hidden_size"), eye.layers("max_num_tiles")
     seen = patches(eye)
     tok = tiles * (seen + 1)
     stack = Stack(
@@ -97,7 +97,7 @@ def _eye(eye: Config, said: int) -> Tower:
 
 def _ratios(tiles: int) -> int:
     """Aspect ratios of up to so many tiles: widths times heights."""
-    return sum(1 for wide in range(1, tiles + 1) for high in range(1, tiles + 1) if wide * high <= tiles)
+    return sum(tiles // wide for wide in range(1, tiles + 1))
 
 
 def _positions(hidden: int, tiles: int, *, seen: int, shapes: int) -> tuple[Weight, ...]:

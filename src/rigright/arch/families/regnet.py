@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.config import Config
-from rigright.arch.conv import Flow, add, begin, close, conv, fork, head, norm, relu, squeeze
+from rigright.arch.conv import Flow, add, begin, close, conv, depths, fork, head, norm, relu, squeeze
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower
@@ -19,7 +19,7 @@ def read(config: Config, name: str) -> Arch:
     image = begin(config.size("num_channels"), high, wide)
     first, flow = close(relu(norm(conv(image, config.size("embedding_size"), 3, stride=2))))
     layers = [first]
-    stages = zip(config.sizes("hidden_sizes"), config.sizes("depths"), strict=True)
+    stages = zip(config.sizes("hidden_sizes"), depths(config, "depths"), strict=True)
     for index, (width, depth) in enumerate(stages):
         halves = index > 0 or config.flag("downsample_in_first_stage", default=True)
         for place in range(depth):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.config import Config
-from rigright.arch.conv import Flow, add, begin, close, conv, fork, head, norm, pool, relu
+from rigright.arch.conv import Flow, add, begin, close, conv, depths, fork, head, norm, pool, relu
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower
@@ -33,7 +33,7 @@ def read(config: Config, name: str) -> Arch:
 
 
 def _stages(config: Config) -> list[tuple[int, int]]:
-    return list(zip(config.sizes("hidden_sizes"), config.sizes("depths"), strict=True))
+    return list(zip(config.sizes("hidden_sizes"), depths(config, "depths"), strict=True))
 
 
 def _step(flow: Flow, outputs: int, kernel: int, *, stride: int = 1) -> Flow:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
+from rigright.arch.conv import depths
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower, Weight
@@ -23,7 +24,7 @@ def read(config: Config, name: str) -> Arch:
     image, patch = sides(config.raw.get("image_size"), 224), sides(config.raw.get("patch_size"), 4)
     high, wide = image[0] // patch[0], image[1] // patch[1]
     width = config.size("embed_dim")
-    depths, heads = config.sizes("depths"), config.sizes("num_heads")
+    told, heads = depths(config, "depths"), config.sizes("num_heads")
     absolute = config.flag("use_absolute_embeddings", default=False)
     outer = (
         *conv("patch", (width, config.size("num_channels"), *patch), sites=high * wide),
@@ -31,10 +32,10 @@ def read(config: Config, name: str) -> Arch:
         *(table(high * wide + (kind == "swinv2"), width) if absolute else ()),
     )
     layers: list[Layer] = []
-    for index, (depth, count) in enumerate(zip(depths, heads, strict=True)):
+    for index, (depth, count) in enumerate(zip(told, heads, strict=True)):
         stage = _stage(config, kind, width, heads=count, tok=high * wide)
         layers += [stage] * depth
-        if index + 1 < len(depths):
+        if index + 1 < len(told):
             high, wide = (high + 1) // 2, (wide + 1) // 2
             layers.append(_merge(width, kind, high * wide))
             width *= 2

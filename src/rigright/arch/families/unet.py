@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.arch.config import Config
-from rigright.arch.conv import Flow, begin, conv, gelu, norm
+from rigright.arch.conv import Flow, begin, conv, depth, gelu, norm
 from rigright.arch.defaults import full
 from rigright.arch.diffusion import (
     Look,
@@ -57,6 +57,10 @@ class Plan:
             return [int(item[0]) if isinstance(item, list | tuple) else int(item) for item in told]
         return [self.config.whole(key)] * len(self.widths)
 
+    def counts(self, key: str) -> list[int]:
+        """How many of something a block has."""
+        return [depth(self.config, key, value) for value in self.each(key)]
+
     def look(self, index: int, kind: str, *, blocks: int | None = None) -> Look | None:
         """The attention of one block, if it has any."""
         if not kind:
@@ -70,7 +74,7 @@ class Plan:
             head_dim=width // told,
             text_width=self.each("cross_attention_dim")[index],
             text_tok=TEXT_TOK,
-            blocks=self.each("transformer_layers_per_block")[index] if blocks is None else blocks,
+            blocks=self.counts("transformer_layers_per_block")[index] if blocks is None else blocks,
             flat=self.config.flag("use_linear_projection", default=False),
             only_cross=bool(_per_block(self.config, "only_cross_attention", len(self.widths))[index]),
         )
@@ -137,7 +141,7 @@ def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     """The way down: steps, then half the size, each map remembered for the way up."""
     stem, flow = seal(flow)
     layers, skips = [stem], [flow.shape[0]]
-    counts = plan.each("layers_per_block")
+    counts = plan.counts("layers_per_block")
     for index, width in enumerate(plan.widths):
         kind = _kind(plan.config, "down_block_types", index)
         for _ in range(counts[index]):
@@ -167,7 +171,7 @@ def _middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
 def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
     """The way up: the maps of the way down beside one's own, steps, then twice the size."""
     layers: list[Layer] = []
-    counts, last = plan.each("layers_per_block"), len(plan.widths) - 1
+    counts, last = plan.counts("layers_per_block"), len(plan.widths) - 1
     for index in range(last + 1):
         source = last - index
         kind = _kind(plan.config, "up_block_types", index)
@@ -185,8 +189,8 @@ def _reversed(plan: Plan, index: int, source: int) -> int:
     """Attention blocks on the way up: told apart, or those of the way down in reverse."""
     key = "reverse_transformer_layers_per_block"
     if plan.config.raw.get(key) is not None:
-        return plan.each(key)[index]
-    return plan.each("transformer_layers_per_block")[source]
+        return plan.counts(key)[index]
+    return plan.counts("transformer_layers_per_block")[source]
 
 
 def _conditions(config: Config, time: int, first: int) -> tuple[Weight, ...]:

@@ -34,7 +34,7 @@ def _encoder(config: Config, image: Flow, widths: list[int]) -> tuple[list[Layer
     stem, flow = seal(conv(image, widths[0], 3, bias=True))
     layers = [stem]
     for index, width in enumerate(widths):
-        for _ in range(config.size("layers_per_block")):
+        for _ in range(config.layers("layers_per_block")):
             layer, flow = seal(residual(flow, width))
             layers.append(layer)
         if index + 1 < len(widths):
@@ -58,7 +58,7 @@ def _decoder(config: Config, latent: Flow, widths: list[int]) -> list[Layer]:
     middle, flow = _middle(config, flow)
     layers = [stem, *middle]
     for index, width in enumerate(reversed(widths)):
-        for _ in range(config.size("layers_per_block") + 1):
+        for _ in range(config.layers("layers_per_block") + 1):
             layer, flow = seal(residual(flow, width))
             layers.append(layer)
         if index + 1 < len(widths):

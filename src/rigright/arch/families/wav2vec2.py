@@ -85,7 +85,10 @@ def _entry(config: Config, kind: str, hidden: int, tok: int) -> tuple[Weight, ..
         config.size("num_conv_pos_embedding_groups", default=16),
     )
     if kind == "data2vec-audio":
-        depth, width = kernel, config.size("conv_pos_kernel_size", default=19)
+        depth, width = (
+            config.layers("num_conv_pos_embeddings"),
+            config.size("conv_pos_kernel_size", default=19),
+        )
         near = conv("conv", (hidden, hidden // groups, width), sites=tok) * depth
     else:
         near = (*conv("conv", (hidden, hidden // groups, kernel), sites=tok), *vector(1, 1, kernel))

@@ -134,12 +134,16 @@ def find_format(asked: str) -> Format | Mix:
     known = _names()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = dict.fromkeys(known[word].id for word in difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+    if not near:
+        raise AskError(
+            say('no weight format is called "{asked}"; see: rigright look-up formats', asked=asked)
+        )
     raise AskError(
         say(
             'no weight format is called "{asked}"; near it: {near}; see: rigright look-up formats',
             asked=asked,
-            near=", ".join(dict.fromkeys(known[word].id for word in near)) or "-",
+            near=", ".join(near),
         )
     )
 

@@ -86,6 +86,13 @@ def test_buffers_are_no_parameters(tmp_path):
     assert "264 elements are buffers" in notes(found)
 
 
+def test_biases_that_balance_experts_are_buffers_where_the_config_counts_them_so(tmp_path):
+    held = tensors() | {"model.layers.1.mlp.gate.e_score_correction_bias": ("F32", (8,))}
+    found = examine(folder(tmp_path, held))
+    assert found.files.params == PARAMS
+    assert "8 elements are buffers" in notes(found)
+
+
 def test_layers_that_predict_further_are_told(tmp_path):
     held = tensors() | {
         "model.layers.2.eh_proj.weight": ("BF16", (64, 128)),

@@ -23,6 +23,7 @@ _BUFFER = re.compile(
     r"(?:inv_freq|position_ids|token_type_ids|masked_bias|attn\.bias|attention\.bias|num_batches_tracked"
     r"|running_mean|running_var|rope\.freqs|rotary_emb\.\w+|relative_position_index|causal_mask|embed_positions\.weights)\Z"
 )
+_BALANCE = re.compile(r"e_score_correction_bias\Z")  # a buffer in most families, a parameter in some
 _SPARE = re.compile(r"(?:^|\.)(?:mtp|mtp_layers|nextn|next_n)(?:\.|_)")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d{1,5})\.")
 _PACKED = re.compile(r"(?:qweight|weight_packed|weight|_blocks|\.blocks|_packed|proj)\Z")
@@ -74,6 +75,8 @@ def _sort(tensors: tuple[Tensor, ...], arch: Arch | None, *, bits: int) -> _Sort
         held = _unpacked(tensor, bits, names=names) if kind in {"params", "spare", "copies"} else tensor.elems
         sums[kind] += held
         sums["packed"] += held if held != tensor.elems else 0
+    is_trained = arch is not None and sums["params"] + sums["balance"] == count.params(arch)
+    sums["params" if is_trained else "buffers"] += sums["balance"]
     return _Sorted(**{key: sums[key] for key in ("params", "packed", "scales", "buffers", "spare", "copies")})
 
 
@@ -81,6 +84,8 @@ def _kind(tensor: Tensor, layers: int | None, *, names: set[str]) -> str:
     name = tensor.name
     if _BUFFER.search(name) and not _is_weighted_bias(tensor):
         return "buffers"
+    if _BALANCE.search(name):
+        return "balance"
     if _SCALE.search(name) and not name.endswith((".norm.scale", "layer_scale")) and _beside(name, names):
         return "scales"
     layer = _LAYER.search(name)

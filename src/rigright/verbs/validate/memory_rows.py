@@ -29,7 +29,10 @@ USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
 class Figure:
     """A predicted figure with its 80 % band, and what was assumed."""
 
+    kind: str  # of its band
     value_bytes: float
+    sure_bytes: float
+    unsure_bytes: float
     low_bytes: float
     high_bytes: float
     assumed: tuple[Sentence, ...] = ()
@@ -70,7 +73,14 @@ class _Case:
 
 def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float = 0.0) -> Figure:
     low, high = band(kind, value_bytes, sure_bytes=sure, unsure_bytes=unsure)
-    return Figure(value_bytes=value_bytes, low_bytes=low, high_bytes=high)
+    return Figure(
+        kind=kind,
+        value_bytes=value_bytes,
+        sure_bytes=sure,
+        unsure_bytes=unsure,
+        low_bytes=low,
+        high_bytes=high,
+    )
 
 
 def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
@@ -146,12 +156,8 @@ def _pool(case: _Case) -> Figure:
     rank = case.fullest
     value = float(rank.pool_bytes)
     beside = float(rank.fixed_bytes - rank.weights_bytes)
-    mirrored = _figure("pool", value, sure=float(rank.weights_bytes), unsure=beside)
-    return Figure(
-        value_bytes=value,
-        low_bytes=2 * value - mirrored.high_bytes,
-        high_bytes=2 * value - mirrored.low_bytes,
-    )
+    found = _figure("pool", value, sure=float(rank.weights_bytes), unsure=beside)
+    return replace(found, low_bytes=2 * value - found.high_bytes, high_bytes=2 * value - found.low_bytes)
 
 
 def _cache(case: _Case) -> Figure:

@@ -29,7 +29,7 @@ def draw_bars(bars: Bars, screen: Screen) -> list[str]:
             if narrow
             else [_beside(bar, orders, scale=scale, sizes=(side, room), screen=screen)]
         )
-    return lines + _legend(bars, orders, indent=0 if narrow else side + 2, screen=screen)
+    return lines + _legend(bars, indent=0 if narrow else side + 2, screen=screen)
 
 
 def piece_orders(bars: Bars) -> dict[Shown, int]:
@@ -43,14 +43,18 @@ def total(bar: Bar) -> float:
     return sum(piece.size for piece in _real(bar.pieces))
 
 
-def _legend(bars: Bars, orders: dict[Shown, int], *, indent: int, screen: Screen) -> list[str]:
-    """Which letter is which piece, with sizes where there is one bar only."""
+def legend_entries(bars: Bars, screen: Screen) -> list[str]:
+    """The names of the pieces in order, with their sizes where there is one bar only."""
     shown = {piece.name: piece.shown for piece in bars.bars[0].pieces} if len(bars.bars) == 1 else {}
-    entries = [f"{_told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in orders]
+    return [f"{_told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in piece_orders(bars)]
+
+
+def _legend(bars: Bars, *, indent: int, screen: Screen) -> list[str]:
+    """Which letter is which piece."""
     room = screen.width - indent
     lines: list[str] = []
     used = room
-    for order, entry in enumerate(entries):
+    for order, entry in enumerate(legend_entries(bars, screen)):
         first, *more = wrap(entry, room - 2)
         head = f"{dye(fill(order, screen), order, screen=screen)} {first}"
         if used + width(first) + 5 <= room:

@@ -7,7 +7,7 @@ from html import escape
 
 from rigright.base.tables import DATA
 from rigright.base.words import tell
-from rigright.report.draw.bars import piece_orders, total
+from rigright.report.draw.bars import legend_entries, piece_orders, total
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
 from rigright.report.page import Bar, Bars, Commands, Line, Page, Points, Shown, Table
@@ -64,8 +64,8 @@ def _bars(bars: Bars, screen: Screen) -> str:
     scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
     strips = [_bar(bar, orders, scale=scale, screen=screen) for bar in bars.bars]
     names = (
-        f'<span><i class="p{order % _PIECES}"></i>{_told(name, screen)}</span>'
-        for name, order in orders.items()
+        f'<span><i class="p{order % _PIECES}"></i>{escape(entry)}</span>'
+        for order, entry in enumerate(legend_entries(bars, screen))
     )
     return f'<div class="bars">\n{"".join(strips)}</div>\n<div class="legend">{"".join(names)}</div>'
 

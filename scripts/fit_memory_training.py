@@ -36,11 +36,12 @@ WIDTHS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.5)  # by which the bands are
 LEAST = 0.08  # releases of one framework differ by as much on the same run
 AIM = 0.82  # share of runs of an unseen source that a band shall hold
 HEAD = """\
-# Terms of training memory that physics does not give. Written by scripts/fit_memory_training.py; runs: {rows} figures
-# of {sources} sources. reserve: what the allocator holds over what the phases need. scattered: more of it under FSDP
-# with one flat tensor a layer. context_gib, collectives_gib: CUDA context and NCCL buffers (nvidia-smi less
-# PyTorch's own figure, product facts 0.5-0.9 and 1.5 GiB). bands: 75 to 88 % of the runs of a source left out lie
-# between these multiples of the estimate; "assumed" where an input was left open, "rounded" for hand-written figures.
+# Terms of training memory that physics does not give, written by scripts/fit_memory_training.py on
+# {rows} figures of {sources} sources. reserve: what the allocator holds over what the phases need.
+# scattered: more of it under FSDP with one flat tensor a layer. context_gib, collectives_gib: CUDA context
+# and NCCL buffers, seen by nvidia-smi and not by PyTorch (0.5 to 0.9 GiB, and about 1.5). bands: {coverage}
+# of the runs of a source left out of the fit lie between these multiples of the estimate; "assumed" where
+# an input was left open, "rounded" for figures written by hand.
 """
 
 
@@ -88,9 +89,13 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
         print(f"{row['id']}: {error}")
         return []
     memory = training_memory(
-        asked.arch, asked.training, asked.layout, np.arange(asked.layout.pp), terms=PHYSICS
+        asked.arch,
+        asked.training,
+        layout=asked.layout,
+        stage=np.arange(asked.layout.pp),
+        terms=PHYSICS,
     )
-    setup, layout = set_up(asked.training), asked.layout
+    setup, layout = set_up(asked.training, hidden=1), asked.layout
     run = Run(
         source=raw["source"].partition(":")[0],
         kind=row["peak_kind"],
@@ -120,7 +125,12 @@ def fit_terms(runs: list[Run]) -> dict[str, float]:
 
 def _candidates() -> list[dict[str, float]]:
     return [
-        {"reserve": reserve, "scattered": more, "context_gib": CONTEXT_GIB, "collectives_gib": COLLECTIVES_GIB}
+        {
+            "reserve": reserve,
+            "scattered": more,
+            "context_gib": CONTEXT_GIB,
+            "collectives_gib": COLLECTIVES_GIB,
+        }
         for reserve, more in product(RESERVES, SCATTERED)
     ]
 
@@ -143,7 +153,7 @@ def widened(ratios: dict[str, list[float]], width: float) -> tuple[float, float]
 
 
 def bands(runs: list[Run], terms: Terms, width: float) -> dict[str, tuple[float, float]]:
-    """A band for figures that PyTorch or a driver counted, one where inputs were assumed, one for hand-written."""
+    """A band for counted figures, one where inputs were assumed, one for hand-written figures."""
     counted = [run for run in runs if run.kind != "rounded"]
     return {
         "told": widened(_ratios([run for run in counted if not run.assumed], terms), width),
@@ -208,13 +218,14 @@ def tell(left: list[Left]) -> None:
     print(f"coverage, every source and kind alike: {coverage(left):.1%}")
 
 
-def write(runs: list[Run], terms: dict[str, float], edges: dict[str, tuple[float, float]]) -> None:
+def write(head: str, terms: dict[str, float], edges: dict[str, tuple[float, float]]) -> None:
     """Renew the table of corrections."""
-    lines = [HEAD.format(rows=len(runs), sources=len({run.source for run in runs})), "[terms]"]
+    lines = [head, "[terms]"]
     lines += [f"{name} = {value:g}" for name, value in terms.items()]
     lines += ["", "[bands]"]
     lines += [f"{name} = [{low:.3f}, {high:.3f}]" for name, (low, high) in edges.items()]
-    Path(DATA / "corrections" / "memory_training.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = Path(DATA / "corrections" / "memory_training.toml")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -230,7 +241,9 @@ def main() -> None:
     edges = bands(runs, terms, width)
     print(width, terms, edges)
     if options.write:
-        write(runs, terms, edges)
+        sources = len({run.source for run in runs})
+        share = f"{coverage(left_out(runs, width)):.0%}"
+        write(HEAD.format(rows=len(runs), sources=sources, coverage=share), terms, edges)
 
 
 if __name__ == "__main__":

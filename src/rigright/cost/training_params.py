@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from rigright.arch import count
-from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
-from rigright.arch.roles import part
+from rigright.arch.record import Arch, Cut, Layer
 from rigright.cost.shards import share
 from rigright.cost.training_adapters import halves, is_target
 from rigright.cost.training_setup import Setup
-from rigright.cost.training_states import Group, States, groups_of, kv_heads_of, shards, trained_states
+from rigright.cost.training_stages import Stage
+from rigright.cost.training_states import Group, Ranks, States, groups_of, trained_states
+from rigright.cost.training_towers import PLAIN_BYTES, is_entry, kv_heads_of, learners, trunk_of
 from rigright.cost.weights import ByCut, weigh
-from rigright.demand import Layout, Numbers
+from rigright.demand import Numbers
 
-ENTRY = frozenset({"embed", "position", "patch", "project"})
-DENOISERS = frozenset({"unet", "dit", "transformer"})
-PLAIN_BYTES = 2  # of an element in 16 bit
 MAGNITUDE = "dora"  # DoRA learns one magnitude an output beside A and B
-
-
-def learners(arch: Arch) -> tuple[Tower, ...]:
-    """Towers that learn in full training: the denoiser of a diffusion model, else all."""
-    denoisers = tuple(tower for tower in arch.towers if tower.name in DENOISERS)
-    return denoisers or arch.towers
-
-
-def trunk_of(arch: Arch) -> Tower:
-    """The tower that pipeline stages divide."""
-    return next((tower for tower in learners(arch) if tower.name in DENOISERS), arch.trunk)
+MASTER_BYTES = 4.0
 
 
 @cache
@@ -51,13 +39,49 @@ def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
     return groups_of((weight, 1) for weight in trunk.outer if is_entry(weight) == (place == "entry"))
 
 
-def is_entry(weight: Weight) -> bool:
-    """Whether it stands before the first layer."""
-    return part(weight) in ENTRY
+def full_states(stage: Stage) -> States:
+    """States of a stage where the base learns."""
+    setup = stage.setup
+    ranks = _ranks(stage)
+
+    def of(groups: tuple[Group, ...]) -> States:
+        return trained_states(groups, ranks, precision=setup.precision, optimizer=setup.optimizer)
+
+    total = States()
+    for layer, times in stage.counts.items():
+        total += of(layer_groups(layer)) * times
+    for place, there in (("entry", stage.embeds), ("exit", stage.last), ("beside", stage.first)):
+        total += of(outer_groups(stage.arch, place)) * there
+    return total
+
+
+def _ranks(stage: Stage) -> Ranks:
+    return Ranks(
+        layout=stage.layout, sharding=stage.setup.training.sharding, kv_heads=kv_heads_of(stage.arch)
+    )
+
+
+def adapter_states(stage: Stage) -> States:
+    """States of the adapters of a stage, kept in the trainer's adapter width with gradients alike."""
+    setup, training = stage.setup, stage.setup.training
+    width = setup.trainer.adapter
+    master = MASTER_BYTES if width < MASTER_BYTES and setup.precision.master else 0.0
+    widest = max(width, master)
+    precision = replace(setup.precision, param=width, master=master, grad=widest, state=widest)
+    total = States()
+    for layer, times in stage.counts.items():
+        groups = adapter_groups(
+            layer, training.targets, scaled=training.method == MAGNITUDE, half=setup.optimizer.half_adapters
+        )
+        for group in groups:
+            rank = np.asarray(training.rank) if group.kind == "matrix" else 1
+            states = trained_states((group,), _ranks(stage), precision=precision, optimizer=setup.optimizer)
+            total += states * (times * rank)
+    return total
 
 
 @cache
-def adapter_groups(layer: Layer, targets: str, method: str, *, half: bool) -> tuple[Group, ...]:
+def adapter_groups(layer: Layer, targets: str, *, scaled: bool, half: bool) -> tuple[Group, ...]:
     """Adapter elements for each unit of rank, and DoRA's magnitudes as vectors (whatever the rank)."""
     sums: dict[tuple[Cut, str], float] = {}
     for weight in layer.weights:
@@ -65,62 +89,26 @@ def adapter_groups(layer: Layer, targets: str, method: str, *, half: bool) -> tu
             first, second = halves(weight)
             for elems, cut in (second,) if half else (first, second):
                 sums[cut, "matrix"] = sums.get((cut, "matrix"), 0) + elems
-            if method == MAGNITUDE:
-                sums[second[1], "vector"] = sums.get((second[1], "vector"), 0) + weight.shape[0] * weight.copies
+            if scaled:
+                sums[second[1], "vector"] = sums.get((second[1], "vector"), 0) + second[0]
     return tuple(Group(cut=cut, kind=kind, elems=elems) for (cut, kind), elems in sums.items())
 
 
-def full_states(arch: Arch, setup: Setup, layout: Layout, counts: dict[Layer, Numbers], stage: Numbers) -> States:
-    """States of a stage where the base learns."""
-    kv_heads = kv_heads_of(arch)
+def frozen_bytes(stage: Stage) -> Numbers:
+    """Bytes of a base that does not learn, in its format, divided where it is gathered."""
+    weighed, ranks = weigh(stage.arch, base_format(stage.setup)), _ranks(stage)
+    by_layer = _frozen_layers(stage.arch, base_format(stage.setup))
 
-    def of(groups: tuple[Group, ...]) -> States:
-        return trained_states(
-            groups, setup.precision, setup.optimizer, layout, sharding=setup.training.sharding, kv_heads=kv_heads
+    def of(by_cut: ByCut) -> Numbers:
+        sizes = (
+            size * share(cut, stage.layout, kv_heads=ranks.kv_heads) / ranks.divided(cut).param
+            for cut, size in by_cut.items()
         )
+        return sum(sizes, start=np.zeros(()))
 
-    total = States()
-    for layer, times in counts.items():
-        total += of(layer_groups(layer)) * times
-    first, last, copied = ends(arch, layout, stage)
-    total += of(outer_groups(arch, "entry")) * np.where(first | copied, 1, 0)
-    total += of(outer_groups(arch, "exit")) * np.where(last, 1, 0)
-    return total + of(outer_groups(arch, "beside")) * np.where(first, 1, 0)
-
-
-def ends(arch: Arch, layout: Layout, stage: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Whether a stage is the first, the last, and whether it holds a copy of a tied embedding."""
-    stage = np.asarray(stage)
-    first, last = stage == 0, stage == np.asarray(layout.pp) - 1
-    return first, last, last & arch.tied
-
-
-def adapter_states(setup: Setup, layout: Layout, counts: dict[Layer, Numbers], kv_heads: int) -> States:
-    """States of the adapters of a stage; they are kept in the trainer's adapter width with gradients alike."""
-    training, width = setup.training, setup.trainer.adapter
-    master = 4.0 if width < 4 and setup.precision.master else 0.0
-    precision = type(setup.precision)(
-        id="adapter",
-        label="adapter",
-        compute=setup.precision.compute,
-        param=width,
-        master=master,
-        grad=max(width, master),
-        state=max(width, master),
-        cast=0,
-        gather=width,
-        residual=width,
-        input=width,
-    )
-    total = States()
-    for layer, times in counts.items():
-        for group in adapter_groups(layer, training.targets, training.method, half=setup.optimizer.half_adapters):
-            rank = np.asarray(training.rank) if group.kind == "matrix" else 1
-            states = trained_states(
-                (group,), precision, setup.optimizer, layout, sharding=training.sharding, kv_heads=kv_heads
-            )
-            total += states * (times * rank)
-    return total
+    total = sum((of(by_layer[layer]) * times for layer, times in stage.counts.items()), start=np.zeros(()))
+    total = total + of(weighed.entry) * stage.embeds
+    return total + of(weighed.exit) * stage.last + of(weighed.beside) * stage.first
 
 
 @cache
@@ -128,59 +116,33 @@ def _frozen_layers(arch: Arch, format_id: str) -> dict[Layer, ByCut]:
     trunk = trunk_of(arch)
     if trunk is arch.trunk:
         return dict(zip(trunk.layers, weigh(arch, format_id).layers, strict=True))
-    return {layer: {group.cut: group.elems * PLAIN_BYTES for group in layer_groups(layer)} for layer in trunk.layers}
-
-
-@cache
-def bystander_bytes(arch: Arch) -> float:
-    """Towers that only run: text encoders and the VAE of a diffusion model, in 16 bit."""
-    return sum(
-        count.elems(weight) * weight.copies * times * PLAIN_BYTES
-        for tower in arch.towers
-        if tower not in learners(arch)
-        for weight, times in count.weights((tower,))
-    )
-
-
-def frozen_bytes(
-    arch: Arch, setup: Setup, layout: Layout, counts: dict[Layer, Numbers], stage: Numbers
-) -> Numbers:
-    """Bytes of a base that does not learn, in its format, divided where it is gathered."""
-    weighed = weigh(arch, base_format(setup))
-    by_layer = _frozen_layers(arch, base_format(setup))
-    first, last, copied = ends(arch, layout, stage)
-    kv_heads = kv_heads_of(arch)
-
-    def of(by_cut: ByCut) -> Numbers:
-        sharding = setup.training.sharding
-        return sum(
-            size * share(cut, layout, kv_heads=kv_heads) / shards(cut, sharding, layout).param
-            for cut, size in by_cut.items()
-        )
-
-    total = sum(of(by_layer[layer]) * times for layer, times in counts.items())
-    total = total + of(weighed.entry) * np.where(first | copied, 1, 0)
-    return total + of(weighed.exit) * np.where(last, 1, 0) + of(weighed.beside) * np.where(first, 1, 0)
+    plain = {
+        layer: groups_of((weight, 1) for weight in layer.weights) for layer in dict.fromkeys(trunk.layers)
+    }
+    return {
+        layer: {cut: sum(group.elems for group in groups if group.cut == cut) * PLAIN_BYTES for cut in Cut}
+        for layer, groups in plain.items()
+    }
 
 
 def base_format(setup: Setup) -> str:
     """The format a frozen base lies in."""
     if setup.training.method == "qlora":
         return setup.training.base
-    return "fp32" if setup.precision.param == 4 and not setup.gathered else "bf16"
+    return "fp32" if setup.precision.param == MASTER_BYTES and not setup.gathered else "bf16"
 
 
-def unit_bytes(arch: Arch, setup: Setup, layout: Layout) -> tuple[Numbers, Numbers]:
-    """Bytes of the largest gathered layer, and of what stays gathered around the layers."""
-    kv_heads = kv_heads_of(arch)
+def unit_bytes(stage: Stage) -> Numbers:
+    """The largest layer, whole, and what stays gathered around the layers."""
+    setup, kv_heads = stage.setup, kv_heads_of(stage.arch)
+    plain = "fp32" if setup.precision.gather == MASTER_BYTES else "bf16"
+    form = setup.training.base if setup.training.method == "qlora" else plain
+    weighed = weigh(stage.arch, form)
 
     def of(by_cut: ByCut) -> Numbers:
-        return sum((size * share(cut, layout, kv_heads=kv_heads) for cut, size in by_cut.items()), start=0.0)
+        sizes = (size * share(cut, stage.layout, kv_heads=kv_heads) for cut, size in by_cut.items())
+        return sum(sizes, start=np.zeros(()))
 
-    weighed = weigh(arch, setup.training.base if setup.training.method == "qlora" else _gather_format(setup))
-    largest = np.maximum.reduce([of(by_cut) for by_cut in {id(cuts): cuts for cuts in weighed.layers}.values()])
-    return largest, of(weighed.entry) + of(weighed.exit)
-
-
-def _gather_format(setup: Setup) -> str:
-    return "fp32" if setup.precision.gather == 4 else "bf16"
+    kinds = _frozen_layers(stage.arch, form).values()
+    largest = np.maximum.reduce([of(by_cut) for by_cut in kinds])
+    return largest + of(weighed.entry) + of(weighed.exit)

@@ -18,8 +18,8 @@ from rigright.demand import Layout, Numbers
 from rigright.facts.training import Trainer
 
 STAT_BYTES = 4  # statistics are kept in fp32
-KEPT_PRODUCTS = 0.5  # every second matrix product is kept by operation-wise selective recompute
 SCORE_BYTES = 6  # softmax in fp32 and its copy in 16 bit, a pair of tokens and a head
+KEPT_PRODUCTS = 0.5  # every second matrix product is kept by operation-wise selective recompute
 STATE_MIXERS = frozenset({Mix.LINEAR, Mix.SSM, Mix.CONV})
 
 
@@ -37,16 +37,14 @@ class Saved:
     def __add__(self, other: Saved) -> Saved:
         return Saved(**{name: getattr(self, name) + getattr(other, name) for name in Saved.__slots__})
 
-    def __mul__(self, times: float) -> Saved:
-        return Saved(**{name: getattr(self, name) * times for name in Saved.__slots__})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
     """What decides which tensors are kept: the trainer's ways, widths, what is trained."""
 
+    hidden: int  # width of the stream between layers
     compute: float  # bytes of an activation
-    residual: float  # bytes of the stream between layers
+    residual: float  # bytes of the stream
     input: float  # bytes of a linear layer's kept input
     full: bool  # the base is trained
     targets: str  # adapters, where it is not
@@ -57,169 +55,155 @@ class Habit:
     trainer: Trainer
 
 
-def saved_bytes(saved: Saved, tokens: Numbers, seq_tok: Numbers, layout: Layout, kv_heads: int) -> Numbers:
-    """Bytes on one rank for so many tokens of sequences so long (already cut by context parallelism)."""
-    tp = np.asarray(layout.tp, dtype=float)
-    ep = np.asarray(layout.ep, dtype=float)
-    stream = tp if layout.sequence_parallel else np.ones_like(tp)
-    a_token = (
-        saved.whole
-        + saved.stream / stream
-        + saved.split / tp
-        + saved.kv / np.minimum(tp, max(kv_heads, 1))
-        + saved.expert / np.where(ep > 1, stream, tp)
-        + saved.pair * np.asarray(seq_tok) / tp
-    )
-    return a_token * tokens
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One micro-batch as a rank sees it."""
+
+    samples: Numbers
+    seq_tok: Numbers  # of a sequence, already cut by context parallelism
+    layout: Layout
+    kv_heads: int
+
+    def size_of(self, saved: Saved) -> Numbers:
+        """Bytes on one rank."""
+        tp, ep = np.asarray(self.layout.tp, dtype=float), np.asarray(self.layout.ep)
+        stream = tp if self.layout.sequence_parallel else np.ones_like(tp)
+        a_token = (
+            saved.whole
+            + saved.stream / stream
+            + saved.split / tp
+            + saved.kv / np.minimum(tp, max(self.kv_heads, 1))
+            + saved.expert / np.where(ep > 1, stream, tp)
+            + saved.pair * np.asarray(self.seq_tok) / tp
+        )
+        return a_token * self.samples * self.seq_tok
 
 
 @cache
-def layer_saved(layer: Layer, hidden: int, habit: Habit) -> Saved:
+def layer_saved(layer: Layer, habit: Habit) -> Saved:
     """Everything one layer keeps between its forward and backward pass."""
-    if _keeps_products_only(habit):
-        return _products(layer, hidden, habit)
-    total = _norms(layer, hidden, habit) + _dropouts(layer, hidden, habit) + _adapters(layer, habit)
+    if habit.recompute == "selective" and habit.trainer.selective == "ops":
+        return _products(layer, habit)
+    total = _norms(layer, habit) + _dropouts(layer, habit) + _adapters(layer, habit)
     for mixer in (layer.mixer, layer.cross):
         if mixer is not None:
-            total += _mixer(layer, mixer, hidden, habit)
+            total += _state_mixer(layer, habit) if mixer.kind in STATE_MIXERS else _attention(mixer, habit)
     if layer.ffn is not None:
-        total += _ffn(layer.ffn, hidden, habit)
+        total += _ffn(layer.ffn, habit)
     return total
 
 
-def _products(layer: Layer, hidden: int, habit: Habit) -> Saved:
+@cache
+def layer_working(layer: Layer, habit: Habit) -> Saved:
+    """What lives beside the saved tensors while the layer's backward runs: gradients as wide as its ffn."""
+    ffn, stream = layer.ffn, habit.compute * habit.hidden
+    if ffn is None:
+        return Saved(stream=2 * stream)
+    wide = habit.compute * (habit.trainer.wide_grads if ffn.gated else 2)
+    dense = ffn.width if not ffn.experts else ffn.shared_width
+    at_once = 1 if habit.trainer.experts_at_once else 1 / max(ffn.experts, 1)
+    routed = wide * ffn.width * ffn.per_tok * at_once
+    return Saved(stream=stream, split=wide * dense, expert=routed)
+
+
+def layer_input(habit: Habit) -> Saved:
+    """What full recompute keeps of a layer: its input."""
+    return Saved(stream=0 if habit.trainer.offload_checkpoints else habit.residual * habit.hidden)
+
+
+def _products(layer: Layer, habit: Habit) -> Saved:
     """The layer's input, the output of attention, and those of every other matrix product."""
-    total = Saved(stream=habit.residual * hidden)
-    if layer.mixer is not None:
-        total += Saved(split=habit.compute * layer.mixer.heads * layer.mixer.value_dim)
+    heads = 0 if layer.mixer is None else layer.mixer.heads * layer.mixer.value_dim
+    total = Saved(stream=habit.residual * habit.hidden, split=habit.compute * heads)
     for weight in layer.weights:
         if is_matrix(weight) and len(weight.shape) == 2:
             out = habit.compute * weight.shape[0] * (weight.used or weight.copies) * KEPT_PRODUCTS
-            by = "stream" if weight.cut in {Cut.IN, Cut.WHOLE} else "expert" if weight.cut == Cut.EXPERT else "split"
+            narrow = weight.cut in {Cut.IN, Cut.WHOLE}
+            by = "stream" if narrow else "expert" if weight.cut == Cut.EXPERT else "split"
             total += Saved(**{by: out})
     return total
 
 
-@cache
-def layer_working(layer: Layer, hidden: int, habit: Habit) -> Saved:
-    """What lives beside the saved tensors while the layer's backward runs: gradients as wide as its ffn."""
-    ffn = layer.ffn
-    stream = Saved(stream=habit.compute * hidden)
-    if ffn is None:
-        return stream * 2
-    wide = habit.compute * (habit.trainer.wide_grads if ffn.gated else 2)
-    dense = ffn.width if not ffn.experts else ffn.shared_width
-    at_once = 1 if habit.trainer.experts_at_once else 1 / max(ffn.experts, 1)
-    return stream + Saved(split=wide * dense, expert=wide * ffn.width * ffn.per_tok * at_once)
-
-
-@cache
-def layer_input(layer: Layer, hidden: int, habit: Habit) -> Saved:
-    """What full recompute keeps of a layer: its input."""
-    del layer
-    return Saved() if habit.trainer.offload_checkpoints else Saved(stream=habit.residual * hidden)
-
-
-def _norms(layer: Layer, hidden: int, habit: Habit) -> Saved:
-    """A fused norm keeps its input; an eager RMSNorm an fp32 copy and, where its scale is trained, the normed."""
-    scales = [weight for weight in layer.weights if weight.role == "norm"]
+def _norms(layer: Layer, habit: Habit) -> Saved:
+    """A fused norm keeps its input; an eager RMSNorm an fp32 copy and, where its scale learns, the normed."""
+    scales = [weight.shape[0] for weight in layer.weights if weight.role == "norm"]
     shifted = any(weight.role == "norm.bias" for weight in layer.weights)
     each = habit.compute
     if not habit.trainer.fused_norm and not shifted:
         each = STAT_BYTES + (habit.residual if habit.full else 0)
-    wide = sum(1 for weight in scales if weight.shape[0] == hidden)
-    return Saved(stream=each * hidden * wide) + _head_norms(layer, scales, hidden, each)
-
-
-def _head_norms(layer: Layer, scales: list[Weight], hidden: int, each: float) -> Saved:
-    """Norms on queries and keys, head by head, or on the latents of MLA."""
-    narrow = [weight for weight in scales if weight.shape[0] != hidden]
+    wide, narrow = scales.count(habit.hidden), [width for width in scales if width != habit.hidden]
+    total = Saved(stream=each * habit.hidden * wide)
     mixer = layer.mixer
     if mixer is None or not narrow:
-        return Saved()
+        return total
     if mixer.kind == Mix.LATENT:
-        return Saved(whole=each * sum(weight.shape[0] for weight in narrow))
-    return Saved(split=each * mixer.heads * mixer.key_dim, kv=each * mixer.kv_heads * mixer.key_dim)
+        return total + Saved(whole=each * sum(narrow))
+    return total + Saved(split=each * mixer.heads * mixer.key_dim, kv=each * mixer.kv_heads * mixer.key_dim)
 
 
-def _mixer(layer: Layer, mixer: Mixer, hidden: int, habit: Habit) -> Saved:
-    """Queries, keys, values and output; the score matrix without flash attention; the input of projections."""
-    width = habit.compute
-    if mixer.kind in STATE_MIXERS:
-        return _state_mixer(layer, habit)
-    latent = mixer.kind == Mix.LATENT
-    keys = (mixer.heads if latent else mixer.kv_heads) * (mixer.key_dim + mixer.value_dim)
-    queries = mixer.heads * (mixer.key_dim + mixer.value_dim)
+def _attention(mixer: Mixer, habit: Habit) -> Saved:
+    """Queries, keys, values, output and the input of the projections; scores without flash attention."""
+    width, latent = habit.compute, mixer.kind == Mix.LATENT
+    both = mixer.key_dim + mixer.value_dim
     saved = Saved(
-        split=width * (queries + (keys if latent else 0)) + STAT_BYTES * mixer.heads,
-        kv=0 if latent else width * keys,
-        whole=habit.input * mixer.latent_dim if latent and habit.full else 0,
+        split=width * mixer.heads * both * (2 if latent else 1) + STAT_BYTES * mixer.heads,
+        kv=0 if latent else width * mixer.kv_heads * both,
+        whole=habit.input * mixer.latent_dim * habit.full,
+        stream=habit.input * habit.hidden * habit.full,
     )
-    if habit.full:
-        saved += Saved(stream=habit.input * hidden)
-    if not habit.flash and habit.recompute != "selective":
-        copies = width * (mixer.heads - mixer.kv_heads) * (mixer.key_dim + mixer.value_dim)
-        saved += Saved(pair=SCORE_BYTES * mixer.heads, split=copies)
-    return saved
+    if habit.flash or habit.recompute == "selective":
+        return saved
+    repeated = width * (mixer.heads - mixer.kv_heads) * both
+    return saved + Saved(pair=SCORE_BYTES * mixer.heads, split=repeated)
 
 
 def _state_mixer(layer: Layer, habit: Habit) -> Saved:
-    """Linear attention and SSM: inputs and outputs of the projections, and once more after convolution and gate."""
+    """Linear attention and SSM: what projections take and give, once more after convolution and gate."""
     matrices = [weight for weight in layer.weights if is_matrix(weight) and part(weight) == "mixer"]
     outputs = sum(weight.shape[0] for weight in matrices if weight.cut != Cut.IN)
     inputs = sum(weight.shape[1] for weight in matrices if weight.cut == Cut.IN)
-    entry = max((weight.shape[1] for weight in matrices if weight.cut != Cut.IN), default=0)
-    return Saved(split=habit.compute * 2 * (outputs + inputs), stream=habit.input * entry * habit.full)
+    return Saved(split=habit.compute * 2 * (outputs + inputs), stream=habit.input * habit.hidden * habit.full)
 
 
-def _ffn(ffn: Ffn, hidden: int, habit: Habit) -> Saved:
-    """Gate, activated gate and up (or the pre-activation alone), the input, and the input of down where it learns."""
-    wide = habit.compute * _wide(ffn, habit)
-    base = Saved(stream=habit.input * hidden * habit.full)
+def _ffn(ffn: Ffn, habit: Habit) -> Saved:
+    """Gate, activated gate and up (or the pre-activation alone), the input; down's input where it learns."""
+    own = (2 if habit.trainer.fused_glu else 3) if ffn.gated else 1
+    wide = habit.compute * own + habit.input * habit.full
+    base = Saved(stream=habit.input * habit.hidden * habit.full)
     if not ffn.experts:
         return base + Saved(split=wide * ffn.width)
-    sent = 2 * habit.compute * hidden * habit.full + habit.compute * hidden
-    routed = Saved(
-        expert=ffn.per_tok * wide * ffn.width, stream=ffn.per_tok * sent, whole=2 * STAT_BYTES * ffn.experts
+    sent = habit.compute * habit.hidden * (3 if habit.full else 1)
+    return base + Saved(
+        expert=ffn.per_tok * wide * ffn.width,
+        stream=ffn.per_tok * sent,
+        whole=2 * STAT_BYTES * ffn.experts,
+        split=wide * ffn.shared_width,
     )
-    return base + routed + Saved(split=wide * ffn.shared_width)
 
 
-def _wide(ffn: Ffn, habit: Habit) -> float:
-    """Tensors as wide as the ffn, in units of one activation."""
-    own = (2 if habit.trainer.fused_glu else 3) if ffn.gated else 1
-    product = habit.input / habit.compute if habit.full else 0
-    return own + product
-
-
-def _keeps_products_only(habit: Habit) -> bool:
-    """Selective recompute of every operation that is no matrix product."""
-    return habit.recompute == "selective" and habit.trainer.selective == "ops"
-
-
-def _dropouts(layer: Layer, hidden: int, habit: Habit) -> Saved:
+def _dropouts(layer: Layer, habit: Habit) -> Saved:
     """One mask byte an element after each half of the layer."""
-    if not habit.dropout or not habit.full:
-        return Saved()
     halves = (layer.mixer is not None) + (layer.cross is not None) + (layer.ffn is not None)
-    return Saved(stream=hidden * halves)
-
-
-def targets_of(layer: Layer, habit: Habit) -> tuple[Weight, ...]:
-    """Matrices that carry an adapter."""
-    if habit.full:
-        return ()
-    return tuple(weight for weight in layer.weights if not is_bias(weight) and is_target(weight, habit.targets))
+    return Saved(stream=habit.hidden * halves * bool(habit.dropout) * habit.full)
 
 
 def _adapters(layer: Layer, habit: Habit) -> Saved:
     """Inputs of the adapters, each in its own copy or shared, and a mask where they drop out."""
-    targets = targets_of(layer, habit)
+    targets = _targets(layer, habit)
     width = habit.compute if habit.autocast else max(habit.compute, habit.trainer.adapter)
     each = width + (1 if habit.dropout else 0)
-    rows = targets if habit.trainer.cast_inputs else tuple({weight.shape[-1]: weight for weight in targets}.values())
+    shared = {weight.shape[-1]: weight for weight in targets}.values()
     total = Saved()
-    for weight in rows:
+    for weight in targets if habit.trainer.cast_inputs else shared:
         size = each * weight.shape[-1] * (weight.used or weight.copies)
         total += Saved(split=size) if weight.cut in {Cut.IN, Cut.EXPERT} else Saved(stream=size)
     return total
+
+
+def _targets(layer: Layer, habit: Habit) -> tuple[Weight, ...]:
+    """Matrices that carry an adapter."""
+    if habit.full:
+        return ()
+    return tuple(
+        weight for weight in layer.weights if not is_bias(weight) and is_target(weight, habit.targets)
+    )

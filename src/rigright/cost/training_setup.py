@@ -20,6 +20,8 @@ from rigright.facts.training import (
 
 METHODS = ("full", "lora", "qlora", "dora")
 RECOMPUTES = ("none", "selective", "full")
+SCHEDULES = ("1f1b", "gpipe", "interleaved", "zero-bubble")
+SHARDINGS = ("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")
 OFFLOADS = ("none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme")
 GATHERED = frozenset({"zero3", "fsdp", "hsdp"})
 
@@ -45,21 +47,22 @@ class Setup:
         return self.training.sharding in GATHERED
 
 
-def set_up(training: Training) -> Setup:
-    """Fill in the defaults; a word that is none of the known is an error."""
-    _check("method", training.method, METHODS)
-    _check("offload", training.offload, OFFLOADS)
-    check_targets(training.targets)
+def set_up(training: Training, *, hidden: int) -> Setup:
+    """Fill in the defaults for a stream so wide; a word that is none of the known is an error."""
     trainer = find_trainer(training.trainer)
-    precision = find_precision(training.precision or _mixed(trainer, training.sharding))
     recompute = training.recompute or trainer.recompute
-    _check("recompute", recompute, RECOMPUTES)
-    full = training.method == "full"
+    for field, known in (("method", METHODS), ("schedule", SCHEDULES), ("sharding", SHARDINGS)):
+        check_word(field, getattr(training, field), known=known)
+    check_word("offload", training.offload, known=OFFLOADS)
+    check_word("recompute", recompute, known=RECOMPUTES)
+    check_targets(training.targets)
+    precision = find_precision(training.precision or _mixed(trainer, training.sharding))
     habit = Habit(
+        hidden=hidden,
         compute=precision.compute,
-        residual=_residual(training, trainer, precision),
+        residual=_residual(training, trainer.frozen_residual, least=precision.residual),
         input=precision.input,
-        full=full,
+        full=training.method == "full",
         targets=training.targets,
         autocast=training.precision is None or "mixed" in training.precision,
         flash=training.flash,
@@ -83,14 +86,16 @@ def _mixed(trainer: Trainer, sharding: str) -> str:
     return "bf16-zero" if sharding.startswith("zero") and trainer.mixed == "bf16" else trainer.mixed
 
 
-def _residual(training: Training, trainer: Trainer, precision: Precision) -> float:
+def _residual(training: Training, prepared: float, *, least: float) -> float:
     """The stream between layers is fp32 where a 4-bit base was prepared by casting the rest."""
-    prepared = training.method == "qlora" and training.sharding not in GATHERED
-    return max(precision.residual, trainer.frozen_residual if prepared else 0)
+    return max(least, prepared) if training.method == "qlora" and training.sharding not in GATHERED else least
 
 
-def _check(field: str, asked: str, known: tuple[str, ...]) -> None:
+def check_word(field: str, asked: str, *, known: tuple[str, ...]) -> None:
+    """One of the words we know."""
     if asked not in known:
         raise AskError(
-            say('{field} cannot be "{asked}"; write {known}', field=field, asked=asked, known=", ".join(known))
+            say(
+                '{field} cannot be "{asked}"; write {known}', field=field, asked=asked, known=", ".join(known)
+            )
         )

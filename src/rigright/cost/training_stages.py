@@ -1,52 +1,78 @@
-"""Which layers a pipeline stage holds, and how many micro-batches are in flight on it."""
+"""One pipeline stage, or many at once: its layers, its place, its micro-batches in flight."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from rigright.arch.record import Layer
-from rigright.base.errors import AskError
-from rigright.base.words import say
-from rigright.demand import Layout, Numbers, Training
+from rigright.arch.record import Arch, Layer
+from rigright.cost.training_setup import Setup
+from rigright.cost.training_towers import trunk_of
+from rigright.demand import Layout, Numbers
 
 
-def stage_edge(layers: int, stages: Numbers, stage: Numbers) -> Numbers:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What every law of training memory speaks of; numbers may be arrays of stages and layouts."""
+
+    arch: Arch
+    setup: Setup
+    layout: Layout
+    index: Numbers
+    counts: dict[Layer, Numbers]  # layers of each kind it holds
+
+    @property
+    def first(self) -> Numbers:
+        """1 where it is the first."""
+        return np.where(np.asarray(self.index) == 0, 1, 0)
+
+    @property
+    def last(self) -> Numbers:
+        """1 where it is the last."""
+        return np.where(np.asarray(self.index) == np.asarray(self.layout.pp) - 1, 1, 0)
+
+    @property
+    def embeds(self) -> Numbers:
+        """1 where it holds the embedding: the first, and the last where the head is tied to it."""
+        return np.maximum(self.first, self.last * self.arch.tied)
+
+    @property
+    def replicas(self) -> Numbers:
+        """Ranks that hold the same weights: data and context parallel."""
+        return np.asarray(self.layout.dp) * np.asarray(self.layout.cp)
+
+
+def stage_of(arch: Arch, setup: Setup, *, layout: Layout, index: Numbers) -> Stage:
+    """The stage of that index, with its layers."""
+    layers = trunk_of(arch).layers
+    start = stage_edge(len(layers), layout.pp, stage=index)
+    end = stage_edge(len(layers), layout.pp, stage=np.asarray(index) + 1)
+    counts = {}
+    for kind in dict.fromkeys(layers):
+        before = np.concatenate([[0], np.cumsum([layer is kind or layer == kind for layer in layers])])
+        counts[kind] = before[end] - before[start]
+    return Stage(arch=arch, setup=setup, layout=layout, index=index, counts=counts)
+
+
+def stage_edge(layers: int, stages: Numbers, *, stage: Numbers) -> Numbers:
     """The first layer of a stage, for arrays; even, the rest to the stages before the last (as `shards`)."""
     stages, stage = np.asarray(stages), np.asarray(stage)
     base, rest = layers // stages, layers % stages
     return stage * base + np.clip(stage - (stages - 1 - rest), 0, rest)
 
 
-def layer_counts(layers: tuple[Layer, ...], stages: Numbers, stage: Numbers) -> dict[Layer, Numbers]:
-    """How many layers of each kind a stage holds."""
-    start = stage_edge(len(layers), stages, stage)
-    end = stage_edge(len(layers), stages, np.asarray(stage) + 1)
-    counts = {}
-    for kind in dict.fromkeys(layers):
-        before = np.concatenate([[0], np.cumsum([layer is kind or layer == kind for layer in layers])])
-        counts[kind] = before[end] - before[start]
-    return counts
-
-
-def micro_batches(training: Training, layout: Layout) -> Numbers:
+def micro_batches(stage: Stage) -> Numbers:
     """Micro-batches a step gathers: as told, or as many as fill the pipeline."""
-    return np.asarray(layout.pp if training.accumulate is None else training.accumulate)
+    told = stage.setup.training.accumulate
+    return np.asarray(stage.layout.pp if told is None else told)
 
 
-def in_flight(training: Training, layout: Layout, stage: Numbers) -> Numbers:
+def in_flight(stage: Stage) -> Numbers:
     """Micro-batches whose activations a stage holds at its worst moment; parts of one where interleaved."""
-    if training.schedule not in SCHEDULES:
-        raise AskError(
-            say(
-                'no pipeline schedule is called "{asked}"; write {known}',
-                asked=training.schedule,
-                known=", ".join(SCHEDULES),
-            )
-        )
-    pp, stage = np.asarray(layout.pp), np.asarray(stage)
-    total = micro_batches(training, layout)
+    pp, training = np.asarray(stage.layout.pp), stage.setup.training
+    total, ahead = micro_batches(stage), pp - np.asarray(stage.index)
     chunks = np.asarray(training.virtual_stages)
-    ahead = pp - stage
     held = {
         "1f1b": ahead,
         "gpipe": total,
@@ -54,6 +80,3 @@ def in_flight(training: Training, layout: Layout, stage: Numbers) -> Numbers:
         "zero-bubble": 2 * ahead - 1,
     }[training.schedule]
     return np.minimum(held, total)
-
-
-SCHEDULES = ("1f1b", "gpipe", "interleaved", "zero-bubble")

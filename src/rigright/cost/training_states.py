@@ -9,17 +9,15 @@ from functools import cache
 
 import numpy as np
 
-from rigright.arch.record import Arch, Cut, Weight
+from rigright.arch.record import Cut, Weight
 from rigright.arch.roles import part
-from rigright.base.errors import AskError
-from rigright.base.words import say
 from rigright.cost.shards import share
 from rigright.demand import Layout, Numbers
 from rigright.facts.training import Optimizer, Precision
 
-SHARDINGS = ("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")
 NODE_RANKS = 8  # ranks HSDP shards over: one node
 TABLES = frozenset({"embed", "position", "head"})
+STAT_BYTES = 4  # factored states are kept in fp32
 SMALL_ELEMS = 4096  # smaller tensors keep 32-bit states in 8-bit optimizers
 
 
@@ -50,23 +48,41 @@ def kind_of(weight: Weight) -> str:
     return "matrix" if len(weight.shape) > 1 and math.prod(weight.shape) >= SMALL_ELEMS else "vector"
 
 
-def on_rank(group: Group, layout: Layout, kv_heads: int) -> Numbers:
-    """Elements of a group that one rank works with."""
-    return group.elems * share(group.cut, layout, kv_heads=kv_heads)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """How a tensor is cut over ranks, and what of it ZeRO or FSDP divide further."""
 
+    layout: Layout
+    sharding: str
+    kv_heads: int
 
-def sharers(cut: Cut, sharding: str, layout: Layout) -> Numbers:
-    """Ranks that may share the states of one tensor: data and context parallel; fewer where experts are spread."""
-    ranks = np.asarray(layout.dp, dtype=float) * np.asarray(layout.cp)
-    if cut == Cut.EXPERT:
-        ep = np.asarray(layout.ep, dtype=float)
-        tp = np.asarray(layout.tp)
-        ranks = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
-    return np.minimum(ranks, NODE_RANKS) if sharding == "hsdp" else ranks
+    def elems(self, group: Group) -> Numbers:
+        """Elements of a group that one rank works with."""
+        return group.elems * share(group.cut, self.layout, kv_heads=self.kv_heads)
+
+    def divided(self, cut: Cut) -> Divided:
+        """Over how many ranks each copy of a tensor is divided."""
+        ranks = self._sharers(cut)
+        one = np.ones_like(ranks)
+        level = {"none": 0, "zero1": 1, "zero2": 2}.get(self.sharding, 3)
+        return Divided(
+            param=ranks if level >= 3 else one,
+            grad=ranks if level >= 2 else one,
+            state=ranks if level >= 1 else one,
+        )
+
+    def _sharers(self, cut: Cut) -> Numbers:
+        """Data and context parallel ranks; fewer where experts are spread over them."""
+        layout = self.layout
+        ranks = np.asarray(layout.dp, dtype=float) * np.asarray(layout.cp)
+        if cut == Cut.EXPERT:
+            ep, tp = np.asarray(layout.ep), np.asarray(layout.tp)
+            ranks = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
+        return np.minimum(ranks, NODE_RANKS) if self.sharding == "hsdp" else ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shards:
+class Divided:
     """Over how many ranks each copy of a tensor is divided."""
 
     param: Numbers
@@ -74,30 +90,16 @@ class Shards:
     state: Numbers
 
 
-def shards(cut: Cut, sharding: str, layout: Layout) -> Shards:
-    """What ZeRO and FSDP divide."""
-    if sharding not in SHARDINGS:
-        raise AskError(
-            say('no sharding is called "{asked}"; write {known}', asked=sharding, known=", ".join(SHARDINGS))
-        )
-    ranks = sharers(cut, sharding, layout)
-    one = np.ones_like(ranks)
-    level = {"none": 0, "zero1": 1, "zero2": 2}.get(sharding, 3)
-    return Shards(
-        param=ranks if level >= 3 else one, grad=ranks if level >= 2 else one, state=ranks if level >= 1 else one
-    )
-
-
 @cache
-def state_bytes(optimizer: Optimizer, precision_state: float, kind: str) -> float:
-    """Bytes of optimizer states for an element (factored ones apart)."""
+def state_bytes(optimizer: Optimizer, kind: str, *, width: float) -> float:
+    """Bytes of optimizer states for an element (factored ones apart), where one copy is so wide."""
     fixed = {"table": optimizer.table_bytes, "vector": optimizer.vector_bytes}.get(kind)
     copies = {"table": optimizer.table_copies, "vector": optimizer.vector_copies}.get(kind)
     if fixed is not None:
         return fixed
     if copies is not None:
-        return copies * precision_state
-    return optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision_state
+        return copies * width
+    return optimizer.bytes if optimizer.bytes is not None else optimizer.copies * width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,28 +121,21 @@ class States:
 
 
 def trained_states(
-    groups: tuple[Group, ...], precision: Precision, optimizer: Optimizer, layout: Layout, *, sharding: str, kv_heads: int
+    groups: tuple[Group, ...], ranks: Ranks, *, precision: Precision, optimizer: Optimizer
 ) -> States:
     """States of parameters that learn."""
     total = States()
     for group in groups:
-        elems = on_rank(group, layout, kv_heads)
-        cut = shards(group.cut, sharding, layout)
-        state = elems * state_bytes(optimizer, precision.state, group.kind)
+        elems, over = ranks.elems(group), ranks.divided(group.cut)
+        state = elems * state_bytes(optimizer, group.kind, width=precision.state)
         if optimizer.factored and group.kind != "vector":
-            state = state + group.edges * 4 * share(group.cut, layout, kv_heads=kv_heads)
-        state = state / cut.state
+            state = state + STAT_BYTES * group.edges * elems / group.elems
         total += States(
-            weights=elems * precision.param / cut.param,
-            master=elems * precision.master / cut.state,
-            grads=elems * precision.grad / cut.grad,
-            optimizer=state * (not optimizer.paged),
-            paged=state * optimizer.paged,
-            step=elems * optimizer.step_copies * precision.state / cut.state,
+            weights=elems * precision.param / over.param,
+            master=elems * precision.master / over.state,
+            grads=elems * precision.grad / over.grad,
+            optimizer=state / over.state * (not optimizer.paged),
+            paged=state / over.state * optimizer.paged,
+            step=elems * optimizer.step_copies * precision.state / over.state,
         )
     return total
-
-
-def kv_heads_of(arch: Arch) -> int:
-    """Key-value heads of the trunk, for cuts by kv heads."""
-    return max((layer.mixer.kv_heads for layer in set(arch.trunk.layers) if layer.mixer is not None), default=1) or 1

@@ -101,20 +101,20 @@ def trainers() -> dict[str, Trainer]:
 
 def find_optimizer(asked: str) -> Optimizer:
     """The optimizer of a loose name: "AdamW", "paged_adamw_8bit"."""
-    return _find(asked, optimizers(), "optimizers")
+    return _find(asked, optimizers(), table="optimizers")
 
 
 def find_precision(asked: str) -> Precision:
     """The precision of a loose name: "bf16", "bf16-mixed", "float32"."""
-    return _find(asked, precisions(), "precisions")
+    return _find(asked, precisions(), table="precisions")
 
 
 def find_trainer(asked: str) -> Trainer:
     """The training program of a loose name: "hf", "Megatron-LM", "torchtune"."""
-    return _find(asked, trainers(), "trainers")
+    return _find(asked, trainers(), table="trainers")
 
 
-_T = TypeVar("_T", Optimizer, Precision, Trainer)
+_T = TypeVar("_T", bound=Optimizer | Precision | Trainer)
 
 
 def _rows(file: str, record: type[_T]) -> dict[str, _T]:
@@ -125,17 +125,19 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
-def _find(asked: str, rows: dict[str, _T], table: str) -> _T:
+def _find(asked: str, rows: dict[str, _T], *, table: str) -> _T:
     name = asked.strip().lower().replace("_", "-").replace(" ", "-")
-    known = {word: row for row in rows.values() for word in (row.id, *row.aliases)}
+    known: dict[str, str] = {}
+    for key, row in rows.items():
+        known |= dict.fromkeys((key, *row.aliases), key)
     if name in known:
-        return known[name]
+        return rows[known[name]]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or sorted(rows)
     raise AskError(
         say(
             '{table} know no "{asked}"; near it: {near}',
             table=table,
             asked=asked,
-            near=", ".join(dict.fromkeys(known[word].id for word in near)),
+            near=", ".join(dict.fromkeys(known[word] for word in near)),
         )
     )

@@ -79,7 +79,10 @@ def _percent(share: float | None, *, signed: bool = False) -> str:
 
 def _reasons(result: Validation) -> Iterator[Sentence]:
     why: Counter[Sentence] = Counter(
-        one.why for row in result.rows for one in row.predictions if one.predicted is None and one.why is not None
+        one.why
+        for row in result.rows
+        for one in row.predictions
+        if one.predicted is None and one.why is not None
     )
     for reason, times in why.most_common(MOST_REASONS):
         yield say("{times} times: {reason}", times=times, reason=reason)

@@ -112,13 +112,12 @@ def saved(model: str, tokens: str, recompute: str) -> Figure:
     from rigright.arch.sources.open import open_model
     from rigright.cost.training_acts import activations
     from rigright.cost.training_setup import set_up
-    from rigright.cost.training_stages import layer_counts
+    from rigright.cost.training_stages import stage_of
     from rigright.demand import Layout, Training
 
     arch = open_model(model)
-    setup = set_up(Training(seq_tok=int(tokens), recompute=recompute))
-    counts = layer_counts(arch.trunk.layers, 1, 0)
-    return Figure(float(activations(arch, setup, Layout(), counts, 0).kept) / GIGA, "GB")
+    setup = set_up(Training(seq_tok=int(tokens), recompute=recompute), hidden=arch.trunk.hidden)
+    return Figure(float(activations(stage_of(arch, setup, layout=Layout(), index=0)).kept) / GIGA, "GB")
 
 
 def pcie(gen: str, lanes: str) -> Figure:

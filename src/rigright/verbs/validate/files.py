@@ -70,7 +70,7 @@ def _figures(one: Prediction) -> tuple[str, str, str]:
     return predicted, low, high
 
 
-def write_predictions(found: Validation, asked: str, language: str = ENGLISH) -> None:
+def write_predictions(found: Validation, asked: str, *, language: str = ENGLISH) -> None:
     """Write the table of predictions."""
     path = Path(asked)
     try:

@@ -24,7 +24,9 @@ def validate(asked: str) -> Validation:
     kind = recognise(text)
     if kind.later is not None:
         return Validation(file=text.name, kind=kind.name, rows=(), scores=(), later=kind.later)
-    rows = tuple(_judge(kind, line, raw) for line, raw in open_rows(text.lines, text.name, required=kind.marks))
+    rows = tuple(
+        _judge(kind, raw, line=line) for line, raw in open_rows(text.lines, text.name, required=kind.marks)
+    )
     return Validation(file=text.name, kind=kind.name, rows=rows, scores=scores(rows))
 
 
@@ -47,14 +49,14 @@ def recognise(text: Text) -> Kind:
     return best
 
 
-def _judge(kind: Kind, line: int, raw: Mapping[str, str]) -> Judged:
+def _judge(kind: Kind, raw: Mapping[str, str], *, line: int) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
     row, faults = read_cells(raw, kind.columns, required=kind.needed)
     bad = [column for column in faults if column not in kind.measured]
     try:
-        predictions = _unanswered(kind, raw, _fault(line, bad[0], raw)) if bad else kind.predict(row)
+        predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line)) if bad else kind.predict(row)
     except RigError as error:
-        predictions = _unanswered(kind, raw, error.sentence)
+        predictions = _unanswered(kind, raw, why=error.sentence)
     return Judged(
         line=line,
         id=(raw.get("id") or "").strip() or str(line),
@@ -65,11 +67,11 @@ def _judge(kind: Kind, line: int, raw: Mapping[str, str]) -> Judged:
     )
 
 
-def _unanswered(kind: Kind, raw: Mapping[str, str], why: Sentence) -> tuple[Prediction, ...]:
+def _unanswered(kind: Kind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:
     return tuple(Prediction(metric=metric, group=metric, why=why) for metric in kind.metrics(raw))
 
 
-def _fault(line: int, column: str, raw: Mapping[str, str]) -> Sentence:
+def _fault(raw: Mapping[str, str], column: str, *, line: int) -> Sentence:
     cell = (raw.get(column) or "").strip()
     if not cell:
         return say("line {line}, column {column}: empty", line=line, column=column)

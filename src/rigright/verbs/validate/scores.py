@@ -27,7 +27,7 @@ def scores(rows: Iterable[Judged]) -> tuple[Score, ...]:
     """Every score of a file; rows without a measured figure do not count."""
     pairs = [(row, one) for row in rows for one in row.predictions if one.measured is not None]
     found = [
-        _score(dimension, name, members)
+        _score(dimension, name, members=members)
         for dimension, key in DIMENSIONS.items()
         for name, members in _grouped(pairs, key).items()
     ]
@@ -41,7 +41,7 @@ def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str,
     return dict(sorted(groups.items()))
 
 
-def _score(dimension: str, name: tuple[str, str, str], members: list[Pair]) -> Score:
+def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -> Score:
     errors = np.array([one.error for _, one in members if one.error is not None])
     inside = [one.holds for _, one in members if one.holds is not None]
     metric, group, shown = name
@@ -64,10 +64,10 @@ def _macro(by_source: list[Score]) -> tuple[Score, ...]:
     groups: dict[tuple[str, str], list[Score]] = {}
     for score in by_source:
         groups.setdefault((score.metric, score.group), []).append(score)
-    return tuple(_mean(metric, group, members) for (metric, group), members in sorted(groups.items()))
+    return tuple(_mean(metric, group, members=members) for (metric, group), members in sorted(groups.items()))
 
 
-def _mean(metric: str, group: str, members: list[Score]) -> Score:
+def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
     def mean(figures: Iterable[float | None]) -> float | None:
         known = [figure for figure in figures if figure is not None]
         return sum(known) / len(known) if known else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from rigright.arch.record import Arch
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Training
 from rigright.facts.training import Trainer, trainers
 from rigright.verbs.validate import training_words as words
@@ -14,8 +16,10 @@ from rigright.verbs.validate.models import model_of
 
 NODE_CHIPS = 8  # of the node that a row without a number of chips ran on, where it cuts the model
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
-DEFAULT_RANK, DEFAULT_TARGETS = 8, "q v"  # PEFT's
+LINEAR = MEGATRON | {"ms-swift", "axolotl", "unsloth"}  # put adapters on every linear layer unless told
+PEFT_RANK, PEFT_TARGETS = 8, "q v"  # PEFT's own defaults
 SEQ_TOK = 2048
+_T = TypeVar("_T", int, str)
 SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
 
 
@@ -29,107 +33,109 @@ class Asked:
     assumed: tuple[Sentence, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """A row being read, and what was assumed so far."""
+
+    row: Row
+    arch: Arch
+    trainer: Trainer
+    assumed: list[Sentence] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What is told in words."""
+        return "; ".join(filter(None, (self.row.get("flags"), self.row.get("note"))))
+
+    def word(self, column: str) -> str:
+        """A cell, empty where there is none."""
+        return self.row.get(column) or ""
+
+    def number(self, column: str, default: int) -> int:
+        """A cell, or what is assumed for it."""
+        return int(self.told(column, self.row.get(column), default=default))
+
+    def told(self, column: str, value: _T | None, *, default: _T) -> _T:
+        """A value, or the default with a word about it."""
+        if value is None:
+            self.assumed.append(say("{column} is empty: taken as {value}", column=column, value=default))
+            return default
+        return value
+
+
 def read_row(row: Row) -> Asked:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
-    assumed = [*notes]
-    trainer = _trainer(row, assumed)
-    layout = _layout(row, trainer, assumed)
-    arch, layout = _whole_stages(arch, layout, assumed)
-    return Asked(
-        arch=arch,
-        training=_training(row, arch, trainer, layout, assumed),
-        layout=layout,
-        assumed=tuple(assumed),
-    )
+    trainer = words.trainer_of(row.get("framework") or "")
+    reading = _Reading(row=row, arch=arch, trainer=trainer or trainers()["pytorch"], assumed=[*notes])
+    if trainer is None:
+        reading.assumed.append(say("trainer unknown: taken as a plain PyTorch loop"))
+    layout = _layout(reading)
+    arch = _whole_stages(reading, layout.pp)
+    training = _training(reading, layout)
+    return Asked(arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed))
 
 
-def _trainer(row: Row, assumed: list[Sentence]) -> Trainer:
-    found = words.trainer_of(row.get("framework") or "")
-    if found is None:
-        assumed.append(say("trainer unknown: taken as a plain PyTorch loop"))
-    return found or trainers()["pytorch"]
-
-
-def _layout(row: Row, trainer: Trainer, assumed: list[Sentence]) -> Layout:
+def _layout(reading: _Reading) -> Layout:
+    row = reading.row
     tp, pp, cp, ep = (row.get(name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    chips = row.get("n_chips")
-    cut = tp * pp * cp
+    chips, cut = row.get("n_chips"), tp * pp * cp
     if row.get("dp") is None and chips is None:
-        chips = max(NODE_CHIPS, cut) if cut > 1 or trainer.id in MEGATRON else 1
-        assumed.append(say("n_chips and dp are empty: taken as {chips} chips", chips=chips))
+        chips = max(NODE_CHIPS, cut) if cut > 1 or reading.trainer.id in MEGATRON else 1
+        reading.assumed.append(say("n_chips and dp are empty: taken as {chips} chips", chips=chips))
     dp = row.get("dp") or max(1, (chips or cut) // cut)
-    text = _text(row)
-    return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=tp > 1 and words.is_sequence_parallel(text)
-    )
+    is_parallel = tp > 1 and words.is_sequence_parallel(reading.text)
+    return Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=is_parallel)
 
 
-def _whole_stages(arch: Arch, layout: Layout, assumed: list[Sentence]) -> tuple[Arch, Layout]:
+def _whole_stages(reading: _Reading, pp: int) -> Arch:
     """More stages than layers: the layers told are those of one stage."""
-    layers = arch.trunk.layers
-    if layout.pp <= len(layers):
-        return arch, layout
-    assumed.append(say("fewer layers than stages: layers read as those of one stage"))
-    trunk = replace(arch.trunk, layers=layers * layout.pp)
-    towers = tuple(trunk if tower is arch.trunk else tower for tower in arch.towers)
-    return replace(arch, towers=towers), layout
+    arch, trunk = reading.arch, trunk_of(reading.arch)
+    if pp <= len(trunk.layers):
+        return arch
+    reading.assumed.append(say("fewer layers than stages: layers read as those of one stage"))
+    longer = replace(trunk, layers=trunk.layers * pp)
+    return replace(arch, towers=tuple(longer if tower is trunk else tower for tower in arch.towers))
 
 
-def _training(row: Row, arch: Arch, trainer: Trainer, layout: Layout, assumed: list[Sentence]) -> Training:
-    text = _text(row)
-    method = words.method_of(row.get("method") or "", row.get("precision") or "")
-    sharding = words.sharding_of(row.get("sharding") or "")
-    if trainer.id in MEGATRON and not row.get("sharding"):
+def _training(reading: _Reading, layout: Layout) -> Training:
+    text, trainer = reading.text, reading.trainer
+    method = words.method_of(reading.word("method"), reading.word("precision"))
+    sharding = words.sharding_of(reading.word("sharding"))
+    if trainer.id in MEGATRON and not reading.word("sharding"):
         sharding = "zero1"
-    virtual = words.virtual_stages(text, len(arch.trunk.layers), layout.pp)
+    virtual = words.virtual_stages(text, layers=len(trunk_of(reading.arch).layers), pp=layout.pp)
+    rank, targets = _adapters(reading) if method != "full" else (PEFT_RANK, PEFT_TARGETS)
     return Training(
         trainer=trainer.id,
         method=method,
-        optimizer=words.optimizer_of(row.get("optimizer") or ""),
-        precision=words.precision_of(row.get("precision") or "", trainer, sharding),
-        micro_batch=_told(row, "micro_batch", 1, assumed) * (2 if words.is_paired(text) else 1),
-        seq_tok=_length(row, text, assumed),
+        optimizer=words.optimizer_of(reading.word("optimizer")),
+        precision=words.precision_of(reading.word("precision"), trainer, sharding=sharding),
+        micro_batch=reading.number("micro_batch", 1) * (2 if words.is_paired(text) else 1),
+        seq_tok=_length(reading),
         references=words.references_of(text) if method == "full" else 0,
-        recompute=words.recompute_of(row.get("recompute") or ""),
+        recompute=words.recompute_of(reading.word("recompute")),
         flash="eager" not in text,
         chunked_loss=words.is_chunked(text),
-        rank=_adapters(words.rank_of(text), DEFAULT_RANK, "rank", method, assumed),
-        targets=_adapters(words.targets_of(text), _targets(trainer), "targets", method, assumed),
+        rank=rank,
+        targets=targets,
         sharding=sharding,
         schedule="interleaved" if virtual > 1 else "1f1b",
         virtual_stages=virtual,
-        offload=words.offload_of(" ".join((row.get("sharding") or "", text))),
+        offload=words.offload_of("; ".join((reading.word("sharding"), text))),
     )
 
 
-def _text(row: Row) -> str:
-    return "; ".join(filter(None, (row.get("flags"), row.get("note"))))
+def _adapters(reading: _Reading) -> tuple[int, str]:
+    usual = "linear" if reading.trainer.id in LINEAR else PEFT_TARGETS
+    rank = reading.told("rank", words.rank_of(reading.text), default=PEFT_RANK)
+    return rank, reading.told("targets", words.targets_of(reading.text), default=usual)
 
 
-def _targets(trainer: Trainer) -> str:
-    return "linear" if trainer.id in {"ms-swift", "axolotl", "unsloth"} | MEGATRON else DEFAULT_TARGETS
-
-
-def _length(row: Row, text: str, assumed: list[Sentence]) -> int:
+def _length(reading: _Reading) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    told = _told(row, "seq_tok", SEQ_TOK, assumed)
-    if not words.is_short(text) or told <= SHORT_TOK:
+    told = reading.number("seq_tok", SEQ_TOK)
+    if not words.is_short(reading.text) or told <= SHORT_TOK:
         return told
-    assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))
+    reading.assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))
     return SHORT_TOK
-
-
-def _told(row: Row, column: str, default: int, assumed: list[Sentence]) -> int:
-    value = row.get(column)
-    if value is None:
-        assumed.append(say("{column} is empty: taken as {value}", column=column, value=default))
-    return default if value is None else int(value)
-
-
-def _adapters(
-    told: int | str | None, default: int | str, column: str, method: str, assumed: list[Sentence]
-) -> int | str:
-    if told is None and method != "full":
-        assumed.append(say("{column} is empty: taken as {value}", column=column, value=default))
-    return default if told is None else told

@@ -55,10 +55,14 @@ def sharding_of(sharding: str) -> str:
 def offload_of(text: str) -> str:
     """Whether parameters and states lie on the host."""
     lowered = text.lower()
-    return "all-cpu" if re.search(r"(?<!no )(?:cpu )?offload", lowered) and "no offload" not in lowered else "none"
+    return (
+        "all-cpu"
+        if re.search(r"(?<!no )(?:cpu )?offload", lowered) and "no offload" not in lowered
+        else "none"
+    )
 
 
-def precision_of(precision: str, trainer: Trainer, sharding: str) -> str | None:
+def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
     """The id of a precision; None where it is the trainer's own mixed precision."""
     text = precision.lower()
     if re.search(r"fp8|float8|mxfp|nvfp4", text):
@@ -110,7 +114,7 @@ def is_chunked(text: str) -> bool:
     return bool(_CHUNKED.search(text.lower()))
 
 
-def virtual_stages(text: str, layers: int, pp: int) -> int:
+def virtual_stages(text: str, *, layers: int, pp: int) -> int:
     """Model chunks a pipeline rank holds."""
     found = _VIRTUAL.search(text)
     if found is None:
@@ -122,8 +126,6 @@ def virtual_stages(text: str, layers: int, pp: int) -> int:
 def is_sequence_parallel(text: str) -> bool:
     """Whether norms and dropout are divided over tensor ranks."""
     return bool(re.search(r"sequence.parallel=true|\bsp=(?:true|1)\b", text.lower()))
-
-
 
 
 def is_paired(text: str) -> bool:

@@ -17,7 +17,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE.csv", help=str(say("measured runs, a row each; - is standard input"))
     )
     parser.add_argument(
-        "--predictions", metavar="OUT.csv", help=str(say("write every prediction to a table; - is standard output"))
+        "--predictions",
+        metavar="OUT.csv",
+        help=str(say("write every prediction to a table; - is standard output")),
     )
 
 
@@ -29,10 +31,12 @@ def answer(options: argparse.Namespace) -> Answer:
 
     out = options.predictions
     if out == STDIO and options.form != "text":
-        raise AskError(say("--predictions - and --{form} both want standard output; name a file", form=options.form))
+        raise AskError(
+            say("--predictions - and --{form} both want standard output; name a file", form=options.form)
+        )
     result = validate(options.file)
     if out is not None and out != STDIO:
-        write_predictions(result, out, options.language)
+        write_predictions(result, out, language=options.language)
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),

@@ -11,6 +11,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
+from rigright.facts.chips import by_id
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
 
@@ -31,7 +32,9 @@ _TEXTS = (
 )
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys("n_chips nodes tp pp cp ep dp micro_batch global_batch seq_tok".split(), count),
+    **dict.fromkeys(
+        ["n_chips", "nodes", "tp", "pp", "cp", "ep", "dp", "micro_batch", "global_batch", "seq_tok"], count
+    ),
     **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK), number),
     "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
 }
@@ -39,10 +42,12 @@ COLUMNS: dict[str, CellReader] = {
 
 def predict(row: Row) -> tuple[Prediction, ...]:
     """The peak of the worst rank, as the row measures it; the speed is not known yet."""
-    speed = Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=say("the speed model is not built yet"))
+    speed = Prediction(
+        metric=SPEED, group=SPEED, measured=row.get(SPEED), why=say("the speed model is not built yet")
+    )
     asked = read_row(row)
     kind = row.get("peak_kind") or "allocated"
-    size = to_gib(float(np.max(of_kind(worst(asked), kind))))
+    size = to_gib(float(np.max(of_kind(memory_of(asked), kind, limit_bytes=card_bytes(row)))))
     low, high = band(kind, assumed=bool(asked.assumed))
     peak = Prediction(
         metric=PEAK,
@@ -56,15 +61,23 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     return speed, peak
 
 
-def worst(asked: Asked) -> TrainingMemory:
+def memory_of(asked: Asked) -> TrainingMemory:
     """Every stage of the pipeline at once."""
-    return training_memory(asked.arch, asked.training, asked.layout, np.arange(asked.layout.pp))
+    return training_memory(asked.arch, asked.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
 
 
-def of_kind(memory: TrainingMemory, kind: str) -> np.ndarray:
-    """Bytes of each stage, as PyTorch allocated, reserved, or as the device showed."""
-    sizes = {"allocated": memory.allocated_bytes, "reserved": memory.reserved_bytes}
-    return np.asarray(sizes.get(kind, memory.device_bytes))
+def of_kind(memory: TrainingMemory, kind: str, *, limit_bytes: float | None = None) -> np.ndarray:
+    """Bytes of each stage as the row measures them; never beyond a card that holds what is needed."""
+    if kind == "allocated":
+        return np.asarray(memory.allocated_bytes)
+    shown = np.asarray(memory.reserved_bytes if kind == "reserved" else memory.device_bytes)
+    return shown if limit_bytes is None else np.minimum(shown, np.maximum(memory.least_bytes, limit_bytes))
+
+
+def card_bytes(row: Row) -> float | None:
+    """What the chip of a row holds, where the row names one we know."""
+    chip = by_id().get(row.get("chip") or "")
+    return None if chip is None else chip.mem_usable_bytes
 
 
 def _joined(assumed: tuple[Sentence, ...]) -> Sentence | None:

@@ -17,5 +17,7 @@ KIND = Kind(
     marks=("img_size", "batch_size"),
     metrics=lambda _raw: ("samples_per_s",),
     predict=lambda _row: (),
-    later=say("the speed of image models cannot be predicted yet: this kind of file comes with the speed model"),
+    later=say(
+        "the speed of image models cannot be predicted yet: this kind of file comes with the speed model"
+    ),
 )

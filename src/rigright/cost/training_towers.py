@@ -1,0 +1,55 @@
+"""Which towers of a model learn, which pipeline stages divide, which only run."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rigright.arch import count
+from rigright.arch.record import Arch, Tower, Weight
+from rigright.arch.roles import part
+
+ENTRY = frozenset({"embed", "position", "patch", "project"})
+DENOISERS = frozenset({"unet", "dit", "transformer"})
+OPTIONAL = frozenset({"vision", "audio"})  # towers a step of text alone does not run
+WRITERS = frozenset({"text", "decoder"})
+PLAIN_BYTES = 2  # of an element in 16 bit
+
+
+def learners(arch: Arch) -> tuple[Tower, ...]:
+    """Towers that learn in full training: the denoiser of a diffusion model, else all."""
+    return tuple(tower for tower in arch.towers if tower.name in DENOISERS) or arch.towers
+
+
+def trunk_of(arch: Arch) -> Tower:
+    """The tower that pipeline stages divide."""
+    return next((tower for tower in arch.towers if tower.name in DENOISERS), arch.trunk)
+
+
+def companions(arch: Arch) -> tuple[Tower, ...]:
+    """Towers beside the trunk that learn and always run, such as an encoder."""
+    trunk = trunk_of(arch)
+    return tuple(
+        tower
+        for tower in learners(arch)
+        if tower is not trunk and not (tower.name in OPTIONAL and trunk.name in WRITERS)
+    )
+
+
+@cache
+def bystander_bytes(arch: Arch) -> float:
+    """Towers that only run: text encoders and the VAE of a diffusion model, in 16 bit."""
+    idle = tuple(tower for tower in arch.towers if tower not in learners(arch))
+    return sum(
+        count.elems(weight) * weight.copies * times * PLAIN_BYTES for weight, times in count.weights(idle)
+    )
+
+
+def is_entry(weight: Weight) -> bool:
+    """Whether it stands before the first layer."""
+    return part(weight) in ENTRY
+
+
+def kv_heads_of(arch: Arch) -> int:
+    """Key-value heads of the trunk, for cuts by kv heads."""
+    mixers = (layer.mixer for layer in dict.fromkeys(arch.trunk.layers))
+    return max((mixer.kv_heads for mixer in mixers if mixer is not None), default=1) or 1

@@ -1,0 +1,76 @@
+"""What `explain --train` found: memory by part and rank, the largest batch and length, remedies, reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.demand import Layout, Training
+from rigright.report.explained import Reason, Remedy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankUse:
+    """Ranks of one pipeline stage, all alike."""
+
+    stage: int
+    ranks: int
+    layers: tuple[int, int]  # first and past-last
+    parts_bytes: tuple[tuple[str, float], ...]  # at the peak; zero parts left out
+    phases_bytes: tuple[tuple[str, float], ...]
+    peak_phase: str
+    allocated_bytes: float
+    reserved_bytes: float
+    device_bytes: float
+    least_bytes: float  # on the device once the allocator gave back all it can
+    low_bytes: float  # of the device figure
+    high_bytes: float
+    total_bytes: float  # of the smallest card
+
+    @property
+    def spare_bytes(self) -> float:
+        """What is left; negative: so much is missing."""
+        return self.total_bytes - self.least_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The largest values that fit, all else as asked; 0: not even one."""
+
+    micro_batch: int
+    seq_tok: int | None  # None: the model has no sequence of its own
+    model_context_tok: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """One model on one machine, training."""
+
+    model: str
+    params: int
+    learns: int  # parameters that learn
+    machine: str
+    chip: str
+    trainer: str
+    optimizer: str
+    precision: str
+    training: Training
+    layout: Layout
+    ranks: tuple[RankUse, ...]
+    host_bytes: float  # a rank keeps on the host
+    nvme_bytes: float
+    reach: Reach
+    remedies: tuple[Remedy, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""
+
+    @property
+    def worst(self) -> RankUse:
+        """The stage with least to spare."""
+        return min(self.ranks, key=lambda rank: rank.spare_bytes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every rank fits its card."""
+        return self.worst.spare_bytes >= 0

@@ -1,0 +1,59 @@
+"""One model on one machine, training: memory by rank, how far it goes, and what to change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.arch.count import params
+from rigright.arch.sources.open import open_model
+from rigright.cost.training_adapters import halves, is_target
+from rigright.demand import TrainingWish
+from rigright.facts.nodes import find_node
+from rigright.report.trained import Trained
+from rigright.verbs.training.case import Case, build_case
+from rigright.verbs.training.ranks import rank_uses, reach
+from rigright.verbs.training.reasons import reasons
+from rigright.verbs.training.remedies import remedies
+
+
+def explain_training(
+    model: str, on: str, *, wish: TrainingWish | None = None, why: bool = False, asked: str = ""
+) -> Trained:
+    """Explain the memory of training a model on a machine; `asked` is the command to build on."""
+    node = find_node(on)
+    case = build_case(open_model(model), node, wish=wish or TrainingWish())
+    setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
+    worst = min(ranks, key=lambda rank: rank.spare_bytes)
+    return Trained(
+        model=case.arch.name,
+        params=params(case.arch),
+        learns=learnt_params(case),
+        machine=node.shown,
+        chip=case.chip,
+        trainer=setup.trainer.label,
+        optimizer=setup.optimizer.label,
+        precision=setup.precision.label,
+        training=case.training,
+        layout=case.layout,
+        ranks=ranks,
+        host_bytes=float(np.max(memory.host_bytes)),
+        nvme_bytes=float(np.max(memory.nvme_bytes)),
+        reach=reach(case),
+        remedies=() if worst.spare_bytes >= 0 else remedies(case),
+        reasons=reasons(case, worst) if why else (),
+        notes=(*case.notes, *case.arch.warnings),
+        asked=asked,
+    )
+
+
+def learnt_params(case: Case) -> int:
+    """Parameters that learn: all, or those of the adapters."""
+    if case.training.method == "full":
+        return params(case.arch)
+    elems = sum(
+        sum(size for size, _ in halves(weight))
+        for layer in case.arch.trunk.layers
+        for weight in layer.weights
+        if is_target(weight, case.training.targets)
+    )
+    return int(elems * case.training.rank)

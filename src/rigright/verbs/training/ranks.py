@@ -1,0 +1,80 @@
+"""Memory rank by rank, and how far batch and length can grow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.base.units import MIB
+from rigright.cost.training_bands import band
+from rigright.cost.training_memory import PARTS, training_memory
+from rigright.cost.training_stages import stage_edge
+from rigright.cost.training_towers import trunk_of
+from rigright.demand import Numbers
+from rigright.report.trained import RankUse, Reach
+from rigright.verbs.training.case import Case
+
+MOST_BATCH = 4096
+MOST_TOK = MIB
+STEP_TOK = 128  # lengths are tried in steps of so many tokens
+
+
+def rank_uses(case: Case) -> tuple[RankUse, ...]:
+    """One entry for each pipeline stage."""
+    memory, layout = case.memory(), case.layout
+    layers = len(trunk_of(case.arch).layers)
+    low, high = band("device", assumed=False)
+    uses = []
+    for stage in range(layout.pp):
+        phases = {name: _at(sizes, stage) for name, sizes in memory.phases.items()}
+        parts = ((part, _at(memory.parts[part], stage)) for part in PARTS)
+        least = _at(memory.least_bytes, stage)
+        device = min(_at(memory.device_bytes, stage), max(least, case.card_bytes))
+        uses.append(
+            RankUse(
+                stage=stage,
+                ranks=layout.tp * layout.dp * layout.cp,
+                layers=(
+                    int(stage_edge(layers, layout.pp, stage=stage)),
+                    int(stage_edge(layers, layout.pp, stage=stage + 1)),
+                ),
+                parts_bytes=tuple((part, size) for part, size in parts if size > 0),
+                phases_bytes=tuple(phases.items()),
+                peak_phase=max(phases, key=lambda name: phases[name]),
+                allocated_bytes=_at(memory.allocated_bytes, stage),
+                reserved_bytes=device - _at(memory.device_bytes, stage) + _at(memory.reserved_bytes, stage),
+                device_bytes=device,
+                least_bytes=least,
+                low_bytes=device * low,
+                high_bytes=device * high,
+                total_bytes=case.card_bytes,
+            )
+        )
+    return tuple(uses)
+
+
+def _at(sizes: Numbers, stage: int) -> float:
+    flat = np.atleast_1d(sizes)
+    return float(flat[stage if len(flat) > 1 else 0])
+
+
+def reach(case: Case) -> Reach:
+    """The largest micro-batch at this length, and the longest sequence at this micro-batch."""
+    limit = case.arch.max_context_tok
+    has_sequence = trunk_of(case.arch).sample_tok is None and bool(case.arch.vocab)
+    batches = np.arange(1, MOST_BATCH + 1)
+    lengths = np.arange(STEP_TOK, min(limit or MOST_TOK, MOST_TOK) + 1, STEP_TOK)
+    return Reach(
+        micro_batch=_largest(case, "micro_batch", values=batches),
+        seq_tok=_largest(case, "seq_tok", values=lengths) if has_sequence and len(lengths) else None,
+        model_context_tok=limit,
+    )
+
+
+def _largest(case: Case, name: str, *, values: Numbers) -> int:
+    """The largest of rising values that fits on every stage; one call for all of them."""
+    tried = case.over(**{name: values[:, None]})
+    stages = np.arange(case.layout.pp)[None, :]
+    sizes = training_memory(tried.arch, tried.training, layout=tried.layout, stage=stages).least_bytes
+    worst = np.max(np.broadcast_to(sizes, (len(values), case.layout.pp)), axis=1)
+    fits = worst <= case.card_bytes
+    return int(values[fits][-1]) if fits.any() else 0

@@ -1,0 +1,150 @@
+"""What to change when it does not fit: each change through the same law, most bytes saved first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from rigright.base.words import Sentence, say
+from rigright.report.explained import Remedy
+from rigright.verbs.training.case import Case
+
+LEAST_SHARE = 0.002  # of a card: what saves less is not told
+
+Change = tuple[Sentence, Sentence, str, dict[str, object]]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
+    before = case.least_bytes()
+    found = [_weigh(case, change, before=before) for change in _changes(case)]
+    saving = [
+        (remedy, change) for remedy, change in found if remedy.saves_bytes > LEAST_SHARE * case.card_bytes
+    ]
+    alone = [remedy for remedy, _ in saving]
+    if not any(remedy.fits for remedy, change in saving if _is_gentle(change)):
+        alone += _together(case, [change for _, change in saving if _is_gentle(change)], before=before)
+    return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
+
+
+def _weigh(case: Case, change: Change, *, before: float) -> tuple[Remedy, Change]:
+    said, price, flag, values = change
+    after = case.over(**values).least_bytes()
+    remedy = Remedy(
+        change=said, price=price, flag=flag, saves_bytes=before - after, fits=after <= case.card_bytes
+    )
+    return remedy, change
+
+
+def _changes(case: Case) -> Iterator[Change]:
+    yield from _fewer_activations(case)
+    yield from _smaller_states(case)
+    yield from _divided(case)
+    yield from _smaller_ask(case)
+    yield from _fewer_learn(case)
+
+
+def _fewer_activations(case: Case) -> Iterator[Change]:
+    habit = case.setup().habit
+    if habit.recompute != "full":
+        third = say("about a third more compute: each layer runs forward twice")
+        yield say("recompute every layer"), third, "--recompute full", {"recompute": "full"}
+    if habit.recompute == "none" and not habit.flash:
+        price = say("a few percent more compute")
+        yield (
+            say("recompute the core of attention"),
+            price,
+            "--recompute selective",
+            {"recompute": "selective"},
+        )
+    if not habit.flash:
+        yield say("flash attention"), say("nothing: it is faster too"), "", {"flash": True}
+    if habit.trainer.logit and not case.training.chunked_loss:
+        price = say("next to nothing; needs a fused or chunked cross-entropy")
+        yield say("logits in chunks"), price, "--chunked-loss", {"chunked_loss": True}
+    if case.layout.tp > 1 and not case.layout.sequence_parallel:
+        price = say("nothing: the same bytes travel")
+        yield say("sequence parallelism"), price, "--sequence-parallel", {"sequence_parallel": True}
+
+
+def _smaller_states(case: Case) -> Iterator[Change]:
+    optimizer, training = case.setup().optimizer, case.training
+    if optimizer.id.startswith("adamw") and optimizer.bytes is None:
+        price = say("little: states in 8 bit train as well in most reports")
+        yield say("AdamW with states in 8 bit"), price, "--optimizer adamw-8bit", {"optimizer": "adamw-8bit"}
+    if optimizer.step_copies:
+        price = say("nothing: it is faster too")
+        yield say("a fused optimizer step"), price, "--optimizer adamw-fused", {"optimizer": "adamw-fused"}
+    if training.offload == "none":
+        price = say("each step waits for the states to cross PCIe and for the CPU")
+        yield say("states on the host"), price, "--offload optimizer-cpu", {"offload": "optimizer-cpu"}
+    if not training.offload.startswith("all"):
+        price = say("every layer's weights cross PCIe three times a step: several times slower")
+        yield (
+            say("weights and states on the host"),
+            price,
+            "--sharding fsdp --offload all-cpu",
+            {"offload": "all-cpu", "sharding": "fsdp"},
+        )
+
+
+def _divided(case: Case) -> Iterator[Change]:
+    if case.layout.dp * case.layout.cp == 1:
+        return
+    order = ("none", "zero1", "zero2", "fsdp")
+    now = order.index(case.training.sharding) if case.training.sharding in order else len(order)
+    prices = (
+        say("nothing: the same bytes travel"),
+        say("little: gradients are scattered as they come"),
+        say("half as much traffic again: weights are gathered twice a step"),
+    )
+    names = (
+        say("optimizer states divided over the replicas"),
+        say("states and gradients divided over the replicas"),
+        say("weights, gradients and states divided over the replicas"),
+    )
+    for level in range(now + 1, len(order)):
+        yield names[level - 1], prices[level - 1], f"--sharding {order[level]}", {"sharding": order[level]}
+
+
+def _smaller_ask(case: Case) -> Iterator[Change]:
+    training = case.training
+    if training.micro_batch > 1:
+        price = say("smaller matrices; gather more micro-batches to keep the batch")
+        yield say("one sequence at a time"), price, "--micro-batch 1", {"micro_batch": 1}
+    if training.seq_tok >= 1024 and case.arch.vocab:
+        half = training.seq_tok // 2
+        price = say("longer samples are cut")
+        yield say("sequences of {tokens} tokens", tokens=half), price, f"--seq {half}", {"seq_tok": half}
+
+
+def _fewer_learn(case: Case) -> Iterator[Change]:
+    if case.training.method == "full":
+        price = say("only adapters learn: enough for most fine-tuning, not for new knowledge")
+        yield say("LoRA instead of full training"), price, "--method lora", {"method": "lora"}
+    if case.training.method != "qlora" and case.arch.vocab:
+        price = say("only adapters learn, on a base rounded to 4 bit; a third slower")
+        yield say("QLoRA: the base in 4 bit"), price, "--method qlora", {"method": "qlora"}
+
+
+def _is_gentle(change: Change) -> bool:
+    """Whether the same things are still learnt, on the same tokens."""
+    return not {"method", "seq_tok"} & set(change[3])
+
+
+def _together(case: Case, changes: list[Change], *, before: float) -> list[Remedy]:
+    """Gentle changes one upon the other, until they are enough."""
+    for count in range(2, len(changes) + 1):
+        chosen = changes[:count]
+        after = reduce(lambda one, change: one.over(**change[3]), chosen, case).least_bytes()
+        if after <= case.card_bytes:
+            return [_joined(chosen, before - after)]
+    return []
+
+
+def _joined(chosen: list[Change], saves_bytes: float) -> Remedy:
+    said = reduce(
+        lambda one, other: say("{first}; {second}", first=one, second=other), [one[0] for one in chosen]
+    )
+    flag = " ".join(dict.fromkeys(change[2] for change in chosen if change[2]))
+    return Remedy(change=said, price=say("the price of each"), flag=flag, saves_bytes=saves_bytes, fits=True)

@@ -100,7 +100,7 @@ def _run(
         job.write_text(json.dumps(work), encoding="utf-8")
         try:
             done = subprocess.run(  # noqa: S603 - the user asked for exactly this file to be run
-                [python, str(CHILD), str(job), str(result)],
+                [python, "-P", str(CHILD), str(job), str(result)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

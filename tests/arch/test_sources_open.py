@@ -56,6 +56,19 @@ def test_every_config_given_opens_like_the_zoo(shared):
         assert arch.towers == zoo.arch(arch.name).towers
 
 
+def test_a_config_may_have_a_hash_in_its_name(tmp_path, shared):
+    assert open_model(str(written(tmp_path / "org__name#unet.json"))).name == "org/name#unet"
+    name = "stable-diffusion-v1-5/stable-diffusion-v1-5#vae"
+    path = shared / "models" / "configs" / f"{name.replace('/', '__')}.json"
+    assert open_model(str(path)).towers == zoo.arch(name).towers
+
+
+def test_a_home_that_nobody_has_is_no_crash(monkeypatch):
+    monkeypatch.delenv("HOME", raising=False)
+    with pytest.raises(MissingError):
+        open_model("~no-such-user-here/config.json")
+
+
 def test_a_name_stands_before_a_folder_without_a_model(tmp_path, monkeypatch):
     (tmp_path / "gpt2").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from typing import Any
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources.config_file import CONFIG, open_config
-from rigright.arch.sources.files import read_json
+from rigright.arch.sources.files import plain_file, read_json
 from rigright.arch.sources.opened import Files, Opened, Tensor
 from rigright.arch.sources.tally import compare, tally
 from rigright.arch.sources.weight_files import read_weights
@@ -52,17 +52,16 @@ def is_offline() -> bool:
 
 def cached(name: str) -> Iterator[Path]:
     """Folders of the local cache that may hold a model: the main revision first."""
-    folder = _cache() / f"models--{name.replace('/', '--')}"
-    snapshots = folder / "snapshots"
     try:
-        with (folder / "refs" / "main").open(encoding="ascii") as file:
-            main = file.read(MAX_REVISION).strip()
-        others = sorted(path.name for path in snapshots.iterdir())
-    except (OSError, ValueError):
+        folder = _cache() / f"models--{name.replace('/', '--')}"
+        with plain_file(folder / "refs" / "main") as (file, _):
+            main = file.read(MAX_REVISION).decode("ascii").strip()
+        others = sorted(path.name for path in (folder / "snapshots").iterdir())
+    except (RigError, OSError, ValueError, RuntimeError):  # no cache, or no home
         return
     for revision in (main, *others):
-        if revision and Path(revision).name == revision:
-            yield snapshots / revision
+        if revision.strip(".") and Path(revision).name == revision:
+            yield folder / "snapshots" / revision
 
 
 def _cache() -> Path:

@@ -53,21 +53,38 @@ def _module(file: Path, factory: str, *, run_code: bool, input_shape: str | None
 
 
 def _path(asked: str, *, is_base: bool = False) -> Opened | None:
-    """What lies at a path; None where the text is no path."""
-    whole, _, part = asked.partition("#")
-    path = Path(whole).expanduser() if whole.startswith("~") else Path(whole)
-    try:
-        is_folder, is_there = path.is_dir(), path.exists() or path.is_symlink()
-    except (OSError, ValueError):
-        is_folder, is_there = False, False
+    """What lies at a path; None where the text is no path. `folder#part` names a part of a pipeline."""
     open_base = _no_base if is_base else _base
-    if is_folder:
-        return _folder(path, part, asked=asked, open_base=open_base)
-    if is_there:
-        return _file(path, open_base)
-    if _looks_like_path(whole):
-        raise MissingError(say("there is no file {file}", file=path))
+    for whole, part in ((asked, ""), asked.rpartition("#")[::2]):
+        path = _expanded(whole) if whole else None
+        if path is not None and _is_folder(path):
+            return _folder(path, part, asked=asked, open_base=open_base)
+        if path is not None and _is_there(path):
+            return _file(path, open_base)
+    if _looks_like_path(asked):
+        raise MissingError(say("there is no file {file}", file=asked))
     return None
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser() if text.startswith("~") else Path(text)
+    except RuntimeError:  # a home that nobody knows
+        return Path(text)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists() or path.is_symlink()
+    except (OSError, ValueError):
+        return False
 
 
 def _base(asked: str) -> Opened:

@@ -23,10 +23,12 @@ def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:
     device = device_of(find_node("8x h100").cards[0], find_engine("vllm"))
     layout = Layout(tp=2 ** dice.integers(0, 4, layouts), pp=2 ** dice.integers(0, 4, layouts))
     serving = Serving(context_tok=dice.integers(1, 131072, layouts), batch=dice.integers(1, 256, layouts))
-    start = time.perf_counter()
-    found = serving_memory(arch, weights, serving=serving, layout=layout, device=device)
-    took_s = time.perf_counter() - start
-    print(f"{model}: {layouts:,} layouts in {took_s:.2f} s, {np.mean(found.fits):.1%} of them fit")
+    took_s = []
+    for _ in range(3):
+        start = time.perf_counter()
+        found = serving_memory(arch, weights, serving=serving, layout=layout, device=device)
+        took_s.append(time.perf_counter() - start)
+    print(f"{model}: {layouts:,} layouts in {min(took_s):.2f} s, {np.mean(found.fits):.1%} of them fit")
 
 
 if __name__ == "__main__":

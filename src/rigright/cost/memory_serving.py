@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from rigright.arch.record import Arch
+from rigright.arch.record import Arch, Cut
 from rigright.base.units import MIB
 from rigright.cost.memory_kv import lanes, mixers_of
 from rigright.cost.memory_pages import Ask, Held, held
@@ -21,6 +21,7 @@ from rigright.cost.memory_step import (
     rope_tables_bytes,
     samples_bytes,
 )
+from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
@@ -133,6 +134,9 @@ class _Work:
     device: Device
     settings: Settings
     ask: Ask
+    shares: dict[Cut, Numbers]  # of each way of cutting, one rank's
+    forward_bytes: Numbers
+    sampler_bytes: Numbers
 
 
 def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _Work:
@@ -150,9 +154,33 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         budget_tok=settings.budget_tok,
         element_bytes=find_kv_format(serving.kv).element_bytes,
     )
+    kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
+    forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
     return _Work(
-        arch=arch, engine=engine, serving=serving, layout=layout, device=device, settings=settings, ask=ask
+        arch=arch,
+        engine=engine,
+        serving=serving,
+        layout=layout,
+        device=device,
+        settings=settings,
+        ask=ask,
+        shares={cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut},
+        forward_bytes=forward,
+        sampler_bytes=sampler,
     )
+
+
+def _moments(
+    arch: Arch, engine: Engine, *, settings: Settings, serving: Serving, layout: Layout, ask: Ask
+) -> tuple[Numbers, Numbers]:
+    """Peaks of one step: of the layers, and of the sampler after them."""
+    if any(layer.map_elems for layer in arch.trunk.layers):
+        return samples_bytes(arch.trunk, ask.batch, element_bytes=engine.element_bytes), 0.0
+    tokens = np.asarray(settings.budget_tok, dtype=float)
+    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
+    seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
+    forward = forward_bytes(arch, engine, tokens=tokens, layout=layout, seen_tok=seen)
+    return forward, logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +204,12 @@ class _Parts:
 
 
 def _rank(work: _Work, stage: Stage) -> ServingMemory:
-    kv_heads = max((mixer.kv_heads for mixer in lanes(work.arch)), default=1)
     layout, device = work.layout, work.device
     cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
     together = (cards > 1) & (work.engine.split == "tensor")
     caches = _held(work, stage.counts)
     parts = _Parts(
-        weights=stage.weights_bytes(layout, kv_heads),
+        weights=stage.weights_bytes(work.shares),
         step=_step_bytes(work, stage, caches=caches),
         tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, layers=stage.layers),
         graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
@@ -214,26 +241,14 @@ def _held(work: _Work, counts: Numbers) -> Held:
 
 def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
-    arch, engine, settings, serving = work.arch, work.engine, work.settings, work.serving
-    if any(layer.map_elems for layer in arch.trunk.layers):
-        return samples_bytes(arch.trunk, work.ask.batch, element_bytes=engine.element_bytes)
-    tokens = np.asarray(settings.budget_tok, dtype=float)
-    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
-    seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
-    forward = forward_bytes(arch, engine, tokens=tokens, layout=work.layout, seen_tok=seen)
-    sampler = stage.head * logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
-    step = np.maximum(forward, sampler)
+    engine, serving = work.engine, work.serving
+    step = np.maximum(work.forward_bytes, stage.head * work.sampler_bytes)
     if engine.pool != "grow" or serving.prompt_tok is None:
         return step
     # while the prompt runs, the tokens that will be generated are not cached yet
-    prompt = held(
-        arch,
-        engine,
-        ask=replace(work.ask, context_tok=serving.prompt_tok),
-        layout=work.layout,
-        counts=stage.counts,
-    )
-    last = stage.head * logits_bytes(arch, engine, rows=serving.batch, tokens=serving.batch)
+    ask = replace(work.ask, context_tok=serving.prompt_tok)
+    prompt = held(work.arch, engine, ask=ask, layout=work.layout, counts=stage.counts)
+    last = stage.head * logits_bytes(work.arch, engine, rows=serving.batch, tokens=serving.batch)
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 
 
@@ -281,9 +296,12 @@ _SHARES = {"total": _share_of_total, "free": _share_of_free, "after": _share_of_
 def _less_spare(one: ServingMemory, other: ServingMemory) -> ServingMemory:
     """At each layout the stage with less to spare."""
     takes = other.spare_bytes < one.spare_bytes
+    pairs = {
+        name.name: (getattr(one, name.name), getattr(other, name.name)) for name in fields(ServingMemory)
+    }
     return ServingMemory(
         **{
-            name.name: np.where(takes, getattr(other, name.name), getattr(one, name.name))
-            for name in fields(ServingMemory)
+            name: mine if mine is theirs else np.where(takes, theirs, mine)
+            for name, (mine, theirs) in pairs.items()
         }
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
-from rigright.cost.shards import share, stage_bounds
+from rigright.cost.shards import stage_bounds
 from rigright.cost.weights import ByCut, WeightBytes
-from rigright.demand import Layout, Numbers
+from rigright.demand import Numbers
 
 Bounds = tuple[tuple[int, int], ...]
 
@@ -25,12 +26,9 @@ class Stage:
     layers: Numbers
     head: Numbers  # 1 where it makes logits
 
-    def weights_bytes(self, layout: Layout, kv_heads: int) -> Numbers:
-        """Weights of one rank of this stage."""
-        return sum(
-            self.cut_bytes[place] * share(cut, layout, kv_heads=kv_heads)
-            for place, cut in enumerate(self.cuts)
-        )
+    def weights_bytes(self, shares: Mapping[Cut, Numbers]) -> Numbers:
+        """Weights of one rank of this stage, each way of cutting with its share."""
+        return sum(self.cut_bytes[place] * shares[cut] for place, cut in enumerate(self.cuts))
 
 
 def unlike_stages(arch: Arch, weights: WeightBytes, *, pp: Numbers) -> tuple[Stage, ...]:

@@ -10,11 +10,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_files import TYPES, gguf_bytes, llama_gguf, write_gguf
 
+from made_files import TYPES, gguf_bytes, llama_gguf, write_gguf
 from rigright.arch import cache, count
+from rigright.arch.config import Config
+from rigright.arch.pick import known
 from rigright.arch.sources import gguf, zoo
 from rigright.arch.sources.gguf import read_header
+from rigright.arch.sources.gguf_config import tables
 from rigright.arch.sources.open import examine
 from rigright.base.errors import DataError, RigError
 from rigright.base.tables import DATA
@@ -203,6 +206,60 @@ def test_heads_may_differ_from_layer_to_layer(tmp_path):
     found = opened(tmp_path, metadata, tensors).arch
     assert [layer.mixer.kv_heads for layer in found.trunk.layers] == [2, 1]
     assert cache.kv_bytes_per_token(found) == (2 + 1) * 2 * 64 * 2
+
+
+def test_layers_of_states_and_of_attention_are_told_apart_by_their_tensors(tmp_path):
+    meant = zoo.arch("nvidia/NVIDIA-Nemotron-Nano-9B-v2")
+    pattern = zoo.config(meant.name)["hybrid_override_pattern"]
+    hidden, inner, heads, state, groups, arch = 4480, 10240, 128, 128, 8, "nemotron_h"
+    told = {
+        "block_count": len(pattern),
+        "embedding_length": hidden,
+        "attention.head_count": 40,
+        "attention.head_count_kv": [8 if kind == "*" else 0 for kind in pattern],
+        "attention.key_length": 128,
+        "attention.value_length": 128,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": inner,
+        "ssm.state_size": state,
+        "ssm.time_step_rank": heads,
+        "ssm.group_count": groups,
+    }
+    channels = inner + 2 * groups * state
+    mamba = {
+        "ssm_in.weight": (inner + channels + heads, hidden),
+        "ssm_conv1d.weight": (channels, 4),
+        "ssm_conv1d.bias": (channels,),
+        "ssm_dt.bias": (heads,),
+        "ssm_a": (heads, 1),
+        "ssm_d": (heads, 1),
+        "ssm_norm.weight": (groups, inner // groups),
+        "ssm_out.weight": (hidden, inner),
+    }
+    attention = {
+        "attn_q.weight": (5120, hidden),
+        "attn_k.weight": (1024, hidden),
+        "attn_v.weight": (1024, hidden),
+        "attn_output.weight": (hidden, 5120),
+    }
+    dense = {"ffn_up.weight": (15680, hidden), "ffn_down.weight": (hidden, 15680)}
+    kinds = {"M": mamba, "*": attention, "-": dense}
+    tensors = [(name, (131072, hidden), "F16") for name in ("token_embd.weight", "output.weight")]
+    tensors.append(("output_norm.weight", (hidden,), "F32"))
+    for index, kind in enumerate(pattern):
+        own = {"attn_norm.weight": (hidden,), **kinds[kind]}
+        tensors += [(f"blk.{index}.{name}", shape, "F32") for name, shape in own.items()]
+    metadata = {"general.architecture": arch, **{f"{arch}.{key}": value for key, value in told.items()}}
+    found = opened(tmp_path, metadata, tensors, data=False).arch
+    assert count.params(found) == count.params(meant)
+    assert cache.kv_bytes_per_token(found) == cache.kv_bytes_per_token(meant)
+    assert cache.kv_constant_bytes(found) == cache.kv_constant_bytes(meant)
+
+
+def test_every_model_type_of_the_table_is_a_family():
+    for row in tables()["archs"].values():
+        for model_type in row["types"]:
+            assert known(Config({"model_type": model_type}, "x")) is not None, model_type
 
 
 def split(tmp_path, parts=3):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_files import write_safetensors
 
+from made_files import write_safetensors
 from rigright.arch import count
 from rigright.arch.sources.open import examine, open_model
 from rigright.base.errors import DataError, MissingError

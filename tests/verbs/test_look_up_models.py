@@ -11,8 +11,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from made_files import llama_gguf, write_gguf, write_safetensors
 
+from made_files import llama_gguf, write_gguf, write_safetensors
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.facts.formats import formats, mixes

@@ -145,11 +145,18 @@ def _attention(file: Told, index: int) -> Mixer:
 
 
 def _state(file: Told) -> Mixer:
-    """A state-space or linear layer: its state in fp32, the tail of its convolution in 16 bit."""
+    """A state-space or linear layer: its state in fp32, what its convolution keeps in 16 bit."""
     inner, state = file.count("ssm.inner_size"), file.count("ssm.state_size")
-    groups = file.count("ssm.group_count")
-    kept = max(file.count("ssm.conv_kernel") - 1, 0)
-    return Mixer(kind=Mix.SSM, state32_elems=inner * state, state16_elems=kept * (inner + 2 * groups * state))
+    groups, heads = file.count("ssm.group_count"), file.count("ssm.time_step_rank")
+    return Mixer(
+        kind=Mix.SSM,
+        heads=heads,
+        kv_heads=groups or heads,
+        key_dim=state,
+        value_dim=inner // max(heads, 1),
+        state32_elems=inner * state,
+        state16_elems=file.count("ssm.conv_kernel") * (inner + 2 * groups * state),
+    )
 
 
 def _ffn(names: Mapping[str, tuple[int, ...]], file: Told) -> Ffn | None:

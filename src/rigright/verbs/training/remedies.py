@@ -121,10 +121,10 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
 def _fewer_learn(case: Case) -> Iterator[Change]:
     if case.training.method == "full":
         price = say("only adapters learn: enough for most fine-tuning, not for new knowledge")
-        yield say("LoRA instead of full training"), price, "--method lora", {"method": "lora"}
+        yield say("LoRA instead of full training"), price, "--train lora", {"method": "lora"}
     if case.training.method != "qlora" and case.arch.vocab:
         price = say("only adapters learn, on a base rounded to 4 bit; a third slower")
-        yield say("QLoRA: the base in 4 bit"), price, "--method qlora", {"method": "qlora"}
+        yield say("QLoRA: the base in 4 bit"), price, "--train qlora", {"method": "qlora"}
 
 
 def _is_gentle(change: Change) -> bool:

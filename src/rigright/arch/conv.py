@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 from rigright.arch.config import Config
 from rigright.arch.record import Ffn, Layer, Mixer, Weight
+from rigright.base.errors import DataError
+from rigright.base.words import say
 
+MOST = 1000  # layers of one stage; the deepest networks have a few hundred
 Map = tuple[int, int, int]  # channels, height, width
 
 
@@ -33,8 +36,10 @@ def depths(config: Config, key: str, *, default: list[int] | None = None) -> lis
 
 
 def depth(config: Config, key: str, value: float) -> int:
-    """A number of layers worked out from several keys, no more than a model can have."""
-    return Config({key: value}, config.where).layers(key)
+    """Layers of one stage, worked out from one key or several, no more than a stage can have."""
+    if not 0 <= value <= MOST:
+        raise DataError(say('{where}: "{key}" cannot be {value}', where=config.where, key=key, value=value))
+    return int(value)
 
 
 def begin(channels: int, high: int, wide: int) -> Flow:

@@ -67,3 +67,8 @@ def _plain_kinds() -> Mapping[str, str]:
 
 def _plain(kind: str) -> str:
     return kind.replace("_", "").replace("-", "")
+
+
+def known(kind: str) -> bool:
+    """Whether the table tells the defaults of a kind."""
+    return kind in _table()

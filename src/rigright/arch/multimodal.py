@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rigright.arch.config import Config
-from rigright.arch.defaults import full, part
+from rigright.arch.defaults import full, known, part
 from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Tower
 
@@ -33,7 +33,9 @@ def language(
     What is `said` stands before what the config says.
     """
     inner = part(config, key, kind)
-    own = str(inner.raw.get("model_type"))
+    told = config.part(key).raw.get("model_type")
+    strange = isinstance(told, str) and told != config.raw.get("model_type") and not known(told)
+    own = str(told if strange else inner.raw.get("model_type"))
     if config.raw.get(key) is None and "num_hidden_layers" in config.raw:
         outside = {key: value for key, value in config.raw.items() if not key.endswith("_config")}
         inner = full(Config(outside, config.where), own)

@@ -181,6 +181,15 @@ def _siglip(config: Config) -> Eye:
     return Eye(stack=_stack(config), layers=_count(config))
 
 
+def _rotary_siglip(config: Config) -> Eye:
+    return replace(_siglip(config), position_rows=0)
+
+
+def _blip(config: Config) -> Eye:
+    stack = _stack(config, biases=_biases(config, "qkv_bias"))
+    return Eye(stack=stack, layers=_count(config), prefix=1, extra=vector(1, stack.hidden))
+
+
 def _siglip2(config: Config) -> Eye:
     rows = config.size("num_patches", default=256)
     return replace(_siglip(config), flat_patch=True, position_rows=rows)
@@ -263,8 +272,14 @@ KINDS: dict[str, Callable[[Config], Eye]] = {
     "idefics2_vision": _siglip,
     "idefics3_vision": _siglip,
     "smolvlm_vision": _siglip,
+    "paddleocr_vl_vision": _siglip,
+    "video_llama_3_vision": _rotary_siglip,
+    "blip_vision_model": _blip,
+    "blip_2_vision_model": _blip,
+    "instructblip_vision_model": _blip,
     "pixtral": _pixtral,
     "aimv2_vision_model": _aimv2,
+    "ovis2_vision": _aimv2,
     "internvl_vision": _internvl,
 }
 

@@ -85,17 +85,33 @@ MATCHES = (
     "big_bird",
     "roformer",
     "xlm_roberta",
+    "new",
+    "NewModel",
+    "NewForMaskedLM",
+    "NewForSequenceClassification",
+    "NomicBertModel",
     "BertModel",
     "RobertaModel",
     "XLMRobertaModel",
     "MPNetModel",
 )
+_OTHER_NAMES = {"new": "gte"}
+_NOMIC = {  # the names of the published configs
+    "hidden_size": "n_embd",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "intermediate_size": "n_inner",
+    "max_position_embeddings": "n_positions",
+}
 _FALLBACK = "ForMaskedLM"
 
 
 def read(config: Config, name: str) -> Arch:
     """Read a BERT-like config."""
     kind = config.word("model_type", default="bert").replace("xlm_roberta", "xlm-roberta")
+    kind = _OTHER_NAMES.get(kind, kind)
+    if kind == "nomic_bert":
+        config = config.over(**{key: config.raw[old] for key, old in _NOMIC.items() if old in config.raw})
     kind = kind if kind in _KINDS else "bert"
     config = full(config, kind)
     asked = task(config, "" if "architectures" not in config else _FALLBACK)

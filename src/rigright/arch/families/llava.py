@@ -118,6 +118,35 @@ def _lfm2(config: Config, widths: Widths) -> tuple[Weight, ...]:
     )
 
 
+def _plain(_: Config, widths: Widths) -> tuple[Weight, ...]:
+    return (
+        *linear("project", widths.said, widths.seen, sites=widths.tok),
+        *linear("project", widths.said, widths.said, sites=widths.tok),
+    )
+
+
+def _paddle(config: Config, widths: Widths) -> tuple[Weight, ...]:
+    wide = widths.seen * config.part("vision_config").size("spatial_merge_size", default=2) ** 2
+    tok = widths.tok * widths.seen // wide
+    return (
+        *norm(widths.seen, bias=True),
+        *linear("project", wide, wide, sites=tok),
+        *linear("project", widths.said, wide, sites=tok),
+    )
+
+
+def _ovis(config: Config, widths: Widths) -> tuple[Weight, ...]:
+    """Patches become shares of a table of words for images; five of its rows are for marks."""
+    eye = config.part("vision_config")
+    words, marks = eye.size("vocab_size", default=16384), 5
+    area = eye.size("hidden_stride", default=1) ** 2
+    shares = linear("project", words - marks, widths.seen * area, bias=False, sites=widths.tok // area)
+    spread = Weight(
+        role="project", shape=(words, config.size("hidden_size", default=1536)), sites=widths.tok // area
+    )
+    return (*shares, *norm(words - marks, bias=True), spread)
+
+
 # kind -> its projector, the vision and the language kind it takes where none is named
 _KINDS: dict[str, tuple[Projector, str, str]] = {
     "llava": (_chain, "clip_vision_model", "llama"),
@@ -137,6 +166,10 @@ _KINDS: dict[str, tuple[Projector, str, str]] = {
     "idefics3": (_idefics3, "idefics3_vision", "llama"),
     "smolvlm": (_idefics3, "smolvlm_vision", "llama"),
     "lfm2_vl": (_lfm2, "siglip2_vision_model", "lfm2"),
+    "deepseek_vl": (_plain, "siglip_vision_model", "llama"),
+    "video_llama_3": (_plain, "video_llama_3_vision", "qwen2"),
+    "paddleocr_vl": (_paddle, "paddleocr_vl_vision", "paddleocr_vl_text"),
+    "ovis2": (_ovis, "ovis2_vision", "qwen2"),
     "internvl_chat": (_intern, "internvl_vision", "qwen2"),
 }
 # the same things under the names of an older config
@@ -159,6 +192,10 @@ MATCHES = (
     "idefics3",
     "smolvlm",
     "lfm2_vl",
+    "deepseek_vl",
+    "video_llama_3",
+    "paddleocr_vl",
+    "ovis2",
     "internvl_chat",
     "InternVLChatModel",
     "LlavaForConditionalGeneration",

@@ -225,8 +225,8 @@ def test_mimo_keeps_its_prediction_layer_apart():
 
 @pytest.mark.parametrize("file", shelf.names(FAMILIES))
 def test_every_family_bears_what_it_must(file):
-    assert callable(shelf.take(FAMILIES, file, "read"))
-    assert all(isinstance(word, str) and word for word in shelf.take(FAMILIES, file, "MATCHES"))
+    assert callable(shelf.take(FAMILIES, file, bears="read"))
+    assert all(isinstance(word, str) and word for word in shelf.take(FAMILIES, file, bears="MATCHES"))
 
 
 def test_no_two_families_claim_one_name():

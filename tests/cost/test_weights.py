@@ -161,17 +161,20 @@ def test_more_bits_goes_to_about_half_of_the_layers(layers):
 
 def test_a_row_that_no_block_divides_falls_back():
     model = arch()
-    where = place(model, model.trunk.layers[0], 3)
+    where = place(model, model.trunk.layers[0], index=3)
     odd = Weight(role="ffn.up", shape=(64, 96), cut=Cut.OUT)
-    assert tensor_type(odd, mixes()["Q4_K_M"], where) == "Q5_0"
-    assert tensor_type(Weight(role="ffn.up", shape=(64, 95), cut=Cut.OUT), mixes()["Q4_K_M"], where) == "F16"
+    assert tensor_type(odd, mixes()["Q4_K_M"], where=where) == "Q5_0"
+    assert (
+        tensor_type(Weight(role="ffn.up", shape=(64, 95), cut=Cut.OUT), mixes()["Q4_K_M"], where=where)
+        == "F16"
+    )
 
 
 def test_tied_embedding_takes_the_type_of_the_output():
     tied, untied = arch(tie_word_embeddings=True), arch()
     table = blocks.embedding(128256, 4096)[0]
-    assert tensor_type(table, mixes()["Q4_K_M"], place(tied, None, 0)) == "Q6_K"
-    assert tensor_type(table, mixes()["Q4_K_M"], place(untied, None, 0)) == "Q4_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(tied, None, index=0)) == "Q6_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(untied, None, index=0)) == "Q4_K"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _words_of(file: str) -> tuple[str, ...]:
         found = _MATCHES.search(text)
         return tuple(ast.literal_eval(found.group(1))) if found else ()
     except (OSError, ValueError):  # no source beside us, or a list that is computed
-        return tuple(shelf.take(FAMILIES, file, "MATCHES"))
+        return tuple(shelf.take(FAMILIES, file, bears="MATCHES"))
 
 
 def _told(config: Config) -> list[str]:
@@ -103,7 +103,7 @@ def _read(file: str, config: Config, *, name: str) -> Arch:
     if not isinstance(kind, str):
         kind = next(filter(None, map(kind_of_class, _told(config))), file)
     whole = full(config.over(model_type=kind), kind)
-    arch: Arch = shelf.take(FAMILIES, file, "read")(whole, name)
+    arch: Arch = shelf.take(FAMILIES, file, bears="read")(whole, name)
     unsaid = _unsaid(config, whole)
     return _warned(arch, unsaid) if unsaid else arch
 

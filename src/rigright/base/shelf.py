@@ -18,7 +18,7 @@ def names(package: str) -> tuple[str, ...]:
     return tuple(sorted(found.name for found in pkgutil.iter_modules(folder.__path__)))
 
 
-def take(package: str, file: str, bears: str) -> Any:
+def take(package: str, file: str, *, bears: str) -> Any:
     """What one file of the folder bears under the agreed name."""
     module = importlib.import_module(f"{package}.{file}")
     if not hasattr(module, bears):
@@ -29,4 +29,4 @@ def take(package: str, file: str, bears: str) -> Any:
 @cache
 def load(package: str, bears: str) -> dict[str, Any]:
     """Every file of the folder -> what it bears under the agreed name."""
-    return {file: take(package, file, bears) for file in names(package)}
+    return {file: take(package, file, bears=bears) for file in names(package)}

@@ -58,7 +58,7 @@ def read_rows(path: Path, readers: Mapping[str, CellReader], *, required: tuple[
     for line, raw in raw_rows(path, required=tuple(readers)):
         row, faults = read_cells(raw, readers, required=required)
         for column in faults:
-            raise bad_cell(path, line, column, raw.get(column))
+            raise bad_cell(path, line, column=column, cell=raw.get(column))
         rows.append(row)
     return rows
 
@@ -81,7 +81,7 @@ def read_cells(
     return row, faults
 
 
-def bad_cell(path: Path, line: int, column: str, cell: object) -> DataError:
+def bad_cell(path: Path, line: int, *, column: str, cell: object) -> DataError:
     """The error for one cell."""
     return DataError(
         say(

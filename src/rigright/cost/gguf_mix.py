@@ -61,7 +61,7 @@ class Place:
     seventy_b: bool
 
 
-def place(arch: Arch, layer: Layer | None, index: int) -> Place:
+def place(arch: Arch, layer: Layer | None, *, index: int) -> Place:
     """The place of a tensor of one layer (None: before or after the layers)."""
     mixer = layer.mixer if layer else None
     experts = max((item.ffn.experts for item in arch.trunk.layers if item.ffn), default=0)
@@ -77,7 +77,7 @@ def place(arch: Arch, layer: Layer | None, index: int) -> Place:
     )
 
 
-def tensor_type(weight: Weight, mix: Mix, where: Place) -> str:
+def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
     """The GGML type of one tensor."""
     if is_bias(weight) or len(weight.shape) == 1 or part(weight) in {"norm", "router"}:
         return "F32"
@@ -85,12 +85,12 @@ def tensor_type(weight: Weight, mix: Mix, where: Place) -> str:
         return "F32"
     chosen = mix.base
     for rule in mix.rules:
-        if _speaks_of(rule, weight, where) and (not rule.was or chosen in rule.was):
+        if _speaks_of(rule, weight, where=where) and (not rule.was or chosen in rule.was):
             chosen = rule.type
     return _fitting(chosen, weight.shape[-1])
 
 
-def _speaks_of(rule: Rule, weight: Weight, where: Place) -> bool:
+def _speaks_of(rule: Rule, weight: Weight, *, where: Place) -> bool:
     name = _TENSORS.get(weight.role)
     names = {name, "output"} if name == "token_embd" and where.tied else {name}
     names |= (

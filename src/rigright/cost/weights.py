@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
@@ -23,8 +23,6 @@ FILED_TOGETHER = frozenset({"encoder", "decoder"})  # towers a GGUF file holds b
 GGUF_BYTES_PER_TOKEN = 57
 
 ByCut = dict[Cut, float]
-LayerLaw = Callable[[Tower, Layer, int], ByCut]
-OuterLaw = Callable[[Tower, Iterable[Weight]], ByCut]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +64,18 @@ def file_bytes(arch: Arch, format_id: str) -> int:
 def weigh(arch: Arch, format_id: str) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
     form = find_format(format_id)
-    if isinstance(form, formats.Mix):
-        return _places(arch, partial(_mix_layer, arch, form), partial(_mix_outer, arch, form))
-    return _places(arch, partial(_uniform_layer, arch, form), partial(_uniform_outer, arch, form))
-
-
-def _places(arch: Arch, of_layer: LayerLaw, of_outer: OuterLaw) -> WeightBytes:
+    law: _Uniform | _Mixed = (
+        _Mixed(arch, form) if isinstance(form, formats.Mix) else _Uniform(arch, form, has_experts(arch))
+    )
     trunk = arch.trunk
     others = [tower for tower in arch.towers if tower is not trunk]
     return WeightBytes(
-        layers=tuple(of_layer(trunk, layer, index) for index, layer in enumerate(trunk.layers)),
-        entry=of_outer(trunk, [weight for weight in trunk.outer if part(weight) in ENTRY_PARTS]),
-        exit=of_outer(trunk, [weight for weight in trunk.outer if part(weight) not in ENTRY_PARTS]),
+        layers=law.layers(trunk),
+        entry=law.outer(trunk, [weight for weight in trunk.outer if part(weight) in ENTRY_PARTS]),
+        exit=law.outer(trunk, [weight for weight in trunk.outer if part(weight) not in ENTRY_PARTS]),
         beside=_merged(
-            [of_layer(tower, layer, index) for tower in others for index, layer in enumerate(tower.layers)]
-            + [of_outer(tower, tower.outer) for tower in others]
+            [by_cut for tower in others for by_cut in law.layers(tower)]
+            + [law.outer(tower, tower.outer) for tower in others]
         ),
     )
 
@@ -93,29 +88,78 @@ def _merged(parts: Iterable[ByCut]) -> ByCut:
     return total
 
 
-def _uniform_layer(arch: Arch, form: Format, tower: Tower, layer: Layer, _index: int) -> ByCut:
-    latent = layer.mixer is not None and layer.mixer.kind == Mix.LATENT
-    around = _Around(trunk=tower is arch.trunk, experts=has_experts(arch), latent=latent)
-    return _uniform_weights(form, layer.weights, around)
+@dataclass(frozen=True, slots=True)
+class _Uniform:
+    """A format that stores every matrix it stores in one way."""
+
+    arch: Arch
+    form: Format
+    experts: bool
+
+    def layers(self, tower: Tower) -> tuple[ByCut, ...]:
+        trunk = tower is self.arch.trunk
+        unlike = {id(layer): layer for layer in tower.layers}
+        sizes = {
+            key: _uniform_weights(
+                self.form,
+                layer.weights,
+                around=_Around(trunk=trunk, experts=self.experts, latent=_is_latent(layer)),
+            )
+            for key, layer in unlike.items()
+        }
+        return tuple(sizes[id(layer)] for layer in tower.layers)
+
+    def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
+        around = _Around(trunk=tower is self.arch.trunk, experts=self.experts)
+        return _uniform_weights(self.form, tuple(weights), around=around)
 
 
-def _uniform_outer(arch: Arch, form: Format, tower: Tower, weights: Iterable[Weight]) -> ByCut:
-    return _uniform_weights(
-        form, tuple(weights), _Around(trunk=tower is arch.trunk, experts=has_experts(arch))
-    )
+@dataclass(frozen=True, slots=True)
+class _Mixed:
+    """A GGUF file type, which picks a type for each tensor."""
+
+    arch: Arch
+    mix: formats.Mix
+
+    def layers(self, tower: Tower) -> tuple[ByCut, ...]:
+        if not self._is_filed(tower):
+            return ()
+        return tuple(
+            _mix_weights(self.mix, layer.weights, where=place(self.arch, layer, index=index))
+            for index, layer in enumerate(tower.layers)
+        )
+
+    def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
+        if not self._is_filed(tower):
+            return {}
+        return _mix_weights(self.mix, tuple(weights), where=place(self.arch, None, index=0))
+
+    def _is_filed(self, tower: Tower) -> bool:
+        return tower is self.arch.trunk or tower.name in FILED_TOGETHER
 
 
 @cache
-def _uniform_weights(form: Format, weights: tuple[Weight, ...], around: _Around) -> ByCut:
-    return _merged({weight.cut: _uniform_bytes(form, weight, around)} for weight in weights)
+def _uniform_weights(form: Format, weights: tuple[Weight, ...], *, around: _Around) -> ByCut:
+    return _merged({weight.cut: _uniform_bytes(form, weight, around=around)} for weight in weights)
+
+
+@cache
+def _mix_weights(mix: formats.Mix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
+    return _merged(
+        {weight.cut: _ggml_bytes(weight, tensor_type(weight, mix, where=where))} for weight in weights
+    )
 
 
 def has_experts(arch: Arch) -> bool:
     """Whether any layer of the trunk routes tokens to experts."""
-    return any(layer.ffn is not None and layer.ffn.experts for layer in set(arch.trunk.layers))
+    return any(layer.ffn is not None and layer.ffn.experts for layer in arch.trunk.layers)
 
 
-def is_stored(form: Format, weight: Weight, around: _Around) -> bool:
+def _is_latent(layer: Layer) -> bool:
+    return layer.mixer is not None and layer.mixer.kind == Mix.LATENT
+
+
+def is_stored(form: Format, weight: Weight, *, around: _Around) -> bool:
     """Whether the format stores this weight its way, or leaves it in `rest_bits`."""
     if not form.parts:
         return True
@@ -130,15 +174,16 @@ def is_stored(form: Format, weight: Weight, around: _Around) -> bool:
     )
 
 
-def _uniform_bytes(form: Format, weight: Weight, around: _Around) -> float:
-    if not is_stored(form, weight, around):
+def _uniform_bytes(form: Format, weight: Weight, *, around: _Around) -> float:
+    if not is_stored(form, weight, around=around):
         bits = form.head_bits if form.head_bits and weight.role == "head" else form.rest_bits
         return count.elems(weight) * bits / BITS * weight.copies
-    scales = _scale_bytes(form, *weight.shape) if form.parts else 0
+    scales = _scale_bytes(form, weight.shape) if form.parts else 0
     return (count.elems(weight) * form.bits / BITS + scales) * weight.copies
 
 
-def _scale_bytes(form: Format, rows: int, inputs: int) -> float:
+def _scale_bytes(form: Format, shape: tuple[int, ...]) -> float:
+    rows, inputs = shape
     groups = rows * math.ceil(inputs / form.group) if form.group else 0
     blocks = math.ceil(rows / form.block[0]) * math.ceil(inputs / form.block[1]) if form.block else 0
     return (
@@ -148,23 +193,6 @@ def _scale_bytes(form: Format, rows: int, inputs: int) -> float:
         + inputs * form.input_bytes
         + form.tensor_bytes
     )
-
-
-def _mix_layer(arch: Arch, mix: formats.Mix, tower: Tower, layer: Layer, index: int) -> ByCut:
-    return _mix_weights(mix, layer.weights, place(arch, layer, index)) if _is_filed(arch, tower) else {}
-
-
-def _mix_outer(arch: Arch, mix: formats.Mix, tower: Tower, weights: Iterable[Weight]) -> ByCut:
-    return _mix_weights(mix, tuple(weights), place(arch, None, 0)) if _is_filed(arch, tower) else {}
-
-
-@cache
-def _mix_weights(mix: formats.Mix, weights: tuple[Weight, ...], where: Place) -> ByCut:
-    return _merged({weight.cut: _ggml_bytes(weight, tensor_type(weight, mix, where))} for weight in weights)
-
-
-def _is_filed(arch: Arch, tower: Tower) -> bool:
-    return tower is arch.trunk or tower.name in FILED_TOGETHER
 
 
 def _ggml_bytes(weight: Weight, type_name: str) -> float:

@@ -55,7 +55,7 @@ def _run(arguments: list[str], language: str) -> int:
     file = verb.replace("-", "_")
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
-    answer: Answer = shelf.take(ASKS, file, "answer")(options)
+    answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
     _print(_shown(answer, options, language=language))
     return answer.exit_code
 
@@ -63,8 +63,8 @@ def _run(arguments: list[str], language: str) -> int:
 def verb_parser(verb: str, language: str) -> Parser:
     """The parser of one verb."""
     file = verb.replace("-", "_")
-    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, "SUMMARY"), language=language)
-    shelf.take(ASKS, file, "add")(parser)
+    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, bears="SUMMARY"), language=language)
+    shelf.take(ASKS, file, bears="add")(parser)
     add_output(parser, language)
     parser.brief()
     return parser
@@ -96,7 +96,7 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str
     if answer.text is not None and options.form == "text":
         return answer.text()
     page: Page = answer.page()
-    render = shelf.take("rigright.report.formats", options.form, "render")
+    render = shelf.take("rigright.report.formats", options.form, bears="render")
     return str(render(page, screen(options, language, stream=sys.stdout)))
 
 

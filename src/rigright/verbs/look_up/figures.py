@@ -64,11 +64,12 @@ def _chips(where: str) -> list[Chip]:
     return [chip for chip in chips() if str(getattr(chip, field)).startswith(start)]
 
 
-def cards_for(model: str, form: str, chip_id: str) -> Figure:
+def cards_for(model: str, form: str, *said: str) -> Figure:
     """Cards whose memory together holds the weights."""
     from rigright.arch.sources.open import open_model
     from rigright.cost.weights import weights_bytes
 
+    (chip_id,) = said
     held = by_id()[chip_id].mem_usable_bytes
     return Figure(float(math.ceil(weights_bytes(open_model(model), form) / held)))
 
@@ -107,7 +108,7 @@ def kv(model: str, tokens: str) -> Figure:
     return Figure(cache.kv_bytes_per_token(open_model(model)) * int(tokens) / GIGA, "GB")
 
 
-def saved(model: str, tokens: str, recompute: str) -> Figure:
+def saved(model: str, tokens: str, *said: str) -> Figure:
     """Activations that training a sequence of so many tokens keeps for its backward pass."""
     from rigright.arch.sources.open import open_model
     from rigright.cost.training_acts import activations

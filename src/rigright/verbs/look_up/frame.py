@@ -46,7 +46,7 @@ def find_kind(name: str) -> Kind:
     wanted = name.strip().lower().replace("_", "-")
     for written in (wanted, wanted + "s", wanted.removesuffix("s")):
         if written in known:
-            kind: Kind = shelf.take(FOLDER, written.replace("-", "_"), "KIND")
+            kind: Kind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")
             return kind
     near = difflib.get_close_matches(wanted[:40], known, n=1)
     raise AskError(

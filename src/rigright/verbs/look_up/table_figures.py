@@ -24,27 +24,27 @@ def cpu(cpu_id: str, name: str) -> Figure:
     """A field of one CPU."""
     found = next((one for one in cpus() if one.id == cpu_id), None)
     if name == "mem_mt_per_s":
-        return Figure(_field(found, cpu_id, "mem_transfers_per_s") / MEGA)
-    return of_field(name, _field(found, cpu_id, name))
+        return Figure(_field(found, cpu_id, name="mem_transfers_per_s") / MEGA)
+    return of_field(name, _field(found, cpu_id, name=name))
 
 
 def cloud(instance: str, name: str) -> Figure:
     """A field of one cloud instance."""
     found = find_instance(instance)
     if name == "network_gbit_per_s":
-        return Figure(_field(found, instance, "network_bytes_per_s") * BITS / GIGA)
-    return of_field(name, _field(found, instance, name))
+        return Figure(_field(found, instance, name="network_bytes_per_s") * BITS / GIGA)
+    return of_field(name, _field(found, instance, name=name))
 
 
 def platform(platform_id: str, name: str) -> Figure:
     """A field of one platform."""
     found = next((one for one in platforms() if one.id == platform_id), None)
-    return of_field(name, _field(found, platform_id, name))
+    return of_field(name, _field(found, platform_id, name=name))
 
 
 def engine(engine_id: str, name: str) -> Figure:
     """A field of one engine."""
-    return of_field(name, _field(find_engine(engine_id), engine_id, name))
+    return of_field(name, _field(find_engine(engine_id), engine_id, name=name))
 
 
 def disk(disk_id: str, name: str) -> Figure:
@@ -101,10 +101,10 @@ def torch_min_cc(version: str, name: str) -> Figure:
 def tensorflow(version: str, name: str) -> Figure:
     """A field of one TensorFlow release."""
     found = next((one for one in tensorflow_releases() if one.tensorflow == version), None)
-    return of_field(name, _field(found, version, name))
+    return of_field(name, _field(found, version, name=name))
 
 
-def _field(record: Any, asked: str, name: str) -> Any:
+def _field(record: Any, asked: str, *, name: str) -> Any:
     if record is None:
         raise DataError(say('no row is called "{name}"', name=asked))
     return asdict(record)[name]

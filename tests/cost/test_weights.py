@@ -16,7 +16,7 @@ from rigright.arch.families import llama
 from rigright.arch.record import Arch, Cut, Weight
 from rigright.base.errors import AskError
 from rigright.base.units import GIB
-from rigright.cost.gguf_mix import more_bits, place, tensor_type
+from rigright.cost.gguf_mix import more_bits, place, place_of, tensor_type
 from rigright.cost.weights import file_bytes, weigh, weights_bytes
 from rigright.facts.formats import find_format, formats, ggml_types, mixes
 
@@ -161,7 +161,7 @@ def test_more_bits_goes_to_about_half_of_the_layers(layers):
 
 def test_a_row_that_no_block_divides_falls_back():
     model = arch()
-    where = place(model, model.trunk.layers[0], index=3)
+    where = place_of(model.trunk.layers[0], place(model), index=3)
     odd = Weight(role="ffn.up", shape=(64, 96), cut=Cut.OUT)
     assert tensor_type(odd, mixes()["Q4_K_M"], where=where) == "Q5_0"
     assert (
@@ -173,8 +173,8 @@ def test_a_row_that_no_block_divides_falls_back():
 def test_tied_embedding_takes_the_type_of_the_output():
     tied, untied = arch(tie_word_embeddings=True), arch()
     table = blocks.embedding(128256, 4096)[0]
-    assert tensor_type(table, mixes()["Q4_K_M"], where=place(tied, None, index=0)) == "Q6_K"
-    assert tensor_type(table, mixes()["Q4_K_M"], where=place(untied, None, index=0)) == "Q4_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(tied)) == "Q6_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(untied)) == "Q4_K"
 
 
 @pytest.mark.parametrize(

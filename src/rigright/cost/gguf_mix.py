@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
@@ -61,20 +61,26 @@ class Place:
     seventy_b: bool
 
 
-def place(arch: Arch, layer: Layer | None, *, index: int) -> Place:
-    """The place of a tensor of one layer (None: before or after the layers)."""
-    mixer = layer.mixer if layer else None
-    experts = max((item.ffn.experts for item in arch.trunk.layers if item.ffn), default=0)
-    gqa = mixer.heads / mixer.kv_heads if mixer and mixer.kv_heads else 1
+def place(arch: Arch) -> Place:
+    """The place of what stands before and after the layers."""
+    layers = arch.trunk.layers
+    heads = [layer.mixer for layer in layers if layer.mixer is not None and layer.mixer.kv_heads]
     return Place(
-        index=index,
-        layers=len(arch.trunk.layers),
-        gqa=gqa,
-        experts=experts,
+        index=0,
+        layers=len(layers),
+        gqa=1,
+        experts=max((layer.ffn.experts for layer in layers if layer.ffn), default=0),
         falcon=arch.family == "falcon",
         tied=arch.tied,
-        seventy_b=len(arch.trunk.layers) == SEVENTY_B_LAYERS and gqa > 1,
+        seventy_b=len(layers) == SEVENTY_B_LAYERS and any(mixer.heads > mixer.kv_heads for mixer in heads),
     )
+
+
+def place_of(layer: Layer, outside: Place, *, index: int) -> Place:
+    """The place of one layer's tensors."""
+    mixer = layer.mixer
+    gqa = mixer.heads / mixer.kv_heads if mixer and mixer.kv_heads else 1
+    return replace(outside, index=index, gqa=gqa)
 
 
 def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.cost.gguf_mix import Place, place, tensor_type
+from rigright.cost.gguf_mix import Place, place, place_of, tensor_type
 from rigright.facts import formats
 from rigright.facts.formats import Format, find_format, ggml_types
 
@@ -124,15 +124,16 @@ class _Mixed:
     def layers(self, tower: Tower) -> tuple[ByCut, ...]:
         if not self._is_filed(tower):
             return ()
+        outside = place(self.arch)
         return tuple(
-            _mix_weights(self.mix, layer.weights, where=place(self.arch, layer, index=index))
+            _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=index))
             for index, layer in enumerate(tower.layers)
         )
 
     def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
         if not self._is_filed(tower):
             return {}
-        return _mix_weights(self.mix, tuple(weights), where=place(self.arch, None, index=0))
+        return _mix_weights(self.mix, tuple(weights), where=place(self.arch))
 
     def _is_filed(self, tower: Tower) -> bool:
         return tower is self.arch.trunk or tower.name in FILED_TOGETHER

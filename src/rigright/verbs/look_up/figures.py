@@ -116,6 +116,7 @@ def saved(model: str, tokens: str, *said: str) -> Figure:
     from rigright.cost.training_stages import stage_of
     from rigright.demand import Layout, Training
 
+    (recompute,) = said
     arch = open_model(model)
     setup = set_up(Training(seq_tok=int(tokens), recompute=recompute), hidden=arch.trunk.hidden)
     return Figure(float(activations(stage_of(arch, setup, layout=Layout(), index=0)).kept) / GIGA, "GB")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.facts.formats import Mix, Rule, ggml_types
+from rigright.facts.formats import GGUF, Mix, Rule, ggml_types, mixes
 
 SEVENTY_B_LAYERS = 80
 
@@ -90,24 +91,20 @@ def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
     if len(weight.shape) != 2 or part(weight) in {"position", "conv", "patch"}:
         return "F32"
     chosen = mix.base
-    for rule in mix.rules:
-        if _speaks_of(rule, weight, where=where) and (not rule.was or chosen in rule.was):
+    for rule in _rules_of(mix.id, weight.role, tied=where.tied):
+        if (not rule.was or chosen in rule.was) and all(_holds(one, where) for one in rule.when):
             chosen = rule.type
     return _fitting(chosen, weight.shape[-1])
 
 
-def _speaks_of(rule: Rule, weight: Weight, *, where: Place) -> bool:
-    name = _TENSORS.get(weight.role)
-    names = {name, "output"} if name == "token_embd" and where.tied else {name}
-    names |= (
-        {"exps", "exps_down" if weight.role == "expert.down" else None}
-        if part(weight) == "expert"
-        else {
-            "beside",
-            part(weight),
-        }
-    )
-    return rule.tensor in names and all(_holds(condition, where) for condition in rule.when)
+@cache
+def _rules_of(mix_id: str, role: str, *, tied: bool) -> tuple[Rule, ...]:
+    """The rules of a mix that speak of a role; a tied table is also the output."""
+    group = role.partition(".")[0]
+    names = {_TENSORS.get(role), "exps" if group == "expert" else "beside", group}
+    names |= {"exps_down"} if role == "expert.down" else set()
+    names |= {"output"} if role == "embed" and tied else set()
+    return tuple(rule for rule in mixes()[mix_id.removeprefix(GGUF)].rules if rule.tensor in names)
 
 
 def _fitting(chosen: str, width: int) -> str:
@@ -142,5 +139,5 @@ _CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
 
 
 def _holds(condition: str, where: Place) -> bool:
-    name, _, number = condition.replace("<", "<=").replace("<==", "<=").partition("=")
+    name, _, number = condition.replace("<", "<=").partition("=")
     return _CONDITIONS[name](where, int(number or 0))

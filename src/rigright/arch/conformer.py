@@ -38,7 +38,7 @@ def ear_tower(ear: Ear, *, after: tuple[Weight, ...] = ()) -> Tower:
             *norm(first),
             *conv("conv", (second, first, 3, 3), bias=False, sites=tok * ear.features // 4),
             *norm(second),
-            *linear("patch", ear.hidden, second * ear.bands, bias=False, sites=tok),
+            *linear("patch", (ear.hidden, second * ear.bands), bias=False, sites=tok),
             *after,
         ),
         sample_tok=tok,

@@ -32,17 +32,17 @@ class Flow:
 def depths(config: Config, key: str, *, default: list[int] | None = None) -> list[int]:
     """Layers of each stage, no more than a model can have."""
     told = config.sizes(key) if default is None else config.sizes(key, default=default)
-    return [depth(config, key, value) for value in told]
+    return [depth(config, key, value=value) for value in told]
 
 
-def depth(config: Config, key: str, value: float) -> int:
+def depth(config: Config, key: str, *, value: float) -> int:
     """Layers of one stage, worked out from one key or several, no more than a stage can have."""
     if not 0 <= value <= MOST:
         raise DataError(say('{where}: "{key}" cannot be {value}', where=config.where, key=key, value=value))
     return int(value)
 
 
-def begin(channels: int, high: int, wide: int) -> Flow:
+def begin(channels: int, high: int, *, wide: int) -> Flow:
     """The image, before any layer."""
     return Flow(shape=(channels, high, wide))
 
@@ -80,7 +80,7 @@ def keep(flow: Flow) -> Flow:
     return flow if flow.held else replace(flow, held=True, kept=flow.kept + elems(flow))
 
 
-def write(flow: Flow, shape: Map | None = None, weights: tuple[Weight, ...] = ()) -> Flow:
+def write(flow: Flow, shape: Map | None = None, *, weights: tuple[Weight, ...] = ()) -> Flow:
     """An op writes a new map."""
     shape = shape or flow.shape
     return replace(
@@ -93,29 +93,33 @@ def write(flow: Flow, shape: Map | None = None, weights: tuple[Weight, ...] = ()
 
 
 def conv(
-    flow: Flow, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1, bias: bool = False
+    flow: Flow, outputs: int, *, kernel: int, stride: int = 1, groups: int = 1, bias: bool = False
 ) -> Flow:
     """A convolution whose map keeps its size at stride one."""
     channels, high, wide = flow.shape
     pad = 2 * (kernel // 2)
     shape = (outputs, (high + pad - kernel) // stride + 1, (wide + pad - kernel) // stride + 1)
-    return write(keep(flow), shape, _kernels(shape, (channels // groups, kernel, kernel), "conv", bias=bias))
+    return write(
+        keep(flow),
+        shape,
+        weights=_kernels(shape, (channels // groups, kernel, kernel), role="conv", bias=bias),
+    )
 
 
-def patch(flow: Flow, outputs: int, size: int, *, role: str = "patch") -> Flow:
+def patch(flow: Flow, outputs: int, *, size: int, role: str = "patch") -> Flow:
     """The map cut into squares, each projected."""
     channels, high, wide = flow.shape
     shape = (outputs, high // size, wide // size)
-    return write(keep(flow), shape, _kernels(shape, (channels, size, size), role, bias=True))
+    return write(keep(flow), shape, weights=_kernels(shape, (channels, size, size), role=role, bias=True))
 
 
 def place(flow: Flow, outputs: int, *, bias: bool = True, role: str = "project") -> Flow:
     """A linear layer at every place."""
     shape = (outputs, *flow.shape[1:])
-    return write(keep(flow), shape, _kernels(shape, flow.shape[:1], role, bias=bias))
+    return write(keep(flow), shape, weights=_kernels(shape, flow.shape[:1], role=role, bias=bias))
 
 
-def _kernels(shape: Map, inputs: tuple[int, ...], role: str, *, bias: bool) -> tuple[Weight, ...]:
+def _kernels(shape: Map, inputs: tuple[int, ...], *, role: str, bias: bool) -> tuple[Weight, ...]:
     spots = shape[1] * shape[2]
     weight = Weight(role=role, shape=(shape[0], *inputs), sites=spots)
     return (weight, Weight(role=f"{role}.bias", shape=shape[:1], sites=spots)) if bias else (weight,)
@@ -174,7 +178,7 @@ def add(flow: Flow, branch: Flow) -> Flow:
 def squeeze(flow: Flow, width: int, *, gate_keeps: bool = True) -> Flow:
     """Squeeze and excite: a gate a channel from the map's mean, through a narrow layer."""
     channels = flow.shape[0]
-    narrow = conv(gelu(conv(mean(fork(flow)), width, 1, bias=True)), channels, 1, bias=True)
+    narrow = conv(gelu(conv(mean(fork(flow)), width, kernel=1, bias=True)), channels, kernel=1, bias=True)
     gate = keep(write(narrow))
     held = keep(flow) if gate_keeps else flow
     joined = replace(

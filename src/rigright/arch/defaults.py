@@ -42,7 +42,7 @@ def full(config: Config, kind: str) -> Config:
     return Config(keys, config.where)
 
 
-def part(config: Config, key: str, kind: str | None = None) -> Config:
+def part(config: Config, key: str, *, kind: str | None = None) -> Config:
     """A nested config of the kind it names, else of `kind`, else of the kind its class expects."""
     inner = config.part(key)
     own = _table().get(str(config.raw.get("model_type")), {}).get("parts", {}).get(key, "")

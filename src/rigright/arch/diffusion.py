@@ -26,14 +26,14 @@ class Look:
 
 def residual(flow: Flow, outputs: int, *, time_width: int = 0) -> Flow:
     """Norm, SiLU, convolution, twice; the time's embedding in between; the input added."""
-    first = flows.conv(gelu(norm(flow)), outputs, 3, bias=True)
+    first = flows.conv(gelu(norm(flow)), outputs, kernel=3, bias=True)
     if time_width:
-        weights = linear("project", outputs, time_width)
+        weights = linear("project", (outputs, time_width))
         first = write(replace(first, weights=(*first.weights, *weights)))
-    second = flows.conv(gelu(norm(first)), outputs, 3, bias=True)
+    second = flows.conv(gelu(norm(first)), outputs, kernel=3, bias=True)
     short = fork(flow)
     if flow.shape[0] != outputs:
-        short = flows.conv(short, outputs, 1, bias=True)
+        short = flows.conv(short, outputs, kernel=1, bias=True)
     return add(second, short)
 
 
@@ -56,8 +56,8 @@ def attend(flow: Flow, look: Look, *, part: str, text: bool) -> Flow:
     biased = look.self_bias
     query = keep(place(flow, inner, bias=biased, role=f"{part}.q"))
     pairs = (
-        *linear(f"{part}.k", inner, source, bias=biased, sites=spots),
-        *linear(f"{part}.v", inner, source, bias=biased, sites=spots),
+        *linear(f"{part}.k", (inner, source), bias=biased, sites=spots),
+        *linear(f"{part}.v", (inner, source), bias=biased, sites=spots),
     )
     looked = replace(
         query,
@@ -83,12 +83,12 @@ def enter(flow: Flow, look: Look) -> Flow:
     """From a map to what blocks of attention work on."""
     inner = look.heads * look.head_dim
     normed = norm(flow)
-    return place(normed, inner) if look.flat else flows.conv(normed, inner, 1, bias=True)
+    return place(normed, inner) if look.flat else flows.conv(normed, inner, kernel=1, bias=True)
 
 
-def leave(flow: Flow, look: Look, width: int) -> Flow:
+def leave(flow: Flow, look: Look, *, width: int) -> Flow:
     """Back to the map's width, added to the map."""
-    left = place(flow, width) if look.flat else flows.conv(flow, width, 1, bias=True)
+    left = place(flow, width) if look.flat else flows.conv(flow, width, kernel=1, bias=True)
     return write(left)
 
 
@@ -105,12 +105,12 @@ def joined(flow: Flow, skipped: int) -> Flow:
 def doubled(flow: Flow) -> Flow:
     """Twice as high and wide, then a convolution."""
     channels, high, wide = flow.shape
-    return flows.conv(write(flow, (channels, 2 * high, 2 * wide)), channels, 3, bias=True)
+    return flows.conv(write(flow, (channels, 2 * high, 2 * wide)), channels, kernel=3, bias=True)
 
 
 def halved(flow: Flow) -> Flow:
     """A convolution of stride two."""
-    return flows.conv(flow, flow.shape[0], 3, stride=2, bias=True)
+    return flows.conv(flow, flow.shape[0], kernel=3, stride=2, bias=True)
 
 
 def seal(flow: Flow, look: Look | None = None, *, feeds: bool = True) -> tuple[Layer, Flow]:
@@ -123,6 +123,6 @@ def seal(flow: Flow, look: Look | None = None, *, feeds: bool = True) -> tuple[L
     return (replace(layer, ffn=Ffn(width=width, gated=True)) if feeds else layer), after
 
 
-def embedded(width: int, inputs: int, outputs: int | None = None) -> tuple[Weight, ...]:
+def embedded(width: int, inputs: int, *, outputs: int | None = None) -> tuple[Weight, ...]:
     """Two layers that make an embedding of a time, a size, a pooled text."""
-    return (*linear("project", width, inputs), *linear("project", outputs or width, width))
+    return (*linear("project", (width, inputs)), *linear("project", (outputs or width, width)))

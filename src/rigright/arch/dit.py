@@ -51,13 +51,13 @@ def beside(first: Layer, second: Layer) -> Layer:
 def embedder(width: int, inputs: int, *, middle: int | None = None, bias: bool = True) -> tuple[Weight, ...]:
     """Two layers from a number or vector to an embedding, once a sample."""
     return (
-        *linear("project", middle or width, inputs, bias=bias),
-        *linear("project", width, middle or width, bias=bias),
+        *linear("project", (middle or width, inputs), bias=bias),
+        *linear("project", (width, middle or width), bias=bias),
     )
 
 
 def painter(
-    name: str, family: str, layers: tuple[Layer, ...], outer: tuple[Weight, ...], *, hidden: int, tok: int
+    name: str, family: str, *, layers: tuple[Layer, ...], outer: tuple[Weight, ...], hidden: int, tok: int
 ) -> Arch:
     """The whole transformer as an Arch."""
     tower = Tower(name="dit", hidden=hidden, layers=layers, outer=outer, sample_tok=tok)
@@ -104,7 +104,7 @@ Parts = tuple[tuple[Layer, ...], tuple[Weight, ...]]
 Kinds = dict[str, tuple[Canvas, Callable[[Scene], Parts]]]
 
 
-def read_scene(config: Config, name: str, kinds: Kinds) -> Arch:
+def read_scene(config: Config, name: str, *, kinds: Kinds) -> Arch:
     """Read a config of one of the kinds; the first where it names none."""
     told = config.raw.get("_class_name")
     kind = told if isinstance(told, str) and told in kinds else next(iter(kinds))
@@ -122,4 +122,4 @@ def read_scene(config: Config, name: str, kinds: Kinds) -> Arch:
         text_tok=canvas.text_tok,
     )
     layers, outer = parts(scene)
-    return painter(name, kind, layers, outer, hidden=hidden, tok=scene.tok)
+    return painter(name, kind, layers=layers, outer=outer, hidden=hidden, tok=scene.tok)

@@ -50,4 +50,4 @@ def vocab_head(vocab: int, width: int, *, tied: bool, bias: bool = True) -> tupl
 
 def dense_label(hidden: int, classes: int) -> tuple[Weight, ...]:
     """A dense layer, then the classes."""
-    return (*linear("project", hidden, hidden), *linear("head", classes, hidden))
+    return (*linear("project", (hidden, hidden)), *linear("head", (classes, hidden)))

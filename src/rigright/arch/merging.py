@@ -39,8 +39,8 @@ def merger(
     """A norm, then two layers from the merged patches to the language model."""
     return (
         *norm(normed, bias=norm_bias),
-        *linear("project", width, width, sites=sites),
-        *linear("project", outputs, width, sites=sites),
+        *linear("project", (width, width), sites=sites),
+        *linear("project", (outputs, width), sites=sites),
     )
 
 
@@ -148,10 +148,10 @@ def glm(config: Config, *, ocr: bool = False) -> Tower:
             *(() if ocr else (*table(rows, hidden), *norm(hidden))),
             *norm(hidden),
             *conv("project", (outputs, hidden, merge, merge), sites=sites),
-            *linear("project", outputs, outputs, bias=False, sites=sites),
+            *linear("project", (outputs, outputs), bias=False, sites=sites),
             *norm(outputs, bias=True),
-            *linear("project", wide, outputs, bias=False, sites=sites) * 2,
-            *linear("project", outputs, wide, bias=False, sites=sites),
+            *linear("project", (wide, outputs), bias=False, sites=sites) * 2,
+            *linear("project", (outputs, wide), bias=False, sites=sites),
         ),
         sample_tok=tok,
     )

@@ -32,7 +32,7 @@ def language(
 
     What is `said` stands before what the config says.
     """
-    inner = part(config, key, kind)
+    inner = part(config, key, kind=kind)
     told = config.part(key).raw.get("model_type")
     strange = isinstance(told, str) and told != config.raw.get("model_type") and not known(told)
     own = str(told if strange else inner.raw.get("model_type"))
@@ -52,7 +52,7 @@ def _rounded(inner: Config) -> Config:
     return inner
 
 
-def join(config: Config, arch: Arch, towers: tuple[Tower, ...], *, task: str = "image-text") -> Arch:
+def join(config: Config, arch: Arch, *, towers: tuple[Tower, ...], task: str = "image-text") -> Arch:
     """The language model with its other towers behind it."""
     return replace(
         arch,

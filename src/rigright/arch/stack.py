@@ -131,9 +131,10 @@ def vector(*shape: int) -> tuple[Weight, ...]:
 
 
 def linear(
-    role: str, outputs: int, inputs: int, *, bias: bool = True, sites: int | None = None
+    role: str, shape: tuple[int, int], *, bias: bool = True, sites: int | None = None
 ) -> tuple[Weight, ...]:
-    """A linear layer outside the layers, at so many places of a sample."""
+    """A linear layer (out, in) outside the layers, at so many places of a sample."""
+    outputs, inputs = shape
     return at(matrix(role, outputs, inputs=inputs, cut=Cut.WHOLE, bias=bias), sites)
 
 

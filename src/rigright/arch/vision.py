@@ -15,6 +15,9 @@ from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 
 
+MAX_SIDE = 10**6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eye:
     """One vision transformer, but for the number of patches."""
@@ -34,9 +37,14 @@ def sides(value: object, default: int) -> tuple[int, int]:
     """Height and width of an image or patch, written as one number, a list, or a mapping."""
     if isinstance(value, dict):
         value = [value.get("height", default), value.get("width", default)]
-    if isinstance(value, list | tuple) and value:
-        return int(value[0]), int(value[-1])
-    return (int(value), int(value)) if isinstance(value, int | float) else (default, default)
+    if isinstance(value, int | float):
+        value = [value]
+    both = (
+        (int(value[0]), int(value[-1])) if isinstance(value, list | tuple) and value else (default, default)
+    )
+    if not all(1 <= side <= MAX_SIDE for side in both):
+        raise ValueError(both)
+    return both
 
 
 def patches(config: Config) -> int:
@@ -232,11 +240,11 @@ def _probe(config: Config) -> tuple[Weight, ...]:
         return ()
     return (
         *_token(hidden),
-        *linear("attn.qkv", 3 * hidden, hidden, sites=patches(config)),
-        *linear("attn.o", hidden, hidden),
+        *linear("attn.qkv", (3 * hidden, hidden), sites=patches(config)),
+        *linear("attn.o", (hidden, hidden)),
         *norm(hidden, bias=True),
-        *linear("ffn.up", width, hidden),
-        *linear("ffn.down", hidden, width),
+        *linear("ffn.up", (width, hidden)),
+        *linear("ffn.down", (hidden, width)),
     )
 
 
@@ -245,8 +253,8 @@ def _aimv2_pool(config: Config) -> tuple[Weight, ...]:
     if not config.flag("use_head", default=True):
         return ()
     biased = config.flag("qkv_bias", default=False)
-    looks = linear("attn.k", hidden, hidden, bias=biased, sites=patches(config)) * 2
-    return (*_token(hidden), *looks, *linear("attn.o", hidden, hidden))
+    looks = linear("attn.k", (hidden, hidden), bias=biased, sites=patches(config)) * 2
+    return (*_token(hidden), *looks, *linear("attn.o", (hidden, hidden)))
 
 
 KINDS: dict[str, Callable[[Config], Eye]] = {

@@ -26,8 +26,8 @@ def read(config: Config, name: str) -> Arch:
         *table(config.size("max_position_embeddings"), width),
         *table(config.whole("type_vocab_size"), width),
         *norm(width, bias=True),
-        *linear("project", hidden, width),
-        *(linear("project", hidden, hidden) if asked in _POOLS else ()),
+        *linear("project", (hidden, width)),
+        *(linear("project", (hidden, hidden)) if asked in _POOLS else ()),
         *_head(config, asked, hidden=hidden, width=width),
     )
     tied = asked in {"ForMaskedLM", "ForPreTraining"} and config.flag("tie_word_embeddings", default=True)
@@ -65,14 +65,14 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
 
 def _head(config: Config, asked: str, *, hidden: int, width: int) -> tuple[Weight, ...]:
     if asked in {"ForMaskedLM", "ForPreTraining"}:
-        ordered = linear("head", labels(config), hidden) if asked == "ForPreTraining" else ()
+        ordered = linear("head", (labels(config), hidden)) if asked == "ForPreTraining" else ()
         tied = config.flag("tie_word_embeddings", default=True)
         words = vocab_head(config.size("vocab_size"), width, tied=tied)
-        return (*linear("project", width, hidden), *norm(width, bias=True), *words, *ordered)
+        return (*linear("project", (width, hidden)), *norm(width, bias=True), *words, *ordered)
     classes = {
         "ForSequenceClassification": labels(config),
         "ForTokenClassification": labels(config),
         "ForQuestionAnswering": 2,
         "ForMultipleChoice": 1,
     }.get(asked)
-    return linear("head", classes, hidden) if classes else ()
+    return linear("head", (classes, hidden)) if classes else ()

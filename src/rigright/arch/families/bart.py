@@ -65,7 +65,7 @@ def read(config: Config, name: str) -> Arch:
             config,
             kind,
             name="decoder",
-            outer=(*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden)),
+            outer=(*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden=hidden)),
         ),
     )
     return Arch(
@@ -80,12 +80,12 @@ def read(config: Config, name: str) -> Arch:
     )
 
 
-def _label(config: Config, called: str, hidden: int) -> tuple[Weight, ...]:
+def _label(config: Config, called: str, *, hidden: int) -> tuple[Weight, ...]:
     if called.endswith("ForSequenceClassification"):
         told = any(key in config.raw for key in ("id2label", "num_labels"))
         usual = 3 if config.raw.get("model_type") == "bart" else 2
         return dense_label(hidden, labels(config) if told else usual)
-    return linear("head", labels(config), hidden) if called.endswith("QuestionAnswering") else ()
+    return linear("head", (labels(config), hidden)) if called.endswith("QuestionAnswering") else ()
 
 
 def _tower(config: Config, kind: str, *, name: str, outer: tuple[Weight, ...]) -> Tower:

@@ -115,7 +115,7 @@ def read(config: Config, name: str) -> Arch:
     kind = kind if kind in _KINDS else "bert"
     config = full(config, kind)
     asked = task(config, "" if "architectures" not in config else _FALLBACK)
-    tower = encoder(config, kind, asked)
+    tower = encoder(config, kind, asked=asked)
     return Arch(
         name=name,
         family=kind,
@@ -128,32 +128,32 @@ def read(config: Config, name: str) -> Arch:
     )
 
 
-def encoder(config: Config, kind: str, asked: str = "") -> Tower:
+def encoder(config: Config, kind: str, *, asked: str = "") -> Tower:
     """The tower of one kind, with the head of a task."""
     traits = _KINDS[kind]
     hidden = config.size("hidden_size", "dim")
     width = config.size("embedding_size", default=hidden) if kind in {"electra", "roformer"} else hidden
-    pooled = linear("project", hidden, hidden) if asked in traits.pools else ()
+    pooled = linear("project", (hidden, hidden)) if asked in traits.pools else ()
     return Tower(
         name="encoder",
         hidden=hidden,
-        layers=_layers(config, kind, hidden),
+        layers=_layers(config, kind, hidden=hidden),
         outer=(
-            *_tables(config, traits, width),
-            *_strange(config, kind, hidden),
-            *(linear("project", hidden, width) if width != hidden else ()),
+            *_tables(config, traits, width=width),
+            *_strange(config, kind, hidden=hidden),
+            *(linear("project", (hidden, width)) if width != hidden else ()),
             *(norm(hidden, bias=True) if traits.last_norm else ()),
             *pooled,
-            *_head(config, traits, asked, hidden=hidden, width=width),
+            *_head(config, traits, asked=asked, hidden=hidden, width=width),
         ),
     )
 
 
-def _layers(config: Config, kind: str, hidden: int) -> tuple[Layer, ...]:
+def _layers(config: Config, kind: str, *, hidden: int) -> tuple[Layer, ...]:
     traits = _KINDS[kind]
     heads = config.size("num_attention_heads", "n_heads")
     crossed = config.flag("add_cross_attention", default=False)
-    extra = {"longformer": linear("attn.q", hidden, hidden) * 3, "nystromformer": _kernel(config, heads)}
+    extra = {"longformer": linear("attn.q", (hidden, hidden)) * 3, "nystromformer": _kernel(config, heads)}
     stack = Stack(
         hidden=hidden,
         heads=heads,
@@ -174,7 +174,7 @@ def _kernel(config: Config, heads: int) -> tuple[Weight, ...]:
     return (Weight(role="attn.conv", shape=(heads, 1, rows, 1)),) if rows else ()
 
 
-def _tables(config: Config, traits: Traits, width: int) -> tuple[Weight, ...]:
+def _tables(config: Config, traits: Traits, *, width: int) -> tuple[Weight, ...]:
     """Words, positions, token types, and the norm over their sum."""
     positions = ("max_position_embeddings",) * traits.positions + traits.extra_tables
     types = config.whole("type_vocab_size", default=2) if traits.types else 0
@@ -186,7 +186,7 @@ def _tables(config: Config, traits: Traits, width: int) -> tuple[Weight, ...]:
     )
 
 
-def _strange(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+def _strange(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     """Tables that one kind alone has."""
     heads = config.size("num_attention_heads", "n_heads")
     if kind == "mpnet":
@@ -196,23 +196,23 @@ def _strange(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
     return ()
 
 
-def _head(config: Config, traits: Traits, asked: str, *, hidden: int, width: int) -> tuple[Weight, ...]:
+def _head(config: Config, traits: Traits, *, asked: str, hidden: int, width: int) -> tuple[Weight, ...]:
     """What the task puts on top."""
     vocab = config.size("vocab_size")
     tied = config.flag("tie_word_embeddings", default=True)
     if asked == "ForPreTraining" and traits.head == "electra":
-        return (*linear("project", hidden, hidden), *linear("head", 1, hidden))
+        return (*linear("project", (hidden, hidden)), *linear("head", (1, hidden)))
     if asked in _LAST_WORD:
-        ordered = linear("head", 2, hidden) if asked == "ForPreTraining" else ()
+        ordered = linear("head", (2, hidden)) if asked == "ForPreTraining" else ()
         return (*_words(traits, vocab, hidden=hidden, width=width, tied=tied), *ordered)
     if asked == "ForSequenceClassification":
         classes = labels(config)
-        return dense_label(hidden, classes) if traits.dense_label else linear("head", classes, hidden)
+        return dense_label(hidden, classes) if traits.dense_label else linear("head", (classes, hidden))
     if asked == "ForMultipleChoice" and traits.dense_choice:
         return dense_label(hidden, 1)
     if asked == "ForTokenClassification":
-        return linear("head", labels(config), hidden)
-    return linear("head", _PLAIN[asked], hidden) if asked in _PLAIN else ()
+        return linear("head", (labels(config), hidden))
+    return linear("head", (_PLAIN[asked], hidden)) if asked in _PLAIN else ()
 
 
 _PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipleChoice": 1}
@@ -220,7 +220,7 @@ _PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipl
 
 def _words(traits: Traits, vocab: int, *, hidden: int, width: int, tied: bool) -> tuple[Weight, ...]:
     if traits.head == "electra":
-        dense = (*norm(width, bias=True), *linear("project", width, hidden))
+        dense = (*norm(width, bias=True), *linear("project", (width, hidden)))
     else:
-        dense = (*linear("project", width, hidden), *norm(width, bias=True))
+        dense = (*linear("project", (width, hidden)), *norm(width, bias=True))
     return (*dense, *vocab_head(vocab, width, tied=tied))

@@ -26,12 +26,12 @@ def read(config: Config, name: str) -> Arch:
     stem = "instructblip" if kind == "instructblip" else "blip_2"
     config = full(config, kind)
     arch = language(config, name, kind="opt")
-    eye = part(config, "vision_config", f"{stem}_vision_model")
-    bridge = part(config, "qformer_config", f"{stem}_qformer")
+    eye = part(config, "vision_config", kind=f"{stem}_vision_model")
+    bridge = part(config, "qformer_config", kind=f"{stem}_qformer")
     between = _bridge(
         config, bridge, tok=patches(eye) + 1, said=arch.trunk.hidden, instructed=kind == "instructblip"
     )
-    return join(config, arch, (vit_tower(eye, f"{stem}_vision_model"), between))
+    return join(config, arch, towers=(vit_tower(eye, f"{stem}_vision_model"), between))
 
 
 def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: bool) -> Tower:
@@ -55,8 +55,8 @@ def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: 
     if reads:
         width = base.width
         spoken = (
-            *linear("ffn.up", width, hidden),
-            *linear("ffn.down", hidden, width),
+            *linear("ffn.up", (width, hidden)),
+            *linear("ffn.down", (hidden, width)),
             *norm(hidden, bias=True),
         )
     period = bridge.size("cross_attention_frequency", default=2)
@@ -76,7 +76,7 @@ def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: 
             *vector(queries, hidden),
             *norm(hidden, bias=True),
             *(words if instructed else ()),
-            *linear("project", said, hidden, sites=queries),
+            *linear("project", (said, hidden), sites=queries),
         ),
         sample_tok=queries,
     )

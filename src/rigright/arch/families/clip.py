@@ -66,7 +66,7 @@ def _alone(config: Config, kind: str) -> Tower:
     config = full(config, kind)
     if task(config, "") != "WithProjection":
         return text_tower(config, kind)
-    shared = linear("project", config.size("projection_dim"), config.size("hidden_size"), bias=False)
+    shared = linear("project", (config.size("projection_dim"), config.size("hidden_size")), bias=False)
     return text_tower(config, kind, after=shared)
 
 
@@ -75,7 +75,7 @@ def _both(config: Config, kind: str) -> tuple[Tower, ...]:
     eye = part(config, "vision_config")
     eye_kind, hidden = eye.word("model_type"), eye.size("hidden_size")
     if task(config, "") == "ForImageClassification":
-        return (vit_tower(eye, eye_kind, after=linear("head", labels(config), hidden)),)
+        return (vit_tower(eye, eye_kind, after=linear("head", (labels(config), hidden))),)
     scale = vector(1) * (2 if kind in _SIGMOID else 1)
     text = part(config, "text_config")
     text_kind = text.word("model_type")
@@ -84,8 +84,8 @@ def _both(config: Config, kind: str) -> tuple[Tower, ...]:
         said: tuple[Weight, ...] = ()
     else:
         shared = config.size("projection_dim")
-        seen = linear("project", shared, hidden, bias=False)
-        said = linear("project", shared, text.size("hidden_size"), bias=False)
+        seen = linear("project", (shared, hidden), bias=False)
+        said = linear("project", (shared, text.size("hidden_size")), bias=False)
     return (
         text_tower(text, text_kind, after=(*said, *scale)),
         vit_tower(eye, eye_kind, after=seen),
@@ -97,7 +97,7 @@ def text_tower(config: Config, kind: str, *, after: tuple[Weight, ...] = ()) -> 
     if kind == "chinese_clip_text_model":
         from rigright.arch.families.bert import encoder
 
-        tower = encoder(config, "bert", "bare")
+        tower = encoder(config, "bert", asked="bare")
         return Tower(name="encoder", hidden=tower.hidden, layers=tower.layers, outer=(*tower.outer, *after))
     hidden = config.size("hidden_size")
     modern = kind.startswith("aimv2")
@@ -119,7 +119,7 @@ def text_tower(config: Config, kind: str, *, after: tuple[Weight, ...] = ()) -> 
             *embedding(config.size("vocab_size"), hidden),
             *table(config.size("max_position_embeddings"), hidden),
             *norm(hidden, bias=not modern),
-            *(linear("project", shared, hidden) if kind.startswith("siglip") else ()),
+            *(linear("project", (shared, hidden)) if kind.startswith("siglip") else ()),
             *after,
         ),
     )

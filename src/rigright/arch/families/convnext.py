@@ -46,13 +46,13 @@ def read(config: Config, name: str) -> Arch:
     kind = told if told in _KINDS else "convnext"
     config = full(config, kind)
     high, wide = sides(config.raw.get("image_size"), 224)
-    flow = begin(config.size("num_channels"), high, wide)
+    flow = begin(config.size("num_channels"), high, wide=wide)
     layers: list[Layer] = []
     for index, (width, depth) in enumerate(_stages(config)):
-        stem, flow = close(_patches(config, flow, width) if index == 0 else _merge(flow, width))
+        stem, flow = close(_patches(config, flow, width=width) if index == 0 else _merge(flow, width))
         layers.append(stem)
         for _ in range(depth):
-            layer, flow = _layer(config, flow, kind)
+            layer, flow = _layer(config, flow, kind=kind)
             layers.append(layer)
     last = (Weight(role="norm", shape=flow.shape[:1]), Weight(role="norm.bias", shape=flow.shape[:1]))
     asked = task(config, "ForImageClassification")
@@ -66,19 +66,19 @@ def _stages(config: Config) -> list[tuple[int, int]]:
     return list(zip(widths, depths(config, "depths", default=[3, 3, 9, 3]), strict=True))
 
 
-def _patches(config: Config, flow: Flow, width: int) -> Flow:
+def _patches(config: Config, flow: Flow, *, width: int) -> Flow:
     size = config.size("patch_size", default=4)
-    return norm(patch(flow, width, size))
+    return norm(patch(flow, width, size=size))
 
 
 def _merge(flow: Flow, width: int) -> Flow:
-    return patch(norm(flow), width, 2, role="conv")
+    return patch(norm(flow), width, size=2, role="conv")
 
 
-def _layer(config: Config, flow: Flow, kind: str) -> tuple[Layer, Flow]:
+def _layer(config: Config, flow: Flow, *, kind: str) -> tuple[Layer, Flow]:
     """A convolution a channel, a norm, four times as wide and back, added to the map."""
     width = flow.shape[0]
-    deep = norm(conv(flow, width, 7, groups=width, bias=True))
+    deep = norm(conv(flow, width, kernel=7, groups=width, bias=True))
     wide = gelu(place(deep, 4 * width, role="ffn.up"))
     if kind == "convnextv2":
         wide = _respond(wide)

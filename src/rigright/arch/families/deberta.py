@@ -25,13 +25,13 @@ def read(config: Config, name: str) -> Arch:
         head_dim=config.maybe("attention_head_size") if kind == "deberta-v2" else None,
         width=config.size("intermediate_size"),
         biases="qvoud" if kind == "deberta" else "qkvoud",
-        extra=_relative(config, kind, hidden),
+        extra=_relative(config, kind, hidden=hidden),
     )
     tower = Tower(
         name="encoder",
         hidden=hidden,
         layers=(layer(stack),) * config.layers("num_hidden_layers"),
-        outer=(*_tables(config, kind, hidden), *_head(config, asked, hidden)),
+        outer=(*_tables(config, kind, hidden=hidden), *_head(config, asked, hidden=hidden)),
     )
     return Arch(
         name=name,
@@ -51,22 +51,22 @@ def _kinds(config: Config) -> frozenset[str]:
     return frozenset(told.lower().split("|") if isinstance(told, str) else map(str, told))
 
 
-def _relative(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     """What a layer adds for relative positions."""
     heads = config.size("num_attention_heads")
     talk = config.flag("talking_head", default=False) and kind == "deberta"
-    mixing = linear("attn.talk", heads, heads, bias=False) * 2 if talk else ()
+    mixing = linear("attn.talk", (heads, heads), bias=False) * 2 if talk else ()
     if not config.flag("relative_attention", default=False) or config.flag("share_att_key", default=False):
         return mixing
     kinds = _kinds(config)
     return (
         *mixing,
-        *(linear("attn.k", hidden, hidden, bias=kind != "deberta") if "c2p" in kinds else ()),
-        *(linear("attn.q", hidden, hidden) if "p2c" in kinds else ()),
+        *(linear("attn.k", (hidden, hidden), bias=kind != "deberta") if "c2p" in kinds else ()),
+        *(linear("attn.q", (hidden, hidden)) if "p2c" in kinds else ()),
     )
 
 
-def _tables(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+def _tables(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     width = config.size("embedding_size", default=hidden)
     types = config.whole("type_vocab_size", default=0)
     return (
@@ -77,14 +77,18 @@ def _tables(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
             else ()
         ),
         *(table(types, width) if types else ()),
-        *(linear("project", hidden, width, bias=False) if width != hidden else ()),
+        *(linear("project", (hidden, width), bias=False) if width != hidden else ()),
         *norm(hidden, bias=True),
-        *(_distances(config, kind, hidden) if config.flag("relative_attention", default=False) else ()),
-        *_convolution(config, kind, hidden),
+        *(
+            _distances(config, kind, hidden=hidden)
+            if config.flag("relative_attention", default=False)
+            else ()
+        ),
+        *_convolution(config, kind, hidden=hidden),
     )
 
 
-def _distances(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+def _distances(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     """The table of relative positions, and its norm."""
     furthest = config.number("max_relative_positions", default=-1)
     span = int(furthest) if furthest >= 1 else config.size("max_position_embeddings")
@@ -94,7 +98,7 @@ def _distances(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
     return (*table(rows, hidden), *(norm(hidden, bias=True) if normed else ()))
 
 
-def _convolution(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
+def _convolution(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     kernel = config.whole("conv_kernel_size", default=0)
     if not kernel or kind == "deberta":
         return ()
@@ -102,20 +106,20 @@ def _convolution(config: Config, kind: str, hidden: int) -> tuple[Weight, ...]:
     return (*conv("conv", (hidden, hidden // groups, kernel)), *norm(hidden, bias=True))
 
 
-def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
+def _head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
     width = config.size("embedding_size", default=hidden)
-    pooled = linear("project", config.size("pooler_hidden_size", default=hidden), hidden)
+    pooled = linear("project", (config.size("pooler_hidden_size", default=hidden), hidden))
     if asked == "ForMaskedLM":
         tied = config.flag("tie_word_embeddings", default=True)
         vocab = config.size("vocab_size")
         if not config.flag("legacy", default=True):
-            return (*linear("project", hidden, hidden), *norm(hidden, bias=True), *vector(vocab))
+            return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *vector(vocab))
         words = vocab_head(vocab, width, tied=tied)
-        return (*linear("project", width, hidden), *norm(width, bias=True), *words)
+        return (*linear("project", (width, hidden)), *norm(width, bias=True), *words)
     classes = {
         "ForSequenceClassification": labels(config),
         "ForTokenClassification": labels(config),
         "ForQuestionAnswering": 2,
         "ForMultipleChoice": 1,
     }.get(asked)
-    return (*(pooled if asked in _POOLS else ()), *(linear("head", classes, hidden) if classes else ()))
+    return (*(pooled if asked in _POOLS else ()), *(linear("head", (classes, hidden)) if classes else ()))

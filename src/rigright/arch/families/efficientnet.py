@@ -19,13 +19,13 @@ def read(config: Config, name: str) -> Arch:
     """Read an EfficientNet config."""
     config = full(config, "efficientnet")
     high, wide = sides(config.raw.get("image_size"), 224)
-    image = begin(config.size("num_channels"), high, wide)
-    first, flow = close(gelu(norm(conv(image, _scaled(config, _STEM), 3, stride=2))))
+    image = begin(config.size("num_channels"), high, wide=wide)
+    first, flow = close(gelu(norm(conv(image, _scaled(config, _STEM), kernel=3, stride=2))))
     layers = [first]
     for index in range(len(config.sizes("in_channels"))):
-        stage, flow = _stage(config, flow, index)
+        stage, flow = _stage(config, flow, index=index)
         layers += stage
-    last, flow = close(gelu(norm(conv(flow, _scaled(config, _TOP), 1))))
+    last, flow = close(gelu(norm(conv(flow, _scaled(config, _TOP), kernel=1))))
     asked = task(config, "ForImageClassification")
     classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
     tower = Tower(name="vision", hidden=flow.shape[0], layers=(*layers, last), outer=classes)
@@ -40,23 +40,25 @@ def _scaled(config: Config, channels: int) -> int:
     return rounded + step if rounded < 0.9 * wanted else rounded
 
 
-def _stage(config: Config, flow: Flow, index: int) -> tuple[list[Layer], Flow]:
+def _stage(config: Config, flow: Flow, *, index: int) -> tuple[list[Layer], Flow]:
     """The blocks of one stage; only the first changes size and width."""
     wanted = math.ceil(config.number("depth_coefficient") * config.sizes("num_block_repeats")[index])
-    repeats = depth(config, "num_block_repeats", wanted)
+    repeats = depth(config, "num_block_repeats", value=wanted)
     layers = []
     for place in range(repeats):
-        layer, flow = _block(config, flow, index, first=place == 0)
+        layer, flow = _block(config, flow, index=index, first=place == 0)
         layers.append(layer)
     return layers, flow
 
 
-def _block(config: Config, flow: Flow, index: int, *, first: bool) -> tuple[Layer, Flow]:
+def _block(config: Config, flow: Flow, *, index: int, first: bool) -> tuple[Layer, Flow]:
     inputs, outputs = flow.shape[0], _scaled(config, config.sizes("out_channels")[index])
     stride = config.sizes("strides")[index] if first else 1
     ratio = config.sizes("expand_ratios")[index]
-    wide = gelu(norm(conv(flow, inputs * ratio, 1))) if ratio != 1 else flow
-    deep = conv(wide, wide.shape[0], config.sizes("kernel_sizes")[index], stride=stride, groups=wide.shape[0])
+    wide = gelu(norm(conv(flow, inputs * ratio, kernel=1))) if ratio != 1 else flow
+    deep = conv(
+        wide, wide.shape[0], kernel=config.sizes("kernel_sizes")[index], stride=stride, groups=wide.shape[0]
+    )
     narrow = max(1, int(inputs * config.number("squeeze_expansion_ratio")))
-    after = norm(conv(squeeze(gelu(norm(deep)), narrow), outputs, 1))
+    after = norm(conv(squeeze(gelu(norm(deep)), narrow), outputs, kernel=1))
     return close(add(after, fork(flow)) if stride == 1 and not first else after)

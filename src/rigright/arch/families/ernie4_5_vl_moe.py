@@ -25,15 +25,15 @@ _WIDTHS = (1536, 512)  # of an expert for words and of one for images, where not
 def read(config: Config, name: str) -> Arch:
     """Read an ERNIE 4.5 VL config."""
     config = full(config.over(model_type="ernie4_5_vl_moe"), "ernie4_5_vl_moe")
-    text = part(config, "text_config", "ernie4_5_vl_moe_text")
+    text = part(config, "text_config", kind="ernie4_5_vl_moe_text")
     told = text.raw.get("moe_intermediate_size")
     widths = told if isinstance(told, list | tuple) and len(told) == 2 else _WIDTHS
     said: dict[str, Any] = {"moe_intermediate_size": widths[0], "moe_layer_start_index": _first_sparse(text)}
     arch = language(config, name, kind="ernie4_5_vl_moe_text", **said, model_type="ernie4_5_moe")
     trunk = arch.trunk
-    layers = tuple(_with_image_experts(one, trunk.hidden, int(widths[1])) for one in trunk.layers)
-    eye = part(config, "vision_config", "ernie4_5_vl_moe_vision")
-    seen = join(config, arch, (_eye(eye, trunk.hidden),))
+    layers = tuple(_with_image_experts(one, trunk.hidden, width=int(widths[1])) for one in trunk.layers)
+    eye = part(config, "vision_config", kind="ernie4_5_vl_moe_vision")
+    seen = join(config, arch, towers=(_eye(eye, trunk.hidden),))
     towers = tuple(replace(tower, layers=layers) if tower is trunk else tower for tower in seen.towers)
     return replace(seen, towers=towers)
 
@@ -44,7 +44,7 @@ def _first_sparse(text: Config) -> int:
     return next((index for index, kind in enumerate(kinds) if kind != "dense"), len(kinds))
 
 
-def _with_image_experts(one: Layer, hidden: int, width: int) -> Layer:
+def _with_image_experts(one: Layer, hidden: int, *, width: int) -> Layer:
     """As many experts again, narrower, that only tokens of images go to."""
     if one.ffn is None or not one.ffn.experts:
         return one
@@ -74,11 +74,11 @@ def _eye(eye: Config, said: int) -> Tower:
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=tok),
             *norm(hidden, bias=True),
-            *linear("project", wide, wide, sites=sites) * 2,
-            *linear("project", wide, wide * frames, sites=sites),
-            *linear("project", wide, wide, sites=sites),
+            *linear("project", (wide, wide), sites=sites) * 2,
+            *linear("project", (wide, wide * frames), sites=sites),
+            *linear("project", (wide, wide), sites=sites),
             *norm(wide, bias=True) * 2,
-            *linear("project", said, wide, sites=sites),
+            *linear("project", (said, wide), sites=sites),
             *norm(said),
         ),
         sample_tok=tok,

@@ -29,8 +29,8 @@ def read(config: Config, name: str) -> Arch:
             *(table(config.size("max_position_embeddings"), hidden) if absolute else ()),
             *(norm(hidden, bias=True) if before else ()),
             *norm(hidden, bias=True),
-            *linear("other", 1, count * heads),  # which residues touch
-            *_head(config, asked, hidden),
+            *linear("other", (1, count * heads)),  # which residues touch
+            *_head(config, asked, hidden=hidden),
         ),
     )
     return Arch(
@@ -45,13 +45,13 @@ def read(config: Config, name: str) -> Arch:
     )
 
 
-def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
+def _head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
     if asked == "ForMaskedLM":
         tied = config.flag("tie_word_embeddings", default=True)
         words = vocab_head(config.size("vocab_size"), hidden, tied=tied)
-        return (*linear("project", hidden, hidden), *norm(hidden, bias=True), *words)
+        return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *words)
     if asked == "ForSequenceClassification":
         return dense_label(hidden, labels(config))
     if asked == "ForTokenClassification":
-        return linear("head", labels(config), hidden)
-    return linear("project", hidden, hidden)
+        return linear("head", (labels(config), hidden))
+    return linear("project", (hidden, hidden))

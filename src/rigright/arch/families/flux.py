@@ -56,7 +56,7 @@ class Streams:
         """One layer of two streams, each with so many factors from the time."""
         text = layer(replace(stack, tok=self.text_tok))
         wide = factors * self.hidden
-        steering = linear("project", wide, self.hidden, bias=bias) * 2 if factors else ()
+        steering = linear("project", (wide, self.hidden), bias=bias) * 2 if factors else ()
         return steered(beside(layer(stack), text), *steering)
 
     def single(self, *, factors: int) -> Layer:
@@ -64,8 +64,8 @@ class Streams:
         hidden, tok = self.hidden, self.tok + self.text_tok
         own = layer(self.stack(tok=tok))
         parallel = tuple(w for w in own.weights if not w.role.startswith(("attn.o", "ffn.down")))
-        back = at(linear("ffn.down", hidden, 5 * hidden), tok)
-        steering = linear("project", factors * hidden, hidden) if factors else ()
+        back = at(linear("ffn.down", (hidden, 5 * hidden)), tok)
+        steering = linear("project", (factors * hidden, hidden)) if factors else ()
         return steered(replace(own, weights=(*parallel, *back)), *steering)
 
 
@@ -84,7 +84,7 @@ def read(config: Config, name: str) -> Arch:
         text_tok=canvas.text_tok,
     )
     layers, outer = parts(streams)
-    return painter(name, "flux", layers, outer, hidden=streams.hidden, tok=streams.tok)
+    return painter(name, "flux", layers=layers, outer=outer, hidden=streams.hidden, tok=streams.tok)
 
 
 Parts = tuple[tuple[Layer, ...], tuple[Weight, ...]]
@@ -96,10 +96,10 @@ def _flux(streams: Streams) -> Parts:
     outer = (
         *embedder(hidden, TIME) * (2 if guided else 1),
         *embedder(hidden, config.size("pooled_projection_dim")),
-        *linear("project", hidden, config.size("joint_attention_dim"), sites=streams.text_tok),
-        *linear("patch", hidden, config.size("in_channels"), sites=streams.tok),
-        *linear("project", 2 * hidden, hidden),
-        *linear("head", _outputs(config), hidden, sites=streams.tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), sites=streams.text_tok),
+        *linear("patch", (hidden, config.size("in_channels")), sites=streams.tok),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (_outputs(config), hidden), sites=streams.tok),
     )
     return _doubles_then_singles(streams, factors=6, single_factors=3), outer
 
@@ -123,16 +123,16 @@ def _chroma(streams: Streams) -> Parts:
     inner, steps = config.size("approximator_hidden_dim"), config.layers("approximator_layers")
     factors = 3 * config.layers("num_single_layers") + 12 * config.layers("num_layers") + 2
     network = (
-        *linear("project", inner, config.size("approximator_num_channels"), sites=factors),
-        *linear("project", inner, inner, sites=factors) * (2 * steps),
+        *linear("project", (inner, config.size("approximator_num_channels")), sites=factors),
+        *linear("project", (inner, inner), sites=factors) * (2 * steps),
         *norm(inner) * steps,
-        *linear("project", hidden, inner, sites=factors),
+        *linear("project", (hidden, inner), sites=factors),
     )
     outer = (
         *network,
-        *linear("project", hidden, config.size("joint_attention_dim"), sites=streams.text_tok),
-        *linear("patch", hidden, config.size("in_channels"), sites=streams.tok),
-        *linear("head", _outputs(config), hidden, sites=streams.tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), sites=streams.text_tok),
+        *linear("patch", (hidden, config.size("in_channels")), sites=streams.tok),
+        *linear("head", (_outputs(config), hidden), sites=streams.tok),
     )
     return _doubles_then_singles(streams, factors=0, single_factors=0), outer
 
@@ -152,15 +152,15 @@ def _hunyuan(streams: Streams) -> Parts:
             extra=(),
         )
     )
-    refiner = steered(refined, *linear("project", 2 * hidden, hidden))
+    refiner = steered(refined, *linear("project", (2 * hidden, hidden)))
     outer = (
         *conv("patch", (hidden, config.size("in_channels"), deep, patch, patch), sites=streams.tok),
         *embedder(hidden, TIME) * (3 if guided else 2),
         *embedder(hidden, text),
-        *linear("project", hidden, text, sites=streams.text_tok),
+        *linear("project", (hidden, text), sites=streams.text_tok),
         *embedder(hidden, config.size("pooled_projection_dim")),
-        *linear("project", 2 * hidden, hidden),
-        *linear("head", patch * patch * deep * config.size("out_channels"), hidden, sites=streams.tok),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * deep * config.size("out_channels"), hidden), sites=streams.tok),
     )
     layers = _doubles_then_singles(streams, factors=6, single_factors=3)
     return (*(refiner,) * config.layers("num_refiner_layers"), *layers), outer
@@ -173,10 +173,10 @@ def _qwen(streams: Streams) -> Parts:
     outer = (
         *embedder(hidden, TIME),
         *norm(config.size("joint_attention_dim")),
-        *linear("patch", hidden, config.size("in_channels"), sites=streams.tok),
-        *linear("project", hidden, config.size("joint_attention_dim"), sites=streams.text_tok),
-        *linear("project", 2 * hidden, hidden),
-        *linear("head", patch * patch * outputs, hidden, sites=streams.tok),
+        *linear("patch", (hidden, config.size("in_channels")), sites=streams.tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), sites=streams.text_tok),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * outputs, hidden), sites=streams.tok),
     )
     doubles = (streams.double(streams.stack(), factors=6),) * config.layers("num_layers")
     return doubles, outer
@@ -190,8 +190,8 @@ def _flux2(streams: Streams) -> Parts:
     double = streams.double(stack, factors=0)
     both = tok + streams.text_tok
     merged = (
-        *linear("attn.qkv", 3 * hidden + 2 * width, hidden, bias=False, sites=both),
-        *linear("attn.o", hidden, hidden + width, bias=False, sites=both),
+        *linear("attn.qkv", (3 * hidden + 2 * width, hidden), bias=False, sites=both),
+        *linear("attn.o", (hidden, hidden + width), bias=False, sites=both),
         *norm(streams.head) * 2,
     )
     single = replace(layer(replace(stack, tok=both)), weights=merged)
@@ -201,13 +201,13 @@ def _flux2(streams: Streams) -> Parts:
     patch = config.size("patch_size", default=1)
     outer = (
         *embedder(hidden, steps, bias=False) * (2 if guided else 1),
-        *linear("project", 6 * hidden, hidden, bias=False) * 2,
-        *linear("project", 3 * hidden, hidden, bias=False),
-        *linear("patch", hidden, inputs, bias=False, sites=tok),
-        *linear("project", hidden, config.size("joint_attention_dim"), bias=False, sites=streams.text_tok),
-        *linear("project", 2 * hidden, hidden, bias=False),
+        *linear("project", (6 * hidden, hidden), bias=False) * 2,
+        *linear("project", (3 * hidden, hidden), bias=False),
+        *linear("patch", (hidden, inputs), bias=False, sites=tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), bias=False, sites=streams.text_tok),
+        *linear("project", (2 * hidden, hidden), bias=False),
         *linear(
-            "head", patch * patch * (config.maybe("out_channels") or inputs), hidden, bias=False, sites=tok
+            "head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), bias=False, sites=tok
         ),
     )
     layers = (*(double,) * config.layers("num_layers"), *(single,) * config.layers("num_single_layers"))
@@ -219,17 +219,17 @@ def _aura(streams: Streams) -> Parts:
     width = -(-int(4 * hidden * 2 / 3) // 256) * 256
     stack = streams.stack(width=width, gated=True, biases="", qk_norm=0)
     both = layer(replace(stack, tok=tok + streams.text_tok))
-    single = steered(both, *linear("project", 6 * hidden, hidden, bias=False))
+    single = steered(both, *linear("project", (6 * hidden, hidden), bias=False))
     patch, inputs = config.size("patch_size"), config.size("in_channels")
     outer = (
         *vector(8, hidden),
         *table(config.size("pos_embed_max_size"), hidden),
-        *linear("patch", hidden, inputs * patch * patch, sites=tok),
-        *linear("project", hidden, config.size("joint_attention_dim"), bias=False, sites=streams.text_tok),
+        *linear("patch", (hidden, inputs * patch * patch), sites=tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), bias=False, sites=streams.text_tok),
         *embedder(hidden, TIME),
-        *linear("project", 2 * hidden, hidden, bias=False),
+        *linear("project", (2 * hidden, hidden), bias=False),
         *linear(
-            "head", patch * patch * (config.maybe("out_channels") or inputs), hidden, bias=False, sites=tok
+            "head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), bias=False, sites=tok
         ),
     )
     doubles = (streams.double(stack, factors=6, bias=False),) * config.layers("num_mmdit_layers")

@@ -24,8 +24,11 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "gemma3n")
     arch = language(config, name, kind="gemma3n_text")
     said = arch.trunk.hidden
-    eye, ear = part(config, "vision_config", "gemma3n_vision"), part(config, "audio_config", "gemma3n_audio")
-    whole_arch = join(config, arch, (_eye(eye, said), _ear(ear, said)))
+    eye, ear = (
+        part(config, "vision_config", kind="gemma3n_vision"),
+        part(config, "audio_config", kind="gemma3n_audio"),
+    )
+    whole_arch = join(config, arch, towers=(_eye(eye, said), _ear(ear, said)))
     doubt = say("the work of the vision network {kind} is not counted, its parameters are", kind=_called(eye))
     return replace(whole_arch, warnings=(*whole_arch.warnings, doubt))
 
@@ -34,13 +37,13 @@ def _called(eye: Config) -> str:
     return eye.word("architecture", default="mobilenetv5_300m_enc")
 
 
-def _entry(config: Config, said: int, tok: int) -> tuple[Weight, ...]:
+def _entry(config: Config, said: int, *, tok: int) -> tuple[Weight, ...]:
     """Tokens of its own for a sense, norms for hard and soft ones, a projection."""
     width = config.size("hidden_size")
     return (
         *table(config.size("vocab_size"), width),
         *norm(width) * 2,
-        *linear("project", said, width, bias=False, sites=tok),
+        *linear("project", (said, width), bias=False, sites=tok),
     )
 
 
@@ -53,7 +56,7 @@ def _eye(eye: Config, said: int) -> Tower:
             say('{where}: "{key}" cannot be {value}', where=eye.where, key="architecture", value=called)
         )
     network = Weight(role="other", shape=(known,))
-    outer = (network, *_entry(eye, said, _SEEN_TOK))
+    outer = (network, *_entry(eye, said, tok=_SEEN_TOK))
     return Tower(name="vision", hidden=eye.size("hidden_size"), layers=(), outer=outer, sample_tok=_SEEN_TOK)
 
 
@@ -71,4 +74,4 @@ def _ear(config: Config, said: int) -> Tower:
         window_tok=config.whole("conf_attention_chunk_size") + config.whole("conf_attention_context_left"),
     )
     tok = FRAMES // 4 // config.size("conf_reduction_factor", default=4)
-    return ear_tower(ear, after=_entry(config, said, tok))
+    return ear_tower(ear, after=_entry(config, said, tok=tok))

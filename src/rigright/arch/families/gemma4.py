@@ -29,11 +29,11 @@ def read(config: Config, name: str) -> Arch:
     build = (_flat_eye, _flat_ear) if kind == "gemma4_unified" else (_eye, _ear)
     senses = zip(("vision_config", "audio_config"), (f"{kind}_vision", f"{kind}_audio"), build, strict=True)
     towers = tuple(
-        tower(part(config, key, sense), said)
+        tower(part(config, key, kind=sense), said)
         for key, sense, tower in senses
         if config.raw.get(key) is not None
     )
-    return join(config, arch, towers)
+    return join(config, arch, towers=towers)
 
 
 def _eye(config: Config, said: int) -> Tower:
@@ -61,7 +61,7 @@ def _eye(config: Config, said: int) -> Tower:
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=PATCHES),
             *table(2 * config.size("position_embedding_size"), hidden),
-            *linear("project", said, hidden, bias=False, sites=PATCHES // pool),
+            *linear("project", (said, hidden), bias=False, sites=PATCHES // pool),
         ),
         sample_tok=PATCHES,
     )
@@ -79,8 +79,8 @@ def _ear(config: Config, said: int) -> Tower:
         bands=channels[0] // 4,
         window_tok=config.whole("attention_chunk_size") + config.whole("attention_context_left"),
     )
-    handed = linear("project", width, hidden, sites=FRAMES // 4)
-    return ear_tower(ear, after=(*handed, *linear("project", said, width, bias=False, sites=FRAMES // 4)))
+    handed = linear("project", (width, hidden), sites=FRAMES // 4)
+    return ear_tower(ear, after=(*handed, *linear("project", (said, width), bias=False, sites=FRAMES // 4)))
 
 
 def _pair(config: Config, key: str) -> tuple[int, int]:
@@ -95,15 +95,15 @@ def _flat_eye(config: Config, said: int) -> Tower:
     rows = config.size("mm_posemb_size", "position_embedding_size")
     weights: tuple[Weight, ...] = (
         *norm(pixels, bias=True),
-        *linear("patch", width, pixels, sites=PATCHES),
+        *linear("patch", (width, pixels), sites=PATCHES),
         *norm(width, bias=True) * 2,
         *vector(rows, 2, width),
-        *linear("project", said, width, bias=False, sites=PATCHES),
+        *linear("project", (said, width), bias=False, sites=PATCHES),
     )
     return Tower(name="vision", hidden=width, layers=(), outer=weights, sample_tok=PATCHES)
 
 
 def _flat_ear(config: Config, said: int) -> Tower:
     width = config.size("audio_embed_dim", "output_proj_dims", "hidden_size")
-    weights = linear("project", said, width, bias=False, sites=FRAMES // 4)
+    weights = linear("project", (said, width), bias=False, sites=FRAMES // 4)
     return Tower(name="audio", hidden=width, layers=(), outer=weights, sample_tok=FRAMES // 4)

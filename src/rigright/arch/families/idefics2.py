@@ -19,16 +19,16 @@ def read(config: Config, name: str) -> Arch:
     """Read an Idefics 2 config."""
     config = full(config, "idefics2")
     arch = language(config, name, kind="mistral")
-    text = part(config, "text_config", "mistral")
-    eye = part(config, "vision_config", "idefics2_vision")
+    text = part(config, "text_config", kind="mistral")
+    eye = part(config, "vision_config", kind="idefics2_vision")
     hidden, tok = eye.size("hidden_size"), patches(eye)
     said, wide = arch.trunk.hidden, text.size("intermediate_size")
     gated = (
-        *linear("project", wide, hidden, bias=False, sites=tok) * 2,
-        *linear("project", said, wide, bias=False, sites=tok),
+        *linear("project", (wide, hidden), bias=False, sites=tok) * 2,
+        *linear("project", (said, wide), bias=False, sites=tok),
     )
-    resampler = _resampler(part(config, "perceiver_config", "idefics2_perceiver"), tok)
-    return join(config, arch, (vit_tower(eye, "idefics2_vision", after=gated), resampler))
+    resampler = _resampler(part(config, "perceiver_config", kind="idefics2_perceiver"), tok)
+    return join(config, arch, towers=(vit_tower(eye, "idefics2_vision", after=gated), resampler))
 
 
 def _resampler(config: Config, tok: int) -> Tower:

@@ -28,8 +28,8 @@ def read(config: Config, name: str) -> Arch:
     told = config.word("model_type", default="kimi_k25")
     config = full(config, "kimi_k25")
     arch = language(config, name, kind="deepseek_v3")
-    eye = part(config, "vision_config", "kimi_k25_vision")
-    whole = join(config.over(model_type=told), arch, (_eye(eye, arch.trunk.hidden),))
+    eye = part(config, "vision_config", kind="kimi_k25_vision")
+    whole = join(config.over(model_type=told), arch, towers=(_eye(eye, arch.trunk.hidden),))
     if told not in _GUESSED:
         return whole
     doubt = say(
@@ -71,8 +71,8 @@ def _eye(eye: Config, said: int) -> Tower:
             ),
             *table(rows, hidden),
             *norm(hidden, bias=shifts) * 2,
-            *linear("project", wide, wide, sites=tok // area),
-            *linear("project", said, wide, sites=tok // area),
+            *linear("project", (wide, wide), sites=tok // area),
+            *linear("project", (said, wide), sites=tok // area),
         ),
         sample_tok=tok,
     )

@@ -17,7 +17,7 @@ def read(config: Config, name: str) -> Arch:
     """Read a Llama 4 config."""
     config = full(config.over(model_type="llama4"), "llama4")
     arch = language(config, name, kind="llama4_text")
-    return join(config, arch, (_eye(part(config, "vision_config"), arch.trunk.hidden),))
+    return join(config, arch, towers=(_eye(part(config, "vision_config"), arch.trunk.hidden),))
 
 
 def _eye(eye: Config, said: int) -> Tower:
@@ -42,9 +42,9 @@ def _eye(eye: Config, said: int) -> Tower:
             *vector(hidden),
             *table(seen + 1, hidden),
             *norm(hidden, bias=True) * 2,
-            *linear("project", wide, eye.size("intermediate_size"), bias=biased, sites=tok),
-            *linear("project", handed, handed, bias=biased, sites=tok),
-            *linear("project", said, eye.size("vision_output_dim"), bias=False, sites=tok),
+            *linear("project", (wide, eye.size("intermediate_size")), bias=biased, sites=tok),
+            *linear("project", (handed, handed), bias=biased, sites=tok),
+            *linear("project", (said, eye.size("vision_output_dim")), bias=False, sites=tok),
         ),
         sample_tok=seen + 1,
     )

@@ -30,8 +30,8 @@ Projector = Callable[[Config, Widths], tuple[Weight, ...]]
 def _chain(config: Config, widths: Widths, *, bias: str = "multimodal_projector_bias") -> tuple[Weight, ...]:
     biased = config.flag(bias, default=True)
     return (
-        *linear("project", widths.said, widths.seen * widths.layers, bias=biased, sites=widths.tok),
-        *linear("project", widths.said, widths.said, bias=biased, sites=widths.tok),
+        *linear("project", (widths.said, widths.seen * widths.layers), bias=biased, sites=widths.tok),
+        *linear("project", (widths.said, widths.said), bias=biased, sites=widths.tok),
     )
 
 
@@ -45,8 +45,8 @@ def _vip(config: Config, widths: Widths) -> tuple[Weight, ...]:
     wide = Widths(seen=widths.seen, said=widths.said, tok=widths.tok, layers=many)
     return (
         *norm(widths.seen * many, bias=True),
-        *linear("project", widths.said, wide.seen * many, sites=widths.tok),
-        *linear("project", widths.said, widths.said, sites=widths.tok),
+        *linear("project", (widths.said, wide.seen * many), sites=widths.tok),
+        *linear("project", (widths.said, widths.said), sites=widths.tok),
     )
 
 
@@ -57,20 +57,20 @@ def _merged(config: Config, widths: Widths) -> tuple[Weight, ...]:
     biased = config.flag("multimodal_projector_bias", default=False)
     return (
         *norm(widths.seen),
-        *linear("project", widths.seen, widths.seen * area, bias=False, sites=tok),
-        *linear("project", widths.said, widths.seen * widths.layers, bias=biased, sites=tok),
-        *linear("project", widths.said, widths.said, bias=biased, sites=tok),
+        *linear("project", (widths.seen, widths.seen * area), bias=False, sites=tok),
+        *linear("project", (widths.said, widths.seen * widths.layers), bias=biased, sites=tok),
+        *linear("project", (widths.said, widths.said), bias=biased, sites=tok),
     )
 
 
 def _gemma(config: Config, widths: Widths) -> tuple[Weight, ...]:
     tok = config.size("mm_tokens_per_image", default=256)
-    return (*linear("project", widths.seen, widths.said, bias=False, sites=tok), *norm(widths.seen))
+    return (*linear("project", (widths.seen, widths.said), bias=False, sites=tok), *norm(widths.seen))
 
 
 def _pali(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return linear(
-        "project", config.size("projection_dim", default=widths.said), widths.seen, sites=widths.tok
+        "project", (config.size("projection_dim", default=widths.said), widths.seen), sites=widths.tok
     )
 
 
@@ -83,8 +83,8 @@ def _command(config: Config, widths: Widths) -> tuple[Weight, ...]:
     tok = widths.tok // config.size("downsample_factor", default=2) ** 2
     wide = config.size("alignment_intermediate_size", default=widths.said)
     return (
-        *linear("project", wide, _shuffled(config, widths), sites=tok),
-        *linear("project", widths.said, wide // 2, sites=tok),
+        *linear("project", (wide, _shuffled(config, widths)), sites=tok),
+        *linear("project", (widths.said, wide // 2), sites=tok),
     )
 
 
@@ -96,14 +96,14 @@ def _intern(config: Config, widths: Widths) -> tuple[Weight, ...]:
     area = int(1 / config.number("downsample_ratio", default=0.5)) ** 2
     return (
         *norm(widths.seen * area, bias=True),
-        *linear("project", widths.said, widths.seen * area, sites=widths.tok // area),
-        *linear("project", widths.said, widths.said, sites=widths.tok // area),
+        *linear("project", (widths.said, widths.seen * area), sites=widths.tok // area),
+        *linear("project", (widths.said, widths.said), sites=widths.tok // area),
     )
 
 
 def _idefics3(config: Config, widths: Widths) -> tuple[Weight, ...]:
     area = config.size("scale_factor", default=2) ** 2
-    return linear("project", widths.said, widths.seen * area, bias=False, sites=widths.tok // area)
+    return linear("project", (widths.said, widths.seen * area), bias=False, sites=widths.tok // area)
 
 
 def _lfm2(config: Config, widths: Widths) -> tuple[Weight, ...]:
@@ -113,15 +113,15 @@ def _lfm2(config: Config, widths: Widths) -> tuple[Weight, ...]:
     normed = config.flag("projector_use_layernorm", default=True)
     return (
         *(norm(widths.seen * area, bias=True) if normed else ()),
-        *linear("project", wide, widths.seen * area, bias=biased, sites=widths.tok // area),
-        *linear("project", widths.said, wide, bias=biased, sites=widths.tok // area),
+        *linear("project", (wide, widths.seen * area), bias=biased, sites=widths.tok // area),
+        *linear("project", (widths.said, wide), bias=biased, sites=widths.tok // area),
     )
 
 
 def _plain(_: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
-        *linear("project", widths.said, widths.seen, sites=widths.tok),
-        *linear("project", widths.said, widths.said, sites=widths.tok),
+        *linear("project", (widths.said, widths.seen), sites=widths.tok),
+        *linear("project", (widths.said, widths.said), sites=widths.tok),
     )
 
 
@@ -130,8 +130,8 @@ def _paddle(config: Config, widths: Widths) -> tuple[Weight, ...]:
     tok = widths.tok * widths.seen // wide
     return (
         *norm(widths.seen, bias=True),
-        *linear("project", wide, wide, sites=tok),
-        *linear("project", widths.said, wide, sites=tok),
+        *linear("project", (wide, wide), sites=tok),
+        *linear("project", (widths.said, wide), sites=tok),
     )
 
 
@@ -140,7 +140,7 @@ def _ovis(config: Config, widths: Widths) -> tuple[Weight, ...]:
     eye = config.part("vision_config")
     words, marks = eye.size("vocab_size", default=16384), 5
     area = eye.size("hidden_stride", default=1) ** 2
-    shares = linear("project", words - marks, widths.seen * area, bias=False, sites=widths.tok // area)
+    shares = linear("project", (words - marks, widths.seen * area), bias=False, sites=widths.tok // area)
     spread = Weight(
         role="project", shape=(words, config.size("hidden_size", default=1536)), sites=widths.tok // area
     )
@@ -217,12 +217,14 @@ def read(config: Config, name: str) -> Arch:
     projector, eye_kind, text_kind = _KINDS[kind]
     config = full(config, kind).over(model_type=kind)
     arch = language(config, name, kind=text_kind)
-    eye = part(config, "vision_config", _named(config, eye_kind))
+    eye = part(config, "vision_config", kind=_named(config, eye_kind))
     widths = Widths(
         seen=eye.size("hidden_size"), said=arch.trunk.hidden, tok=patches(eye), layers=_layers_read(config)
     )
-    towers = _eyes(eye, eye.word("model_type"), projector(config, widths), twice=kind == "video_llava")
-    return join(config, arch, towers)
+    towers = _eyes(
+        eye, eye.word("model_type"), projected=projector(config, widths), twice=kind == "video_llava"
+    )
+    return join(config, arch, towers=towers)
 
 
 def _renamed(config: Config) -> Config:
@@ -240,7 +242,7 @@ def _named(config: Config, default: str) -> str:
     return told if isinstance(told, str) and told in KINDS else default
 
 
-def _eyes(eye: Config, kind: str, projected: tuple[Weight, ...], *, twice: bool) -> tuple[Tower, ...]:
+def _eyes(eye: Config, kind: str, *, projected: tuple[Weight, ...], twice: bool) -> tuple[Tower, ...]:
     """The vision tower, and a second alike for video where there is one."""
     first = vit_tower(eye, kind, after=projected)
     return (first, vit_tower(eye, kind)) if twice else (first,)

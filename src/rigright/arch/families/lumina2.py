@@ -15,7 +15,7 @@ MATCHES = ("lumina2", "Lumina2Transformer2DModel", "ZImageTransformer2DModel")
 
 def read(config: Config, name: str) -> Arch:
     """Read the config of any of them."""
-    return read_scene(config, name, _KINDS)
+    return read_scene(config, name, kinds=_KINDS)
 
 
 def _lumina(scene: Scene) -> Parts:
@@ -27,12 +27,12 @@ def _lumina(scene: Scene) -> Parts:
     width = -(-4 * hidden // multiple) * multiple
     captions = config.size("cap_feat_dim")
     outer = (
-        *linear("patch", hidden, patch * patch * inputs, sites=scene.tok),
+        *linear("patch", (hidden, patch * patch * inputs), sites=scene.tok),
         *embedder(time, TIME),
         *norm(captions),
-        *linear("project", hidden, captions, sites=scene.text_tok),
-        *linear("project", hidden, time),
-        *linear("head", patch * patch * (config.maybe("out_channels") or inputs), hidden, sites=scene.tok),
+        *linear("project", (hidden, captions), sites=scene.text_tok),
+        *linear("project", (hidden, time)),
+        *linear("head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), sites=scene.tok),
     )
     kv_heads = config.maybe("num_kv_heads")
     return _refined(scene, width=width, time=time, kv_heads=kv_heads, count="num_layers"), outer
@@ -48,9 +48,9 @@ def _zimage(scene: Scene) -> Parts:
         weight
         for side, deep in squares
         for weight in (
-            *linear("patch", hidden, side * side * deep * inputs, sites=scene.tok),
-            *linear("head", side * side * deep * inputs, hidden, sites=scene.tok),
-            *linear("project", hidden, time),
+            *linear("patch", (hidden, side * side * deep * inputs), sites=scene.tok),
+            *linear("head", (side * side * deep * inputs, hidden), sites=scene.tok),
+            *linear("project", (hidden, time)),
         )
     )
     outer = (
@@ -58,7 +58,7 @@ def _zimage(scene: Scene) -> Parts:
         *ends,
         *embedder(time, TIME, middle=1024),
         *norm(captions),
-        *linear("project", hidden, captions, sites=scene.text_tok),
+        *linear("project", (hidden, captions), sites=scene.text_tok),
     )
     width = int(hidden / 3 * 8)
     kv_heads = config.maybe("n_kv_heads")

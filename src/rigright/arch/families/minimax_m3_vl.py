@@ -19,10 +19,12 @@ def read(config: Config, name: str) -> Arch:
     config = full(config.over(model_type="minimax_m3_vl"), "minimax_m3_vl")
     arch = language(config, name, kind="minimax_m3_vl_text")
     eye = full(config.part("vision_config"), "minimax_m3_vl_vision")
-    return join(config, arch, (_eye(eye, config.size("projector_hidden_size"), arch.trunk.hidden),))
+    return join(
+        config, arch, towers=(_eye(eye, config.size("projector_hidden_size"), said=arch.trunk.hidden),)
+    )
 
 
-def _eye(eye: Config, wide: int, said: int) -> Tower:
+def _eye(eye: Config, wide: int, *, said: int) -> Tower:
     hidden, tok = eye.size("hidden_size"), patches(eye)
     area = eye.size("spatial_merge_size") ** 2
     stack = Stack(
@@ -38,10 +40,10 @@ def _eye(eye: Config, wide: int, said: int) -> Tower:
         outer=(
             *cubes(eye, hidden, bias=False, sites=tok),
             *norm(hidden, bias=True),
-            *linear("project", wide, hidden, sites=tok),
-            *linear("project", said, wide, sites=tok),
-            *linear("project", wide, said * area, sites=tok // area),
-            *linear("project", said, wide, sites=tok // area),
+            *linear("project", (wide, hidden), sites=tok),
+            *linear("project", (said, wide), sites=tok),
+            *linear("project", (wide, said * area), sites=tok // area),
+            *linear("project", (said, wide), sites=tok // area),
         ),
         sample_tok=tok,
     )

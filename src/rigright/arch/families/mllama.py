@@ -21,7 +21,7 @@ def read(config: Config, name: str) -> Arch:
     """Read a Llama 3.2 Vision config, or its decoder alone."""
     alone = config.raw.get("model_type") == "mllama_text_model"
     config = full(config, "mllama_text_model" if alone else "mllama")
-    text = config if alone else part(config, "text_config", "mllama_text_model")
+    text = config if alone else part(config, "text_config", kind="mllama_text_model")
     decoder = _decoder(text)
     towers = (decoder,) if alone else (decoder, _eye(part(config, "vision_config"), decoder.hidden))
     return Arch(
@@ -89,7 +89,7 @@ def _eye(eye: Config, said: int) -> Tower:
             *conv("patch", (hidden, 3, *(eye.size("patch_size"),) * 2), bias=False, sites=tiles * seen),
             *_positions(hidden, tiles, seen=seen, shapes=shapes),
             *norm(hidden, bias=True) * 2,
-            *linear("project", said, eye.size("vision_output_dim"), sites=tok),
+            *linear("project", (said, eye.size("vision_output_dim")), sites=tok),
         ),
         sample_tok=tok,
     )

@@ -19,16 +19,16 @@ def read(config: Config, name: str) -> Arch:
     """Read a MobileNetV2 config."""
     config = full(config, "mobilenet_v2")
     high, wide = sides(config.raw.get("image_size"), 224)
-    image = begin(config.size("num_channels"), high, wide)
+    image = begin(config.size("num_channels"), high, wide=wide)
     first, flow = close(_stem(config, image))
     layers, reached = [first], 2
     for outputs, told in zip(_CHANNELS[1:], _STRIDES, strict=True):
         stride = 1 if reached == config.size("output_stride") else told
         reached *= stride
-        layer, flow = _block(config, flow, _scaled(config, outputs), stride)
+        layer, flow = _block(config, flow, outputs=_scaled(config, outputs), stride=stride)
         layers.append(layer)
     full_top = config.flag("finegrained_output", default=True) and config.number("depth_multiplier") < 1
-    last, flow = close(_step(flow, _TOP if full_top else _scaled(config, _TOP), 1))
+    last, flow = close(_step(flow, _TOP if full_top else _scaled(config, _TOP), kernel=1))
     asked = task(config, "ForImageClassification")
     classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
     tower = Tower(name="vision", hidden=flow.shape[0], layers=(*layers, last), outer=classes)
@@ -46,21 +46,21 @@ def _whole(config: Config, wanted: int) -> int:
     return rounded + step if rounded < 0.9 * wanted else rounded
 
 
-def _step(flow: Flow, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1) -> Flow:
-    return relu(norm(conv(flow, outputs, kernel, stride=stride, groups=groups)))
+def _step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1, groups: int = 1) -> Flow:
+    return relu(norm(conv(flow, outputs, kernel=kernel, stride=stride, groups=groups)))
 
 
 def _stem(config: Config, image: Flow) -> Flow:
     width = _scaled(config, _STEM)
-    flow = _step(image, width, 3, stride=2)
+    flow = _step(image, width, kernel=3, stride=2)
     if not config.flag("first_layer_is_expansion", default=True):
-        flow = _step(flow, width, 1)
-    return norm(conv(_step(flow, width, 3, groups=width), _scaled(config, _CHANNELS[0]), 1))
+        flow = _step(flow, width, kernel=1)
+    return norm(conv(_step(flow, width, kernel=3, groups=width), _scaled(config, _CHANNELS[0]), kernel=1))
 
 
-def _block(config: Config, flow: Flow, outputs: int, stride: int) -> tuple[Layer, Flow]:
+def _block(config: Config, flow: Flow, *, outputs: int, stride: int) -> tuple[Layer, Flow]:
     inputs = flow.shape[0]
     width = _whole(config, round(inputs * config.number("expand_ratio")))
-    deep = _step(_step(flow, width, 1), width, 3, stride=stride, groups=width)
-    after = norm(conv(deep, outputs, 1))
+    deep = _step(_step(flow, width, kernel=1), width, kernel=3, stride=stride, groups=width)
+    after = norm(conv(deep, outputs, kernel=1))
     return close(add(after, fork(flow)) if stride == 1 and inputs == outputs else after)

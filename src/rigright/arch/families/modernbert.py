@@ -27,7 +27,7 @@ def read(config: Config, name: str) -> Arch:
         outer=(
             *embedding(config.size("vocab_size"), hidden),
             *norm(hidden, bias=_shifts(config)) * 2,
-            *_head(config, asked, hidden),
+            *_head(config, asked, hidden=hidden),
         ),
     )
     return Arch(
@@ -71,11 +71,11 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     return tuple(layer(replace(stack, norms=2 if index else 1)) for index, stack in enumerate(stacks))
 
 
-def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
+def _head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
     if not asked:
         return ()
     shared = (
-        *linear("project", hidden, hidden, bias=config.flag("classifier_bias", default=False)),
+        *linear("project", (hidden, hidden), bias=config.flag("classifier_bias", default=False)),
         *norm(hidden, bias=_shifts(config)),
     )
     if asked == "ForMaskedLM":
@@ -83,4 +83,4 @@ def _head(config: Config, asked: str, hidden: int) -> tuple[Weight, ...]:
         tied = config.flag("tie_word_embeddings", default=True)
         return (*shared, *vocab_head(config.size("vocab_size"), hidden, tied=tied, bias=biased))
     classes = labels(config) if asked in _LABELS else {"ForMultipleChoice": 1}.get(asked, 2)
-    return (*shared, *linear("head", classes, hidden))
+    return (*shared, *linear("head", (classes, hidden)))

@@ -27,11 +27,11 @@ def read(config: Config, name: str) -> Arch:
     said = arch.trunk.hidden
     folded = 4 * config.part("img_processor").size("image_dim_out", default=1024)
     projected = (
-        *linear("project", said, folded, sites=144),
-        *linear("project", said, said, sites=144),
+        *linear("project", (said, folded), sites=144),
+        *linear("project", (said, said), sites=144),
         *vector(folded) * 2,  # separators of rows and of the whole image
     )
     eye = vit_tower(
         full(Config(_LARGE, config.where), "clip_vision_model"), "clip_vision_model", after=projected
     )
-    return join(config.over(model_type="phi3_v"), arch, (eye,))
+    return join(config.over(model_type="phi3_v"), arch, towers=(eye,))

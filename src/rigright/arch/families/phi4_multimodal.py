@@ -21,16 +21,18 @@ def read(config: Config, name: str) -> Arch:
     flat = {key: value for key, value in config.raw.items() if not key.endswith("_config")}
     arch = read_family(Config(flat, config.where).over(model_type="phi3", architectures=None), name)
     said = arch.trunk.hidden
-    eye = part(config, "vision_config", "phi4_multimodal_vision")
+    eye = part(config, "vision_config", kind="phi4_multimodal_vision")
     seen = patches(eye)
     hidden = eye.size("hidden_size")
-    projected = (*vector(hidden) * 2, *_pair(said, hidden, seen))
+    projected = (*vector(hidden) * 2, *_pair(said, hidden, tok=seen))
     vision = vit_tower(eye, "siglip_vision_model", after=projected)
-    return join(config, arch, (vision, _ear(part(config, "audio_config", "phi4_multimodal_audio"), said)))
+    return join(
+        config, arch, towers=(vision, _ear(part(config, "audio_config", kind="phi4_multimodal_audio"), said))
+    )
 
 
-def _pair(said: int, width: int, tok: int) -> tuple[Weight, ...]:
-    return (*linear("project", said, width, sites=tok), *linear("project", said, said, sites=tok))
+def _pair(said: int, width: int, *, tok: int) -> tuple[Weight, ...]:
+    return (*linear("project", (said, width), sites=tok), *linear("project", (said, said), sites=tok))
 
 
 def _ear(ear: Config, said: int) -> Tower:
@@ -42,24 +44,24 @@ def _ear(ear: Config, said: int) -> Tower:
     stem = (
         *conv("conv", (channels, 1, 3, 3), sites=tok * bands * 4 ** (halvings - 1)),
         *(conv("conv", (channels, 1, 3, 3)) + conv("conv", (channels, channels, 1, 1))) * (halvings - 1),
-        *linear("patch", hidden, channels * bands, sites=tok),
+        *linear("patch", (hidden, channels * bands), sites=tok),
     )
     furthest = ear.size("bias_max_distance")
     rows = furthest if ear.flag("bias_symmetric", default=False) else 2 * furthest
     return Tower(
         name="audio",
         hidden=hidden,
-        layers=(_layer(ear, hidden, tok),) * ear.layers("num_blocks"),
+        layers=(_layer(ear, hidden, tok=tok),) * ear.layers("num_blocks"),
         outer=(
             *stem,
             *table(rows, ear.size("num_attention_heads")),
-            *_pair(said, hidden, tok) * 2,
+            *_pair(said, hidden, tok=tok) * 2,
         ),
         sample_tok=tok,
     )
 
 
-def _layer(ear: Config, hidden: int, tok: int) -> Layer:
+def _layer(ear: Config, hidden: int, *, tok: int) -> Layer:
     width, heads = ear.size("intermediate_size"), ear.size("num_attention_heads")
     wide = ear.size("ext_pw_out_channel")
     deep = ear.size("depthwise_separable_out_channel")

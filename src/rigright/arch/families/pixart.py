@@ -21,7 +21,7 @@ MATCHES = (
 
 def read(config: Config, name: str) -> Arch:
     """Read the config of any of them."""
-    return read_scene(config, name, _KINDS)
+    return read_scene(config, name, kinds=_KINDS)
 
 
 def _pixart(scene: Scene) -> Parts:
@@ -37,10 +37,10 @@ def _pixart(scene: Scene) -> Parts:
     outer = (
         *vector(2, hidden),
         *conv("patch", (hidden, inputs, patch, patch), sites=tok),
-        *linear("head", patch * patch * outputs, hidden, sites=tok),
+        *linear("head", (patch * patch * outputs, hidden), sites=tok),
         *embedder(hidden, TIME),
         *(embedder(hidden // 3, TIME) * 2 if sized else ()),
-        *linear("project", 6 * hidden, hidden),
+        *linear("project", (6 * hidden, hidden)),
         *(at(embedder(hidden, captions), scene.text_tok) if captions else ()),
     )
     return scene.layers(stack), outer
@@ -54,13 +54,13 @@ def _dit(scene: Scene) -> Parts:
     steering = (
         *embedder(hidden, TIME),
         *vector(config.size("num_embeds_ada_norm") + 1, hidden),
-        *linear("project", 6 * hidden, hidden),
+        *linear("project", (6 * hidden, hidden)),
     )
     plain = steered(layer(scene.stack(cross_hidden=0)), *steering)
     outer = (
         *conv("patch", (hidden, inputs, patch, patch), sites=tok),
-        *linear("project", 2 * hidden, hidden),
-        *linear("head", patch * patch * outputs, hidden, sites=tok),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * outputs, hidden), sites=tok),
     )
     return (plain,) * config.layers("num_layers"), outer
 
@@ -80,21 +80,21 @@ def _sana(scene: Scene) -> Parts:
     )
     biases = "qkvoc" if config.flag("attention_bias", default=False) else "okc"
     stack = scene.stack(width=0, biases=biases, cross_hidden=config.maybe("cross_attention_dim") or hidden)
-    layers = tuple(_without_key_bias(one, biases, feed) for one in scene.layers(stack))
+    layers = tuple(_without_key_bias(one, biases, more=feed) for one in scene.layers(stack))
     guided = config.flag("guidance_embeds", default=False)
     outer = (
         *vector(2, hidden),
         *conv("patch", (hidden, inputs, patch, patch), sites=tok),
         *embedder(hidden, TIME) * (2 if guided else 1),
-        *linear("project", 6 * hidden, hidden),
+        *linear("project", (6 * hidden, hidden)),
         *at(embedder(hidden, config.size("caption_channels")), scene.text_tok),
         *norm(hidden),
-        *linear("head", patch * patch * outputs, hidden, sites=tok),
+        *linear("head", (patch * patch * outputs, hidden), sites=tok),
     )
     return layers, outer
 
 
-def _without_key_bias(one: Layer, biases: str, more: tuple[Weight, ...]) -> Layer:
+def _without_key_bias(one: Layer, biases: str, *, more: tuple[Weight, ...]) -> Layer:
     """Self-attention without biases beside cross-attention with all."""
     bare = tuple(w for w in one.weights if "q" in biases or w.role != "attn.k.bias")
     mixer = None if one.mixer is None else replace(one.mixer, kind=Mix.LINEAR)
@@ -107,14 +107,14 @@ def _cogview(scene: Scene) -> Parts:
     patch, inputs = config.size("patch_size"), config.size("in_channels")
     stack = scene.stack(cross_hidden=0, tok=tok)
     outer = (
-        *linear("patch", hidden, inputs * patch * patch, sites=scene.tok),
-        *linear("project", hidden, config.size("text_embed_dim"), sites=scene.text_tok),
+        *linear("patch", (hidden, inputs * patch * patch), sites=scene.tok),
+        *linear("project", (hidden, config.size("text_embed_dim")), sites=scene.text_tok),
         *embedder(time, hidden, middle=time),
         *embedder(time, 6 * config.size("condition_dim"), middle=time),
-        *linear("project", 2 * hidden, time),
-        *linear("head", config.size("out_channels") * patch * patch, hidden, sites=scene.tok),
+        *linear("project", (2 * hidden, time)),
+        *linear("head", (config.size("out_channels") * patch * patch, hidden), sites=scene.tok),
     )
-    layers = (steered(layer(stack), *linear("project", 12 * hidden, time)),) * config.layers("num_layers")
+    layers = (steered(layer(stack), *linear("project", (12 * hidden, time))),) * config.layers("num_layers")
     return layers, outer
 
 

@@ -31,25 +31,25 @@ def read(config: Config, name: str) -> Arch:
     kind = told if told in _KINDS else "qwen2_audio"
     config = full(config, kind)
     arch = language(config, name, kind="llama" if kind == "voxtral" else "qwen2")
-    ear = part(config, "audio_config", _KINDS[kind])
-    projected = _projector(config, ear, kind, arch.trunk.hidden)
-    return join(config, arch, (audio_encoder(ear, name="audio", after=projected),), task="audio-text")
+    ear = part(config, "audio_config", kind=_KINDS[kind])
+    projected = _projector(config, ear, kind=kind, said=arch.trunk.hidden)
+    return join(config, arch, towers=(audio_encoder(ear, name="audio", after=projected),), task="audio-text")
 
 
-def _projector(config: Config, ear: Config, kind: str, said: int) -> tuple[Weight, ...]:
+def _projector(config: Config, ear: Config, *, kind: str, said: int) -> tuple[Weight, ...]:
     hidden = ear.size("d_model", "hidden_size")
     tok = ear.size("max_source_positions")
     if kind == "qwen2_audio":
-        return linear("project", said, hidden, sites=tok // 2)
+        return linear("project", (said, hidden), sites=tok // 2)
     if kind == "voxtral":
         folded = ear.size("intermediate_size", "encoder_ffn_dim")
         sites = tok * hidden // folded
         return (
-            *linear("project", said, folded, bias=False, sites=sites),
-            *linear("project", said, said, bias=False, sites=sites),
+            *linear("project", (said, folded), bias=False, sites=sites),
+            *linear("project", (said, said), bias=False, sites=sites),
         )
     biased = config.flag("projector_bias", default=True)
     return (
-        *linear("project", said, hidden, bias=biased, sites=tok // 2),
-        *linear("project", said, said, bias=biased, sites=tok // 2),
+        *linear("project", (said, hidden), bias=biased, sites=tok // 2),
+        *linear("project", (said, said), bias=biased, sites=tok // 2),
     )

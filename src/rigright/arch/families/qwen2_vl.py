@@ -58,5 +58,5 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, kind)
     said: dict[str, Any] = {"attention_bias": False, "head_dim": None} if kind == "glm_ocr" else {}
     arch = language(config, name, kind=text_kind, **said)
-    seen = part(config, "vision_config", eye_kind).over(sample_size=config.raw.get("image_size"))
-    return join(config, arch, (eye(seen),))
+    seen = part(config, "vision_config", kind=eye_kind).over(sample_size=config.raw.get("image_size"))
+    return join(config, arch, towers=(eye(seen),))

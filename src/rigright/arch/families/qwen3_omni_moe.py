@@ -38,10 +38,10 @@ def read(config: Config, name: str) -> Arch:
     thinker = config.part("thinker_config") if "thinker_config" in config else config
     thinker = full(thinker.over(model_type=kind), kind)
     arch = language(thinker, name, kind=f"{stem}_text")
-    eye = part(thinker, "vision_config", f"{stem}_vision_encoder")
-    ear = part(thinker, "audio_config", f"{stem}_audio_encoder")
+    eye = part(thinker, "vision_config", kind=f"{stem}_vision_encoder")
+    ear = part(thinker, "audio_config", kind=f"{stem}_audio_encoder")
     towers = (merging.qwen3(eye), _ear(ear)) if new else (merging.qwen25(eye), _whisper(ear))
-    whole = join(config.over(model_type=told), arch, towers)
+    whole = join(config.over(model_type=told), arch, towers=towers)
     silent = not any(config.raw.get(key) for key in _SPEAKING)
     doubt = say("counted is what understands and writes; what speaks (talker, vocoder) is not counted")
     return whole if silent else replace(whole, warnings=(*whole.warnings, doubt))
@@ -50,7 +50,7 @@ def read(config: Config, name: str) -> Arch:
 def _whisper(ear: Config) -> Tower:
     """Whisper's encoder without a position table, and two tokens around each sound."""
     outputs = ear.size("output_dim")
-    handed = linear("project", outputs, ear.size("d_model"), sites=ear.size("max_source_positions") // 2)
+    handed = linear("project", (outputs, ear.size("d_model")), sites=ear.size("max_source_positions") // 2)
     return audio_encoder(ear, name="audio", positions=False, after=(*handed, *table(2, outputs)))
 
 
@@ -72,10 +72,10 @@ def _ear(ear: Config) -> Tower:
             *conv("conv", (wide, 1, 3, 3), sites=tok * bands * 16),
             *conv("conv", (wide, wide, 3, 3), sites=tok * bands * 4),
             *conv("conv", (wide, wide, 3, 3), sites=tok * bands),
-            *linear("patch", hidden, wide * bands, bias=False, sites=tok),
+            *linear("patch", (hidden, wide * bands), bias=False, sites=tok),
             *norm(hidden, bias=True),
-            *linear("project", hidden, hidden, sites=tok),
-            *linear("project", ear.size("output_dim"), hidden, sites=tok),
+            *linear("project", (hidden, hidden), sites=tok),
+            *linear("project", (ear.size("output_dim"), hidden), sites=tok),
         ),
         sample_tok=tok,
     )

@@ -17,14 +17,14 @@ def read(config: Config, name: str) -> Arch:
     """Read a ResNet config."""
     config = full(config, "resnet")
     high, wide = sides(config.raw.get("image_size"), 224)
-    image = begin(config.size("num_channels"), high, wide)
-    stem = pool(_step(image, config.size("embedding_size"), 7, stride=2), 3, stride=2, padding=1)
+    image = begin(config.size("num_channels"), high, wide=wide)
+    stem = pool(_step(image, config.size("embedding_size"), kernel=7, stride=2), 3, stride=2, padding=1)
     first, flow = close(stem)
     layers = [first]
     for index, (width, depth) in enumerate(_stages(config)):
         halves = index > 0 or config.flag("downsample_in_first_stage", default=False)
         for place in range(depth):
-            layer, flow = _layer(config, flow, width, stride=2 if halves and place == 0 else 1)
+            layer, flow = _layer(config, flow, width=width, stride=2 if halves and place == 0 else 1)
             layers.append(layer)
     asked = task(config, "ForImageClassification")
     classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
@@ -36,20 +36,20 @@ def _stages(config: Config) -> list[tuple[int, int]]:
     return list(zip(config.sizes("hidden_sizes"), depths(config, "depths"), strict=True))
 
 
-def _step(flow: Flow, outputs: int, kernel: int, *, stride: int = 1) -> Flow:
-    return relu(norm(conv(flow, outputs, kernel, stride=stride)))
+def _step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1) -> Flow:
+    return relu(norm(conv(flow, outputs, kernel=kernel, stride=stride)))
 
 
-def _layer(config: Config, flow: Flow, width: int, *, stride: int) -> tuple[Layer, Flow]:
+def _layer(config: Config, flow: Flow, *, width: int, stride: int) -> tuple[Layer, Flow]:
     """A branch of two or three convolutions, added to the map or to a projection of it."""
     projects = stride != 1 or flow.shape[0] != width
     if config.word("layer_type", default="bottleneck") == "bottleneck":
         early = config.flag("downsample_in_bottleneck", default=False)
         narrow = width // _NARROW
-        reduced = _step(flow, narrow, 1, stride=stride if early else 1)
-        middle = _step(reduced, narrow, 3, stride=1 if early else stride)
-        branch = norm(conv(middle, width, 1))
+        reduced = _step(flow, narrow, kernel=1, stride=stride if early else 1)
+        middle = _step(reduced, narrow, kernel=3, stride=1 if early else stride)
+        branch = norm(conv(middle, width, kernel=1))
     else:
-        branch = norm(conv(_step(flow, width, 3, stride=stride), width, 3))
-    short = norm(conv(fork(flow), width, 1, stride=stride)) if projects else fork(flow)
+        branch = norm(conv(_step(flow, width, kernel=3, stride=stride), width, kernel=3))
+    short = norm(conv(fork(flow), width, kernel=1, stride=stride)) if projects else fork(flow)
     return close(relu(add(branch, short)))

@@ -38,11 +38,11 @@ def read(config: Config, name: str) -> Arch:
         *conv("patch", (hidden, inputs, patch, patch), sites=tok),
         *embedder(hidden, TIME),
         *embedder(hidden, config.size("pooled_projection_dim")),
-        *linear("project", hidden, config.size("joint_attention_dim"), sites=CANVAS.text_tok),
-        *linear("project", 2 * hidden, hidden),
-        *linear("head", patch * patch * outputs, hidden, sites=tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), sites=CANVAS.text_tok),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * outputs, hidden), sites=tok),
     )
-    return painter(name, "sd3", layers, outer, hidden=hidden, tok=tok)
+    return painter(name, "sd3", layers=layers, outer=outer, hidden=hidden, tok=tok)
 
 
 def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
@@ -62,6 +62,6 @@ def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
     own_factors, text_factors = 9 if dual else 6, 2 if last else 6
     return steered(
         beside(own, text),
-        *linear("project", own_factors * hidden, hidden),
-        *linear("project", text_factors * hidden, hidden),
+        *linear("project", (own_factors * hidden, hidden)),
+        *linear("project", (text_factors * hidden, hidden)),
     )

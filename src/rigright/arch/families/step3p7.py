@@ -20,10 +20,10 @@ MATCHES = ("step3p7", "Step3p7ForConditionalGeneration", "Step3p7FlashForCausalL
 def read(config: Config, name: str) -> Arch:
     """Read a Step 3.7 config; a flat one tells nothing the class reads, and stands for its defaults."""
     config = full(config, "step3p7")
-    text = part(config, "text_config", "step3p5")
+    text = part(config, "text_config", kind="step3p5")
     arch = read_family(text.over(model_type="step3p5", architectures=None), name)
-    eye = part(config, "vision_config", "step3p5_vision")
-    whole = join(config.over(model_type="step3p7"), arch, (_eye(config, eye, arch.trunk.hidden),))
+    eye = part(config, "vision_config", kind="step3p5_vision")
+    whole = join(config.over(model_type="step3p7"), arch, towers=(_eye(config, eye, said=arch.trunk.hidden),))
     return _bare(whole) if "Step3p7FlashForCausalLM" in config.items("architectures", default=[]) else whole
 
 
@@ -37,7 +37,7 @@ def _bare(arch: Arch) -> Arch:
     return replace(arch, towers=towers, warnings=(*arch.warnings, doubt))
 
 
-def _eye(config: Config, eye: Config, said: int) -> Tower:
+def _eye(config: Config, eye: Config, *, said: int) -> Tower:
     hidden, tok = eye.size("hidden_size"), patches(eye)
     stack = Stack(
         hidden=hidden,
@@ -58,8 +58,7 @@ def _eye(config: Config, eye: Config, said: int) -> Tower:
             *conv("project", (4 * hidden, 2 * hidden, 3, 3), sites=tok // 16),
             *linear(
                 "project",
-                said,
-                4 * hidden,
+                (said, 4 * hidden),
                 bias=config.flag("projector_bias", default=False),
                 sites=tok // 16,
             ),

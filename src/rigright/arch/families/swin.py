@@ -33,14 +33,14 @@ def read(config: Config, name: str) -> Arch:
     )
     layers: list[Layer] = []
     for index, (depth, count) in enumerate(zip(told, heads, strict=True)):
-        stage = _stage(config, kind, width, heads=count, tok=high * wide)
+        stage = _stage(config, kind, width=width, heads=count, tok=high * wide)
         layers += [stage] * depth
         if index + 1 < len(told):
             high, wide = (high + 1) // 2, (wide + 1) // 2
-            layers.append(_merge(width, kind, high * wide))
+            layers.append(_merge(width, kind, tok=high * wide))
             width *= 2
     asked = task(config, "ForImageClassification")
-    head = linear("head", labels(config), width) if asked == "ForImageClassification" else ()
+    head = linear("head", (labels(config), width)) if asked == "ForImageClassification" else ()
     tower = Tower(
         name="vision",
         hidden=width,
@@ -51,7 +51,7 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
 
 
-def _stage(config: Config, kind: str, width: int, *, heads: int, tok: int) -> Layer:
+def _stage(config: Config, kind: str, *, width: int, heads: int, tok: int) -> Layer:
     """One layer of a stage: attention inside windows, with what it learns of relative places."""
     window = config.size("window_size")
     extra = table((2 * window - 1) ** 2, heads)
@@ -60,8 +60,8 @@ def _stage(config: Config, kind: str, width: int, *, heads: int, tok: int) -> La
         biases = biases.replace("k", "")
         extra = (
             *vector(heads, 1, 1),
-            *linear("other", _POSITION_WIDTH, 2, sites=1),
-            *linear("other", heads, _POSITION_WIDTH, bias=False, sites=1),
+            *linear("other", (_POSITION_WIDTH, 2), sites=1),
+            *linear("other", (heads, _POSITION_WIDTH), bias=False, sites=1),
         )
     stack = Stack(
         hidden=width,
@@ -75,9 +75,9 @@ def _stage(config: Config, kind: str, width: int, *, heads: int, tok: int) -> La
     return replace(own, weights=(*own.weights, *extra))
 
 
-def _merge(width: int, kind: str, tok: int) -> Layer:
+def _merge(width: int, kind: str, *, tok: int) -> Layer:
     """Four neighbours become one of twice the width."""
     normed = norm(4 * width if kind == "swin" else 2 * width, bias=True)
-    weights: tuple[Weight, ...] = (*linear("project", 2 * width, 4 * width, bias=False, sites=tok), *normed)
+    weights: tuple[Weight, ...] = (*linear("project", (2 * width, 4 * width), bias=False, sites=tok), *normed)
     maps = (4 * width * tok, 4 * width * tok, 2 * width * tok)
     return Layer(weights=weights, map_elems=maps, kept_elems=8 * width * tok)

@@ -59,7 +59,7 @@ class Plan:
 
     def counts(self, key: str) -> list[int]:
         """How many of something a block has."""
-        return [depth(self.config, key, value) for value in self.each(key)]
+        return [depth(self.config, key, value=value) for value in self.each(key)]
 
     def look(self, index: int, kind: str, *, blocks: int | None = None) -> Look | None:
         """The attention of one block, if it has any."""
@@ -76,7 +76,7 @@ class Plan:
             text_tok=TEXT_TOK,
             blocks=self.counts("transformer_layers_per_block")[index] if blocks is None else blocks,
             flat=self.config.flag("use_linear_projection", default=False),
-            only_cross=bool(_per_block(self.config, "only_cross_attention", len(self.widths))[index]),
+            only_cross=bool(_per_block(self.config, "only_cross_attention", count=len(self.widths))[index]),
         )
 
     def _heads_told(self) -> bool:
@@ -91,22 +91,22 @@ def read(config: Config, name: str) -> Arch:
     high, wide = sides(config.raw.get("sample_size"), _SAMPLE)
     plan = Plan(config=config, time=config.maybe("time_embedding_dim") or 4 * widths[0], widths=widths)
     kernel = config.size("conv_in_kernel", default=3)
-    start = conv(begin(config.size("in_channels"), high, wide), widths[0], kernel, bias=True)
+    start = conv(begin(config.size("in_channels"), high, wide=wide), widths[0], kernel=kernel, bias=True)
     layers, flow, skips = _down(plan, start)
     middle, flow = _middle(plan, flow)
-    back, flow = _up(plan, flow, skips)
-    end = conv(gelu(norm(flow)), config.size("out_channels"), 3, bias=True)
+    back, flow = _up(plan, flow, skips=skips)
+    end = conv(gelu(norm(flow)), config.size("out_channels"), kernel=3, bias=True)
     last, _ = seal(end)
     tower = Tower(
         name="unet",
         hidden=widths[-1],
         layers=(*layers, *middle, *back, last),
-        outer=_conditions(config, plan.time, widths[0]),
+        outer=_conditions(config, plan.time, first=widths[0]),
     )
     return Arch(name=name, family="unet", task="image", towers=(tower,), dtype="fp16")
 
 
-def _kind(config: Config, key: str, index: int) -> str:
+def _kind(config: Config, key: str, *, index: int) -> str:
     told = config.items(key)
     word = str(told[index]) if index < len(told) else "?"
     if word not in _KNOWN:
@@ -114,12 +114,12 @@ def _kind(config: Config, key: str, index: int) -> str:
     return _KNOWN[word]
 
 
-def _per_block(config: Config, key: str, count: int) -> list[object]:
+def _per_block(config: Config, key: str, *, count: int) -> list[object]:
     told = config.raw.get(key)
     return list(told) if isinstance(told, list | tuple) else [told] * count
 
 
-def _step(plan: Plan, flow: Flow, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
+def _step(plan: Plan, flow: Flow, *, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
     """A residual block, and the attention behind it."""
     after = residual(flow, width, time_width=plan.time)
     if look is None:
@@ -133,7 +133,7 @@ def _step(plan: Plan, flow: Flow, width: int, look: Look | None, kind: str) -> t
     for _ in range(look.blocks):
         layer, flow = seal(block(flow, look), look)
         layers.append(layer)
-    exits, flow = seal(leave(flow, look, width))
+    exits, flow = seal(leave(flow, look, width=width))
     return [*layers, exits], flow
 
 
@@ -143,9 +143,9 @@ def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     layers, skips = [stem], [flow.shape[0]]
     counts = plan.counts("layers_per_block")
     for index, width in enumerate(plan.widths):
-        kind = _kind(plan.config, "down_block_types", index)
+        kind = _kind(plan.config, "down_block_types", index=index)
         for _ in range(counts[index]):
-            steps, flow = _step(plan, flow, width, plan.look(index, kind), kind)
+            steps, flow = _step(plan, flow, width=width, look=plan.look(index, kind), kind=kind)
             layers += steps
             skips.append(width)
         if index + 1 < len(plan.widths):
@@ -163,21 +163,25 @@ def _middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
     if kind == "self" and not plan.config.flag("add_attention", default=True):
         kind = ""
     width = plan.widths[-1]
-    steps, flow = _step(plan, flow, width, plan.look(len(plan.widths) - 1, kind), kind)
+    steps, flow = _step(plan, flow, width=width, look=plan.look(len(plan.widths) - 1, kind), kind=kind)
     last, flow = seal(residual(flow, width, time_width=plan.time))
     return [*steps, last], flow
 
 
-def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
+def _up(plan: Plan, flow: Flow, *, skips: list[int]) -> tuple[list[Layer], Flow]:
     """The way up: the maps of the way down beside one's own, steps, then twice the size."""
     layers: list[Layer] = []
     counts, last = plan.counts("layers_per_block"), len(plan.widths) - 1
     for index in range(last + 1):
         source = last - index
-        kind = _kind(plan.config, "up_block_types", index)
-        look = plan.look(source, kind, blocks=_reversed(plan, index, source) if kind == "text" else None)
+        kind = _kind(plan.config, "up_block_types", index=index)
+        look = plan.look(
+            source, kind, blocks=_reversed(plan, index, source=source) if kind == "text" else None
+        )
         for _ in range(counts[source] + 1):
-            steps, flow = _step(plan, joined(flow, skips.pop()), plan.widths[source], look, kind)
+            steps, flow = _step(
+                plan, joined(flow, skips.pop()), width=plan.widths[source], look=look, kind=kind
+            )
             layers += steps
         if index < last:
             layer, flow = seal(doubled(flow))
@@ -185,7 +189,7 @@ def _up(plan: Plan, flow: Flow, skips: list[int]) -> tuple[list[Layer], Flow]:
     return layers, flow
 
 
-def _reversed(plan: Plan, index: int, source: int) -> int:
+def _reversed(plan: Plan, index: int, *, source: int) -> int:
     """Attention blocks on the way up: told apart, or those of the way down in reverse."""
     key = "reverse_transformer_layers_per_block"
     if plan.config.raw.get(key) is not None:
@@ -193,11 +197,11 @@ def _reversed(plan: Plan, index: int, source: int) -> int:
     return plan.counts("transformer_layers_per_block")[source]
 
 
-def _conditions(config: Config, time: int, first: int) -> tuple[Weight, ...]:
+def _conditions(config: Config, time: int, *, first: int) -> tuple[Weight, ...]:
     """Embeddings of the time, and of what else steers the image."""
     weights = embedded(time, first)
     if config.raw.get("time_cond_proj_dim") is not None:
-        weights += linear("project", first, config.size("time_cond_proj_dim"), bias=False)
+        weights += linear("project", (first, config.size("time_cond_proj_dim")), bias=False)
     if config.raw.get("class_embed_type") is None and config.raw.get("num_class_embeds") is not None:
         weights += (Weight(role="position", shape=(config.size("num_class_embeds"), time)),)
     if config.raw.get("class_embed_type") == "projection":
@@ -210,7 +214,7 @@ def _conditions(config: Config, time: int, first: int) -> tuple[Weight, ...]:
         width = (
             config.sizes("cross_attention_dim")[0] if _listed(config) else config.size("cross_attention_dim")
         )
-        weights += linear("project", width, config.size("encoder_hid_dim"), sites=TEXT_TOK)
+        weights += linear("project", (width, config.size("encoder_hid_dim")), sites=TEXT_TOK)
     return weights
 
 

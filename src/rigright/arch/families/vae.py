@@ -19,9 +19,9 @@ def read(config: Config, name: str) -> Arch:
     widths = config.sizes("block_out_channels")
     high, wide = sides(config.raw.get("sample_size"), _SAMPLE)
     latent = config.size("latent_channels")
-    down, flow = _encoder(config, begin(config.size("in_channels"), high, wide), widths)
-    small = begin(latent, *flow.shape[1:])
-    back = _decoder(config, small, widths)
+    down, flow = _encoder(config, begin(config.size("in_channels"), high, wide=wide), widths=widths)
+    small = begin(latent, flow.shape[1], wide=flow.shape[2])
+    back = _decoder(config, small, widths=widths)
     towers = (
         Tower(name="encoder", hidden=widths[-1], layers=tuple(down)),
         Tower(name="vae", hidden=widths[-1], layers=tuple(back)),
@@ -29,9 +29,9 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family="vae", task="image", towers=towers, dtype="fp32")
 
 
-def _encoder(config: Config, image: Flow, widths: list[int]) -> tuple[list[Layer], Flow]:
+def _encoder(config: Config, image: Flow, *, widths: list[int]) -> tuple[list[Layer], Flow]:
     """From the image down to the mean and variance of its latent."""
-    stem, flow = seal(conv(image, widths[0], 3, bias=True))
+    stem, flow = seal(conv(image, widths[0], kernel=3, bias=True))
     layers = [stem]
     for index, width in enumerate(widths):
         for _ in range(config.layers("layers_per_block")):
@@ -42,19 +42,19 @@ def _encoder(config: Config, image: Flow, widths: list[int]) -> tuple[list[Layer
             layers.append(layer)
     middle, flow = _middle(config, flow)
     latent = 2 * config.size("latent_channels")
-    end = conv(gelu(norm(flow)), latent, 3, bias=True)
+    end = conv(gelu(norm(flow)), latent, kernel=3, bias=True)
     if config.flag("use_quant_conv", default=True):
-        end = conv(end, latent, 1, bias=True)
+        end = conv(end, latent, kernel=1, bias=True)
     last, flow = seal(end)
     return [*layers, *middle, last], flow
 
 
-def _decoder(config: Config, latent: Flow, widths: list[int]) -> list[Layer]:
+def _decoder(config: Config, latent: Flow, *, widths: list[int]) -> list[Layer]:
     """From a latent up to the image."""
     start = latent
     if config.flag("use_post_quant_conv", default=True):
-        start = conv(start, latent.shape[0], 1, bias=True)
-    stem, flow = seal(conv(start, widths[-1], 3, bias=True))
+        start = conv(start, latent.shape[0], kernel=1, bias=True)
+    stem, flow = seal(conv(start, widths[-1], kernel=3, bias=True))
     middle, flow = _middle(config, flow)
     layers = [stem, *middle]
     for index, width in enumerate(reversed(widths)):
@@ -64,7 +64,7 @@ def _decoder(config: Config, latent: Flow, widths: list[int]) -> list[Layer]:
         if index + 1 < len(widths):
             layer, flow = seal(doubled(flow))
             layers.append(layer)
-    last, _ = seal(conv(gelu(norm(flow)), config.size("out_channels"), 3, bias=True))
+    last, _ = seal(conv(gelu(norm(flow)), config.size("out_channels"), kernel=3, bias=True))
     return [*layers, last]
 
 

@@ -57,18 +57,18 @@ def read(config: Config, name: str) -> Arch:
         name=name,
         family=kind,
         task="vision",
-        towers=(vit_tower(config, kind, after=_head(config, kind, asked), tail=pools),),
+        towers=(vit_tower(config, kind, after=_head(config, kind, asked=asked), tail=pools),),
         dtype="fp32",
     )
 
 
-def _head(config: Config, kind: str, asked: str) -> tuple[Weight, ...]:
+def _head(config: Config, kind: str, *, asked: str) -> tuple[Weight, ...]:
     hidden = config.size("hidden_size")
     if asked == "WithProjection":
-        return linear("project", config.size("projection_dim"), hidden, bias=False)
+        return linear("project", (config.size("projection_dim"), hidden), bias=False)
     if asked.startswith("ForImageClassification"):
         twice = asked.endswith("WithTeacher")
-        classes = linear("head", labels(config), hidden * (2 if kind in _DOUBLE else 1))
+        classes = linear("head", (labels(config), hidden * (2 if kind in _DOUBLE else 1)))
         return classes * (2 if twice else 1)
     pooled = config.maybe("pooler_output_size") or hidden
-    return linear("project", pooled, hidden) if kind in _POOLED and not asked else ()
+    return linear("project", (pooled, hidden)) if kind in _POOLED and not asked else ()

@@ -44,12 +44,12 @@ def read(config: Config, name: str) -> Arch:
     tower = Tower(
         name="audio",
         hidden=hidden,
-        layers=_layers(config, kind, stack),
+        layers=_layers(config, kind, stack=stack),
         outer=(
             *stem,
-            *_entry(config, kind, hidden, tok),
+            *_entry(config, kind, hidden=hidden, tok=tok),
             *norm(hidden, bias=True),
-            *_head(config, asked, hidden, tok),
+            *_head(config, asked, hidden=hidden, tok=tok),
         ),
         sample_tok=tok,
     )
@@ -73,7 +73,7 @@ def _stem(config: Config, kind: str) -> tuple[tuple[Weight, ...], int]:
     return tuple(weights), length
 
 
-def _entry(config: Config, kind: str, hidden: int, tok: int) -> tuple[Weight, ...]:
+def _entry(config: Config, kind: str, *, hidden: int, tok: int) -> tuple[Weight, ...]:
     """From the stem's width to the layers', a token for what is masked, positions from a convolution."""
     channels = config.sizes("conv_dim")[-1]
     masks = kind == "unispeech-sat" or any(
@@ -97,13 +97,13 @@ def _entry(config: Config, kind: str, hidden: int, tok: int) -> tuple[Weight, ..
     normed = config.flag("feat_proj_layer_norm", default=True)
     return (
         *(norm(channels, bias=True) if normed else ()),
-        *linear("project", hidden, channels, sites=tok),
+        *linear("project", (hidden, channels), sites=tok),
         *(vector(hidden) if masks else ()),
         *near,
     )
 
 
-def _layers(config: Config, kind: str, stack: Stack) -> tuple[Layer, ...]:
+def _layers(config: Config, kind: str, *, stack: Stack) -> tuple[Layer, ...]:
     """Equal layers; WavLM's know of relative places, the first with the table of them."""
     count = config.layers("num_hidden_layers")
     adapts = config.maybe("adapter_attn_dim")
@@ -112,34 +112,38 @@ def _layers(config: Config, kind: str, stack: Stack) -> tuple[Layer, ...]:
         hidden = stack.hidden
         narrow = (
             *norm(hidden, bias=True),
-            *linear("other", adapts, hidden),
-            *linear("other", hidden, adapts),
+            *linear("other", (adapts, hidden)),
+            *linear("other", (hidden, adapts)),
         )
     if kind != "wavlm":
         return (layer(replace(stack, extra=narrow)),) * count
-    gates = (*vector(1, stack.heads, 1, 1), *linear("other", 8, stack.hidden // stack.heads))
+    gates = (*vector(1, stack.heads, 1, 1), *linear("other", (8, stack.hidden // stack.heads)))
     rest = layer(replace(stack, extra=gates))
     first = layer(replace(stack, extra=(*gates, *table(config.size("num_buckets"), stack.heads))))
     return (first, *(rest,) * (count - 1))
 
 
-def _head(config: Config, asked: str, hidden: int, tok: int) -> tuple[Weight, ...]:
+def _head(config: Config, asked: str, *, hidden: int, tok: int) -> tuple[Weight, ...]:
     if asked == "ForCTC":
-        return linear("head", config.size("vocab_size"), hidden, sites=tok)
+        return linear("head", (config.size("vocab_size"), hidden), sites=tok)
     if asked in {"ForSequenceClassification", "ForAudioFrameClassification"}:
         weighted = config.flag("use_weighted_layer_sum", default=False)
         mixed = vector(config.layers("num_hidden_layers") + 1) if weighted else ()
         if asked == "ForAudioFrameClassification":
-            return (*mixed, *linear("head", labels(config), hidden, sites=tok))
+            return (*mixed, *linear("head", (labels(config), hidden), sites=tok))
         width = config.size("classifier_proj_size")
-        return (*mixed, *linear("project", width, hidden, sites=tok), *linear("head", labels(config), width))
+        return (
+            *mixed,
+            *linear("project", (width, hidden), sites=tok),
+            *linear("head", (labels(config), width)),
+        )
     if asked == "ForPreTraining":
         groups, entries = config.size("num_codevector_groups"), config.size("num_codevectors_per_group")
         code, shared = config.size("codevector_dim"), config.size("proj_codevector_dim")
         return (
             *vector(1, groups * entries, code // groups),
-            *linear("other", groups * entries, config.sizes("conv_dim")[-1]),
-            *linear("project", shared, hidden),
-            *linear("project", shared, code),
+            *linear("other", (groups * entries, config.sizes("conv_dim")[-1])),
+            *linear("project", (shared, hidden)),
+            *linear("project", (shared, code)),
         )
     return ()

@@ -24,7 +24,7 @@ def read(config: Config, name: str) -> Arch:
     encoder = audio_encoder(config)
     if called.endswith("AudioClassification"):
         width = config.size("classifier_proj_size")
-        head = (*linear("project", width, hidden), *linear("head", labels(config), width))
+        head = (*linear("project", (width, hidden)), *linear("head", (labels(config), width)))
         towers: tuple[Tower, ...] = (audio_encoder(config, after=head),)
     else:
         generates = not called.endswith("Model")

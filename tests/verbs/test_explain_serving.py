@@ -247,3 +247,38 @@ def test_verdicts_are_sentences_of_both_languages():
     page = pages.page(replace(found, asked="rigright explain"), why=True)
     assert tell(page.title, "zh") != tell(page.title, "en")
     assert len(page.parts) >= 5
+
+
+def test_more_stages_than_cards_are_refused_whatever_the_engine():
+    for engine in ("vllm", "llama.cpp", "transformers"):
+        with pytest.raises(AskError, match="there are 2"):
+            explain("llama-3.1-8b", "2x rtx 4090", wish=ServingWish(engine=engine, pp=4))
+
+
+def test_what_an_engine_does_not_do_is_told():
+    found = explain("llama-3.1-8b", "2x rtx 4090", wish=ServingWish(engine="llama.cpp", tp=2))
+    assert any("whole layers" in str(note) for note in found.notes)
+
+
+MODELS = (
+    "llama-3.1-8b",
+    "deepseek-v3",
+    "mamba-2.8b",
+    "whisper-tiny",
+    "gpt2",
+    "t5-small",
+    "vit-base-patch16-224",
+)
+MACHINES = ("8x h100", "rtx 4090 + 3090", "m3 max", "rtx 4090 (1 GiB free)", "2 nodes of 8x h100")
+OPTIONS = (
+    "--context 1m", "--batch 100000", "--engine sglang", "--engine hf==4.38", "--engine ollama", "--tp 3",
+    "--pp 4", "--ep 8", "--kv fp8", "--weights Q4_K_M", "--util 0.01", "--budget 1", "--no-graphs",
+    "--attention-dp", "--json", "--why",
+)  # fmt: skip
+
+
+@given(st.sampled_from(MODELS), st.sampled_from(MACHINES), st.lists(st.sampled_from(OPTIONS), max_size=4))
+@settings(max_examples=30, deadline=None)
+def test_no_question_breaks_it(model, on, options):
+    words = " ".join(options).split()
+    assert main(["explain", model, "--on", on, *words]) in {0, 2}

@@ -55,7 +55,7 @@ def test_what_is_not_known_is_said():
 
 
 @pytest.mark.parametrize("what", ["weights_per_gpu", "activation_peak_per_gpu", "kv_cache_available_per_gpu",
-                                  "non_torch_per_gpu", "total_gpu_peak", "total_gpu_preallocated", "kv_cache",
+                                  "non_torch_per_gpu", "graphs", "reserved_peak", "total_gpu_peak", "total_gpu_preallocated", "kv_cache",
                                   "compute_buffer"])  # fmt: skip
 def test_every_kind_of_figure_has_a_band(what):
     found = predict_memory_row(row(what=what, note="A100 80GB; engine vllm 0.19", context=8192))

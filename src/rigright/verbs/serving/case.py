@@ -81,7 +81,7 @@ def build_case(arch: Arch, node: Node, *, wish: ServingWish) -> Case:
         layout=layout,
         engine=engine,
         cards=cards,
-        notes=(*node.notes, *arch.warnings, *_notes(arch, wish, context_tok=context)),
+        notes=(*node.notes, *arch.warnings, *_unused(engine, wish), *_notes(arch, wish, context_tok=context)),
     )
 
 
@@ -136,7 +136,9 @@ def _layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Lay
     """All cards: tensor parallel as far as heads allow, then pipeline; or layer by layer."""
     own = node.n_cards // ((wish.dp or 1) * (wish.cp or 1)) or 1
     if engine.split == "layer":
-        return Layout(pp=wish.pp or own)
+        dealt = Layout(pp=min(wish.pp or node.n_cards, len(arch.trunk.layers)))
+        _check_layout(arch, node, layout=dealt)
+        return dealt
     tp = wish.tp or _heads_allow(arch, min(len(node.cards), max(own // (wish.pp or 1), 1)))
     layout = Layout(
         tp=tp,
@@ -187,6 +189,16 @@ def _check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
         raise AskError(
             say("pp {pp} is more than the {layers} layers", pp=layout.pp, layers=len(arch.trunk.layers))
         )
+
+
+def _unused(engine: Engine, wish: ServingWish) -> tuple[Sentence, ...]:
+    """Ways of cutting that were asked for and that this engine does not have."""
+    asked = [name for name in ("tp", "dp", "ep", "cp") if (getattr(wish, name) or 1) > 1]
+    if engine.split != "layer" or not asked:
+        return ()
+    return (
+        say("{engine} deals out whole layers: {asked} left out", engine=engine.label, asked=", ".join(asked)),
+    )
 
 
 def _notes(arch: Arch, wish: ServingWish, *, context_tok: int) -> tuple[Sentence, ...]:

@@ -60,7 +60,7 @@ def read_notes(row: Row) -> Told:
         engine=engine,
         weights=engine.says.get(precision.lower(), precision),
         card=_card(note),
-        cards=_number(_GPUS, note) or tp * pp,
+        cards=_number(_GPUS, note) or max(_number(_TIMES, note) or 1, tp * pp),
         tp=tp,
         pp=pp,
         prompt_tok=int(prompt[1]) if prompt else None,

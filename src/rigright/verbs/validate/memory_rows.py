@@ -22,6 +22,7 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.memory_notes import Told, read_notes
 from rigright.verbs.validate.models import model_of
 
+RESERVED = 1.04  # over allocated: the allocator's fragments
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
 
 
@@ -186,13 +187,32 @@ def _preallocated(case: _Case) -> Figure:
     return _figure("preallocated", used, sure=used)
 
 
-_MEASURES: dict[str, Callable[[_Case], Figure]] = {
+def _graphs(case: _Case) -> Figure:
+    size = float(case.fullest.graphs_bytes)
+    return _figure("device", size, unsure=size)
+
+
+def _reserved(case: _Case) -> Figure:
+    peak = _peak(replace(case, told=replace(case.told, on_device=False)))
+    return _figure(
+        "device", peak.value_bytes * RESERVED, sure=peak.sure_bytes, unsure=peak.unsure_bytes * RESERVED
+    )
+
+
+_MEASURES: dict[
+    str, Callable[[_Case], Figure]
+] = {  # how a name begins -> what it measures, the first that fits
     "weights": _weights,
+    "model": _weights,
     "non_torch": _beside_torch,
     "activation": _step,
     "compute": _step,
+    "graph": _graphs,
     "kv_cache_available": _pool,
     "kv": _cache,
+    "reserved": _reserved,
     "total_gpu_preallocated": _preallocated,
     "total": _peak,
+    "allocated": _peak,
+    "peak": _peak,
 }

@@ -54,9 +54,13 @@ def test_what_is_not_known_is_said():
         predict_memory_row(row(arch="no such model"))
 
 
-@pytest.mark.parametrize("what", ["weights_per_gpu", "activation_peak_per_gpu", "kv_cache_available_per_gpu",
-                                  "non_torch_per_gpu", "graphs", "reserved_peak", "total_gpu_peak", "total_gpu_preallocated", "kv_cache",
-                                  "compute_buffer"])  # fmt: skip
+FIGURES = (
+    "weights_per_gpu activation_peak_per_gpu kv_cache_available_per_gpu non_torch_per_gpu graphs reserved_peak "
+    "total_gpu_peak total_gpu_preallocated kv_cache compute_buffer"
+)
+
+
+@pytest.mark.parametrize("what", FIGURES.split())
 def test_every_kind_of_figure_has_a_band(what):
     found = predict_memory_row(row(what=what, note="A100 80GB; engine vllm 0.19", context=8192))
     assert 0 < found.low_bytes <= found.value_bytes <= found.high_bytes

@@ -91,6 +91,23 @@ def test_memory_shrinks_from_sheet_to_driver_to_program(chip):
 
 
 @CHIPS
+def test_memory_says_how_far_it_was_seen(chip):
+    """High: the driver's total and a program's were seen; med: one of them; low: neither."""
+    assert chip.mem_confidence in {"high", "med", "low"}
+    assert not (chip.mem_confidence == "high" and (chip.mem_estimated or "recalled" in chip.mem_source))
+    if chip.mem_source.startswith("recalled"):
+        assert chip.mem_confidence == "low"
+        assert "(verify)" in chip.mem_source
+    if chip.mem_confidence == "low":
+        assert chip.mem_estimated or chip.mem_source.startswith("recalled")
+
+
+@CHIPS
+def test_pci_ids_say_where_they_are_from(chip):
+    assert bool(chip.pci_ids) == bool(chip.pci_source)
+
+
+@CHIPS
 def test_fewer_bits_are_never_slower(chip):
     for wide, narrow in pairwise(("fp32", "tf32", "bf16", "fp8", "fp4")):
         slow = getattr(chip, f"{wide}_flops_per_s")
@@ -193,7 +210,7 @@ def test_a_newer_flagship_has_more_bandwidth():
 
 @pytest.mark.parametrize(
     ("name", "driver_mib"),
-    [  # from captures of nvidia-smi and rocm-smi
+    [  # from captures of nvidia-smi and rocm-smi, the last six from tables in public repositories
         ("h100-sxm5-80gb", 81559),
         ("a100-sxm4-80gb", 81920),
         ("rtx-4080-super", 16376),
@@ -203,6 +220,9 @@ def test_a_newer_flagship_has_more_bandwidth():
         ("rtx-3080-10gb", 10240),
         ("rtx-3090", 24576),
         ("mi100", 32752),
+        ("rtx-5090", 32607),
+        ("rtx-4090", 24564),
+        ("b200-sxm", 183359),
         ("gb200", 189471),
         ("gb300", 284208),
         ("b300-sxm", 275040),
@@ -218,14 +238,23 @@ def test_the_drivers_own_reserve_is_left_out():
         ("h100-sxm5-80gb", 81559, 479),
         ("l40s", 46068, 609),
         ("a100-sxm4-80gb", 81920, 869),
+        ("rtx-4080-super", 16376, 434),
+        ("rtx-3080-10gb", 10240, 397),
     ):
         seen = by_id()[name].mem_program_bytes / MIB
         assert seen == pytest.approx(total - reserved, rel=0.002)
 
 
+def test_two_ways_of_seeing_one_card_agree():
+    """The same card in a capture of the driver and in what PyTorch said elsewhere."""
+    assert by_id()["rtx-4080-super"].mem_program_bytes / MIB == pytest.approx(15944, rel=0.001)
+    assert by_id()["a100-sxm4-80gb"].mem_program_bytes / MIB == pytest.approx(81038, rel=0.001)
+
+
 def test_an_unseen_chip_takes_its_memory_from_its_kind():
-    assert memory_share("Apple", "soc", mem_bytes=24 * GIB).program == pytest.approx(2 / 3, rel=1e-3)
-    assert memory_share("Apple", "soc", mem_bytes=128 * GIB).program == 0.75
+    assert memory_share("Apple", "soc", mem_bytes=64 * GIB).program == 0.81
+    assert memory_share("Apple", "soc", mem_bytes=128 * GIB).program == 0.84
+    assert memory_share("NVIDIA", "consumer", mem_bytes=8 * GIB).program < 0.96
     assert memory_share("Nobody", "datacenter", mem_bytes=80 * GIB).program < 1
 
 

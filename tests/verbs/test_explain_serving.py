@@ -282,3 +282,19 @@ OPTIONS = (
 def test_no_question_breaks_it(model, on, options):
     words = " ".join(options).split()
     assert main(["explain", model, "--on", on, *words]) in {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "wish", "engine", "weights"),
+    [
+        ("llama-3.1-8b", "rtx 4090", {}, "vLLM", "bf16"),
+        ("llama-3.1-8b", "rtx 4090", {"weights": "Q5_K_M"}, "llama.cpp", "gguf:Q5_K_M"),
+        ("llama-3.1-8b", "rtx 4090", {"engine": "ollama"}, "Ollama", "gguf:Q4_K_M"),
+        ("llama-3.1-8b", "rtx 4090", {"engine": "llama.cpp", "weights": "bf16"}, "llama.cpp", "gguf:BF16"),
+        ("bert-base-uncased", "m3 max", {}, "transformers", "fp32"),
+        ("gpt-oss-20b", "rtx 4090", {}, "vLLM", "mxfp4"),
+    ],
+)
+def test_what_nobody_said_is_what_people_do(model, on, wish, engine, weights):
+    found = explain(model, on, wish=ServingWish(**wish))
+    assert (found.engine, found.weights_format) == (engine, weights)

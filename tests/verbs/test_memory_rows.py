@@ -55,8 +55,8 @@ def test_what_is_not_known_is_said():
 
 
 FIGURES = (
-    "weights_per_gpu activation_peak_per_gpu kv_cache_available_per_gpu non_torch_per_gpu graphs reserved_peak "
-    "total_gpu_peak total_gpu_preallocated kv_cache compute_buffer"
+    "weights_per_gpu activation_peak_per_gpu kv_cache_available_per_gpu non_torch_per_gpu graphs "
+    "reserved_peak total_gpu_peak total_gpu_preallocated kv_cache compute_buffer"
 )
 
 

@@ -101,11 +101,12 @@ def _check(wish: ServingWish) -> None:
 
 def _engine(arch: Arch, node: Node, *, wish: ServingWish) -> str:
     """The engine people take for this model on such cards."""
-    told = wish.weights or arch.stored or ""
-    vendors = {card.chip.vendor for card in node.cards}
-    if told.lower().startswith(GGUF) or node.is_mixed or "Apple" in vendors:
+    told = wish.weights or arch.stored
+    if told is not None and find_format(told).id.startswith(GGUF):
         return "llama.cpp"
-    return "vllm" if generates(arch) else "transformers"
+    if not generates(arch):
+        return "transformers"
+    return "llama.cpp" if node.is_mixed or node.cards[0].chip.vendor == "Apple" else "vllm"
 
 
 def _weights(arch: Arch, engine: Engine, *, wish: ServingWish) -> str:
@@ -115,7 +116,8 @@ def _weights(arch: Arch, engine: Engine, *, wish: ServingWish) -> str:
     if reads_gguf:
         stored = arch.stored or ""
         return stored if stored.startswith(GGUF) else USUAL_GGUF
-    return arch.stored or arch.dtype
+    halved = engine.pool == "share" and arch.dtype == "fp32"  # servers run fp32 models in half precision
+    return arch.stored or ("fp16" if halved else arch.dtype)
 
 
 def _kv(engine: Engine, wish: ServingWish) -> str:
@@ -142,7 +144,7 @@ def _layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Lay
     tp = wish.tp or _heads_allow(arch, min(len(node.cards), max(own // (wish.pp or 1), 1)))
     layout = Layout(
         tp=tp,
-        pp=wish.pp or max(own // tp, 1),
+        pp=wish.pp or max(min(own // tp, len(arch.trunk.layers)), 1),
         dp=wish.dp or 1,
         ep=wish.ep or 1,
         cp=wish.cp or 1,

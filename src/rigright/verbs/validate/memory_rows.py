@@ -10,7 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_bands import band
-from rigright.cost.memory_device import device_of
+from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import rope_tables_bytes
@@ -22,7 +22,6 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.memory_notes import Told, read_notes
 from rigright.verbs.validate.models import model_of
 
-RESERVED = 1.04  # over allocated: the allocator's fragments
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
 
 
@@ -194,8 +193,9 @@ def _graphs(case: _Case) -> Figure:
 
 def _reserved(case: _Case) -> Figure:
     peak = _peak(replace(case, told=replace(case.told, on_device=False)))
+    reserve = engine_terms(case.told.engine)["reserve"]
     return _figure(
-        "device", peak.value_bytes * RESERVED, sure=peak.sure_bytes, unsure=peak.unsure_bytes * RESERVED
+        "device", peak.value_bytes * reserve, sure=peak.sure_bytes, unsure=peak.unsure_bytes * reserve
     )
 
 

@@ -34,12 +34,13 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
         f"{form.label}; tp {layout.tp}, pp {layout.pp}; {show_bytes(case.weights.total_bytes)}",
         f"{case.arch.source or case.arch.name}; {form.source}",
     )
-    yield (
-        "cache",
-        say("sequences x kept tokens x layers x elements of an entry x bits, cut over kv heads"),
-        f"{_entries(case)}; {kv.label} {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
-        f"{kv.source}; {engine.source}",
-    )
+    if lanes(case.arch):
+        yield (
+            "cache",
+            say("sequences x kept tokens x layers x elements of an entry x bits, cut over kv heads"),
+            f"{_entries(case)}; {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
+            f"{kv.source}; {engine.source}",
+        )
     yield (
         "step",
         say("the larger of: tokens of a step x widest layer; rows of logits x vocabulary x bytes"),

@@ -2,8 +2,8 @@
 
 import json
 
-from rigright.facts.engines import engines
 from rigright.faces.cli.main import main
+from rigright.facts.engines import engines
 
 
 def told(capsys, *words):

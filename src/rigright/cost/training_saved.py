@@ -46,6 +46,7 @@ class Habit:
     compute: float  # bytes of an activation
     residual: float  # bytes of the stream
     input: float  # bytes of a linear layer's kept input
+    own_inputs: bool  # each linear layer casts and keeps its own copy of it (autocast from fp32)
     full: bool  # the base is trained
     targets: str  # adapters, where it is not
     autocast: bool  # adapters compute in `compute`, not in their own width
@@ -149,7 +150,7 @@ def _attention(mixer: Mixer, habit: Habit) -> Saved:
         split=width * mixer.heads * both * (2 if latent else 1) + STAT_BYTES * mixer.heads,
         kv=0 if latent else width * mixer.kv_heads * both,
         whole=habit.input * mixer.latent_dim * habit.full,
-        stream=habit.input * habit.hidden * habit.full,
+        stream=habit.input * habit.hidden * habit.full * (3 if habit.own_inputs else 1),
     )
     if habit.flash or habit.recompute == "selective":
         return saved
@@ -169,10 +170,11 @@ def _ffn(ffn: Ffn, habit: Habit) -> Saved:
     """Gate, activated gate and up (or the pre-activation alone), the input; down's input where it learns."""
     own = (2 if habit.trainer.fused_glu else 3) if ffn.gated else 1
     wide = habit.compute * own + habit.input * habit.full
-    base = Saved(stream=habit.input * habit.hidden * habit.full)
+    readers = 2 if ffn.gated and habit.own_inputs else 1
+    base = Saved(stream=habit.input * habit.hidden * habit.full * readers)
     if not ffn.experts:
         return base + Saved(split=wide * ffn.width)
-    sent = habit.compute * habit.hidden * (3 if habit.full else 1)
+    sent = habit.compute * habit.hidden * (2 if habit.full else 1)  # inputs, outputs before they are weighed
     return base + Saved(
         expert=ffn.per_tok * wide * ffn.width,
         stream=ffn.per_tok * sent,

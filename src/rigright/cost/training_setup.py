@@ -62,6 +62,7 @@ def set_up(training: Training, *, hidden: int) -> Setup:
         compute=precision.compute,
         residual=_residual(training, trainer.frozen_residual, least=precision.residual),
         input=precision.input,
+        own_inputs=precision.cast > 0 and precision.residual > precision.compute,
         full=training.method == "full",
         targets=training.targets,
         autocast=training.precision is None or "mixed" in training.precision,

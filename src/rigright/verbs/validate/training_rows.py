@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from rigright.arch.config import MAX_LAYERS
 from rigright.arch.record import Arch
+from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.cost.training_towers import trunk_of
@@ -93,6 +95,10 @@ def _whole_stages(reading: _Reading, pp: int) -> Arch:
     arch, trunk = reading.arch, trunk_of(reading.arch)
     if pp <= len(trunk.layers):
         return arch
+    if pp * len(trunk.layers) > MAX_LAYERS:
+        raise AskError(
+            say("{pp} pipeline stages are more than {layers} layers", pp=pp, layers=len(trunk.layers))
+        )
     reading.assumed.append(say("fewer layers than stages: layers read as those of one stage"))
     longer = replace(trunk, layers=trunk.layers * pp)
     return replace(arch, towers=tuple(longer if tower is trunk else tower for tower in arch.towers))

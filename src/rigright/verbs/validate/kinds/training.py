@@ -15,26 +15,28 @@ from rigright.facts.chips import by_id
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
 
+MOST_RANKS, MOST_TOK = 1_000_000, 1_000_000_000
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 
 
-def count(cell: str) -> int:
-    """A whole number above zero, "8" or "8.0"."""
-    value = number(cell)
-    if value < 1 or value != int(value):
-        raise ValueError(cell)
-    return int(value)
+def count(most: int) -> CellReader:
+    """A reader of whole numbers from one to `most`, "8" or "8.0"."""
+
+    def read(cell: str) -> int:
+        value = number(cell)
+        if not 1 <= value <= most or value != int(value):
+            raise ValueError(cell)
+        return int(value)
+
+    return read
 
 
-_TEXTS = (
-    "id source model arch shape chip interconnect framework precision method optimizer "
-    "sharding recompute flags note"
-)
+_TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
+    sharding recompute flags note"""
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(
-        ["n_chips", "nodes", "tp", "pp", "cp", "ep", "dp", "micro_batch", "global_batch", "seq_tok"], count
-    ),
+    **dict.fromkeys(("tp", "pp", "cp", "ep", "dp", "n_chips", "nodes"), count(MOST_RANKS)),
+    **dict.fromkeys(("micro_batch", "global_batch", "seq_tok"), count(MOST_TOK)),
     **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK), number),
     "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
 }

@@ -14,7 +14,6 @@ from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 
-
 MAX_SIDE = 10**6
 
 
@@ -260,6 +259,7 @@ def _aimv2_pool(config: Config) -> tuple[Weight, ...]:
 KINDS: dict[str, Callable[[Config], Eye]] = {
     "vit": _vit,
     "vit_msn": _vit,
+    "vit_mae": _vit,
     "deit": _deit,
     "ijepa": _ijepa,
     "dinov2": _dinov2,

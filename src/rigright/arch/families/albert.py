@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from rigright.arch.blocks import embedding, norm
@@ -56,8 +57,9 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     told = config.layers("inner_group_num", default=1)
     reused = replace(whole, weights=())
     layers: list[Layer] = []
+    turns = Counter(index * groups // passes for index in range(passes))
     for group in range(groups):
-        uses = sum(index * groups // passes == group for index in range(passes)) if passes else 0
+        uses = turns[group]
         own = replace(whole, weights=tuple(replace(weight, sites=max(uses, 1)) for weight in whole.weights))
         layers += [*(own,) * told, *(reused,) * (max(uses - 1, 0) * told)]
     return tuple(layers)

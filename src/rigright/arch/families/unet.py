@@ -92,16 +92,16 @@ def read(config: Config, name: str) -> Arch:
     plan = Plan(config=config, time=config.maybe("time_embedding_dim") or 4 * widths[0], widths=widths)
     kernel = config.size("conv_in_kernel", default=3)
     start = conv(begin(config.size("in_channels"), high, wide=wide), widths[0], kernel=kernel, bias=True)
-    layers, flow, skips = _down(plan, start)
-    middle, flow = _middle(plan, flow)
+    layers, flow, skips = down(plan, start)
+    centre, flow = middle(plan, flow)
     back, flow = _up(plan, flow, skips=skips)
     end = conv(gelu(norm(flow)), config.size("out_channels"), kernel=3, bias=True)
     last, _ = seal(end)
     tower = Tower(
         name="unet",
         hidden=widths[-1],
-        layers=(*layers, *middle, *back, last),
-        outer=_conditions(config, plan.time, first=widths[0]),
+        layers=(*layers, *centre, *back, last),
+        outer=conditions(config, plan.time, first=widths[0]),
     )
     return Arch(name=name, family="unet", task="image", towers=(tower,), dtype="fp16")
 
@@ -137,8 +137,8 @@ def _step(plan: Plan, flow: Flow, *, width: int, look: Look | None, kind: str) -
     return [*layers, exits], flow
 
 
-def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
-    """The way down: steps, then half the size, each map remembered for the way up."""
+def down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
+    """Downwards: steps, then half the size, each map remembered for the way up."""
     stem, flow = seal(flow)
     layers, skips = [stem], [flow.shape[0]]
     counts = plan.counts("layers_per_block")
@@ -155,7 +155,8 @@ def _down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     return layers, flow, skips
 
 
-def _middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
+def middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
+    """A step with attention and one without, where the network is smallest."""
     told = plan.config.raw.get("mid_block_type")
     if told is None:
         return [], flow
@@ -197,7 +198,7 @@ def _reversed(plan: Plan, index: int, *, source: int) -> int:
     return plan.counts("transformer_layers_per_block")[source]
 
 
-def _conditions(config: Config, time: int, *, first: int) -> tuple[Weight, ...]:
+def conditions(config: Config, time: int, *, first: int) -> tuple[Weight, ...]:
     """Embeddings of the time, and of what else steers the image."""
     weights = embedded(time, first)
     if config.raw.get("time_cond_proj_dim") is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.config import Config
-from rigright.arch.conv import Flow, begin, conv, gelu, norm
+from rigright.arch.conv import Flow, begin, conv, depth, gelu, norm
 from rigright.arch.defaults import full
 from rigright.arch.diffusion import Look, doubled, halved, residual, seal, single_look
 from rigright.arch.record import Arch, Layer, Tower
@@ -29,12 +29,16 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family="vae", task="image", towers=towers, dtype="fp32")
 
 
+def _steps(config: Config) -> int:
+    return depth(config, "layers_per_block", value=config.whole("layers_per_block"))
+
+
 def _encoder(config: Config, image: Flow, *, widths: list[int]) -> tuple[list[Layer], Flow]:
     """From the image down to the mean and variance of its latent."""
     stem, flow = seal(conv(image, widths[0], kernel=3, bias=True))
     layers = [stem]
     for index, width in enumerate(widths):
-        for _ in range(config.layers("layers_per_block")):
+        for _ in range(_steps(config)):
             layer, flow = seal(residual(flow, width))
             layers.append(layer)
         if index + 1 < len(widths):
@@ -58,7 +62,7 @@ def _decoder(config: Config, latent: Flow, *, widths: list[int]) -> list[Layer]:
     middle, flow = _middle(config, flow)
     layers = [stem, *middle]
     for index, width in enumerate(reversed(widths)):
-        for _ in range(config.layers("layers_per_block") + 1):
+        for _ in range(_steps(config) + 1):
             layer, flow = seal(residual(flow, width))
             layers.append(layer)
         if index + 1 < len(widths):

@@ -15,6 +15,7 @@ _DOUBLE = frozenset({"dinov2", "dinov2_with_registers"})  # the head sees class 
 MATCHES = (
     "vit",
     "vit_msn",
+    "vit_mae",
     "deit",
     "ijepa",
     "dinov2",

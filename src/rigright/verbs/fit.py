@@ -14,6 +14,7 @@ from rigright.cost.memory_device import device_of
 from rigright.demand import ServingWish
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Format, find_format, ggml_types
+from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node, find_node
 from rigright.report.fitted import Fitted, Fitting
 from rigright.verbs.serving.cards import worst
@@ -94,16 +95,10 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
     return (
         (wish.task is None or arch.task == wish.task)
         and (wish.family is None or wish.family.lower() in arch.family.lower())
-        and (wish.licence is None or wish.licence.lower() in (licence_of(arch) or "").lower())
+        and (wish.licence is None or wish.licence.lower() in (licence_of(arch.name) or "").lower())
         and (wish.min_params is None or params >= wish.min_params)
         and (wish.max_params is None or params <= wish.max_params)
     )
-
-
-def licence_of(arch: Arch) -> str | None:
-    """The licence, where the zoo knows it."""
-    told = zoo.config(arch.name).get("license") or zoo.config(arch.name).get("licence")
-    return told if isinstance(told, str) else None
 
 
 def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
@@ -182,5 +177,5 @@ def _row(case: Case) -> Fitting:
         spare_bytes=float(memory.spare_bytes),
         context_tok=largest_context(case) if generates(arch) else None,
         model_context_tok=arch.max_context_tok,
-        licence=licence_of(arch),
+        licence=licence_of(arch.name),
     )

@@ -42,7 +42,7 @@ def kind_row(kind: str) -> dict[str, Any]:
     parts = {key: getattr(part, "model_type", "") for key, part in found.sub_configs.items()}
     row = {
         "keys": _keys(found, bare),
-        "alias": dict(found.attribute_map),
+        "alias": {other: own for other, own in found.attribute_map.items() if other != own},
         "parts": {key: kind for key, kind in parts.items() if kind},
         "made": _made(found, bare),
     }

@@ -14,7 +14,7 @@ from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 
-MAX_SIDE = 10**6
+MAX_SIDE = 100_000  # pixels or latent places; no image is larger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

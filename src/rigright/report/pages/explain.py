@@ -172,6 +172,9 @@ def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
         kv=serving.kv,
         bytes=show_bytes(limits.token_bytes),
     )
+    if not limits.context_tok and limits.pool_tok == 0:
+        yield say("the engine will not start: nothing is left for the cache")
+        return
     if limits.pool_tok is not None:
         yield say(
             "the engine will log about {tokens} tokens of cache ({low} to {high}) in {blocks} blocks",

@@ -120,7 +120,7 @@ def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -
     sure = float(found.weights_bytes + found.cache_bytes + found.states_bytes)
     beside = float(found.need_bytes + found.slack_bytes) - sure
     pooled = case.engine.pool == "share"
-    used = float(found.device_bytes)
+    used = max(float(found.device_bytes), float(found.need_bytes))  # what does not fit is more than a share
     low, high = band(
         "preallocated" if pooled else "device",
         used,
@@ -140,7 +140,7 @@ def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -
         pool_high_bytes=2 * pool - least,
         used_bytes=used,
         low_bytes=low,
-        high_bytes=min(high, float(device.total_bytes)) if pooled else high,
+        high_bytes=min(high, float(device.total_bytes)) if pooled and used <= device.total_bytes else high,
         total_bytes=float(device.total_bytes),
         free_bytes=float(device.free_bytes),
         spare_bytes=float(found.spare_bytes),

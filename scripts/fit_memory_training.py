@@ -207,6 +207,11 @@ def coverage(left: list[Left]) -> float:
     return float(np.mean([one.inside for one in left if one.kind != "rounded"]))
 
 
+def best_width(runs: list[Run]) -> float:
+    """The stretch whose coverage of sources left out comes nearest to what is wanted."""
+    return min(WIDTHS, key=lambda width: abs(coverage(left_out(runs, width)) - AIM))
+
+
 def tell(left: list[Left]) -> None:
     """Print each source left out."""
     print(f"{'left out':45} {'kind':10} runs median   p90    bias  in band")
@@ -235,7 +240,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     runs = runs_of(options.runs)
-    width = min(WIDTHS, key=lambda width: abs(coverage(left_out(runs, width)) - AIM))
+    width = best_width(runs)
     tell(left_out(runs, width))
     terms = fit_terms(runs)
     edges = bands(runs, terms, width)

@@ -48,6 +48,7 @@ class Habit:
     input: float  # bytes of a linear layer's kept input
     own_inputs: bool  # each linear layer casts and keeps its own copy of it (autocast from fp32)
     full: bool  # the base is trained
+    linear: bool  # linear layers keep their input: where trained, or by an old 4-bit kernel
     targets: str  # adapters, where it is not
     autocast: bool  # adapters compute in `compute`, not in their own width
     flash: bool
@@ -149,9 +150,10 @@ def _attention(mixer: Mixer, habit: Habit) -> Saved:
     saved = Saved(
         split=width * mixer.heads * both * (2 if latent else 1) + STAT_BYTES * mixer.heads,
         kv=0 if latent else width * mixer.kv_heads * both,
-        whole=habit.input * mixer.latent_dim * habit.full,
-        stream=habit.input * habit.hidden * habit.full * (3 if habit.own_inputs else 1),
+        whole=habit.input * mixer.latent_dim * habit.linear,
+        stream=habit.input * habit.hidden * habit.linear * (3 if habit.own_inputs else 1),
     )
+    saved += Saved(pair=habit.trainer.score_bytes * mixer.heads)
     if habit.flash or habit.recompute == "selective":
         return saved
     repeated = width * (mixer.heads - mixer.kv_heads) * both
@@ -169,9 +171,9 @@ def _state_mixer(layer: Layer, habit: Habit) -> Saved:
 def _ffn(ffn: Ffn, habit: Habit) -> Saved:
     """Gate, activated gate and up (or the pre-activation alone), the input; down's input where it learns."""
     own = (2 if habit.trainer.fused_glu else 3) if ffn.gated else 1
-    wide = habit.compute * own + habit.input * habit.full
+    wide = habit.compute * own + habit.input * habit.linear
     readers = 2 if ffn.gated and habit.own_inputs else 1
-    base = Saved(stream=habit.input * habit.hidden * habit.full * readers)
+    base = Saved(stream=habit.input * habit.hidden * habit.linear * readers)
     if not ffn.experts:
         return base + Saved(split=wide * ffn.width)
     sent = habit.compute * habit.hidden * (2 if habit.full else 1)  # inputs, outputs before they are weighed

@@ -64,6 +64,7 @@ def set_up(training: Training, *, hidden: int) -> Setup:
         input=precision.input,
         own_inputs=precision.cast > 0 and precision.residual > precision.compute,
         full=training.method == "full",
+        linear=training.method == "full" or (training.method == "qlora" and trainer.quantised_inputs),
         targets=training.targets,
         autocast=training.precision is None or "mixed" in training.precision,
         flash=training.flash,

@@ -78,6 +78,8 @@ class Trainer:
     recompute: str = "none"
     dropout: float = 0
     buckets: float = 0
+    score_bytes: float = 0
+    quantised_inputs: bool = False
     aliases: tuple[str, ...] = ()
 
 

@@ -140,7 +140,8 @@ def _adapters(reading: _Reading) -> tuple[int, str]:
 
 def _length(reading: _Reading) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    told = reading.number("seq_tok", SEQ_TOK)
+    usual = SEQ_TOK if "pretrain" in reading.word("method") else SHORT_TOK
+    told = reading.number("seq_tok", usual)
     if not words.is_short(reading.text) or told <= SHORT_TOK:
         return told
     reading.assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))

@@ -69,6 +69,8 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
         return None if trainer.mixed == "bf16-sharded" else "fp8"
     if re.search(r"fp32|float32|^32", text):
         return "fp32"
+    if not text and trainer.id.startswith("hf"):
+        return "fp32"  # what transformers loaded by default up to its fourth version
     plain = trainer.id.startswith("hf") and not sharding.startswith("zero")
     return "bf16" if plain and re.fullmatch(r"bf16|bfloat16|fp16|float16", text) else None
 

@@ -15,7 +15,7 @@ from rigright.facts.chips import by_id
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
 
-MOST_RANKS, MOST_TOK = 1_000_000, 1_000_000_000
+MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 
 

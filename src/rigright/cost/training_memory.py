@@ -47,14 +47,25 @@ Terms = Mapping[str, float]  # of data/corrections/memory_training.toml
 class TrainingMemory:
     """Bytes on one rank; arrays where the demand was."""
 
-    parts: Parts  # at the peak
-    phases: Parts  # totals
+    by_phase: dict[str, Parts]  # parts of each phase
+    phases: Parts  # their totals
     allocated_bytes: Numbers
     reserved_bytes: Numbers
     device_bytes: Numbers
     least_bytes: Numbers  # on the device once the allocator gave back all it can: decides whether it fits
     host_bytes: Numbers  # moved to the host's memory
     nvme_bytes: Numbers
+
+    @property
+    def parts(self) -> Parts:
+        """Parts of whichever phase is the highest."""
+        found: Parts = dict.fromkeys(PARTS, np.zeros(()))
+        taken = np.zeros(np.shape(self.allocated_bytes), dtype=bool)
+        for name, parts in reversed(self.by_phase.items()):
+            here = (self.phases[name] == self.allocated_bytes) & ~taken
+            taken = taken | here
+            found = {part: np.where(here, parts.get(part, 0.0), size) for part, size in found.items()}
+        return found
 
 
 def training_memory(
@@ -72,7 +83,7 @@ def training_memory(
     context = _context(layout, terms)
     on_nvme = training.offload.endswith("nvme")
     return TrainingMemory(
-        parts=_at_peak(phases, totals),
+        by_phase=phases,
         phases=totals,
         allocated_bytes=allocated,
         reserved_bytes=reserved,
@@ -189,15 +200,3 @@ def _context(layout: Layout, terms: Terms) -> Numbers:
     """CUDA context, and NCCL where ranks talk."""
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
     return (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB
-
-
-def _at_peak(phases: dict[str, Parts], totals: Parts) -> Parts:
-    """Parts of whichever phase is the highest."""
-    highest = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
-    found: Parts = dict.fromkeys(PARTS, np.zeros(()))
-    taken = np.zeros(np.shape(highest), dtype=bool)
-    for name, parts in reversed(phases.items()):
-        here = (totals[name] == highest) & ~taken
-        taken = taken | here
-        found = {part: np.where(here, parts.get(part, 0.0), size) for part, size in found.items()}
-    return found

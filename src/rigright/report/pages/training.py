@@ -8,7 +8,7 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from rigright.base.units import show_bytes, show_count, to_gib
+from rigright.base.units import show_bytes, show_count
 from rigright.base.words import Sentence, say, tell
 from rigright.report.page import (
     Bar,
@@ -219,11 +219,11 @@ def _again(asked: str, flags: str) -> str:
 
 
 def plain(result: Trained, language: str) -> dict[str, Any]:
-    """The same for scripts."""
+    """The same for scripts; the keys are described in docs/explain-json.md."""
     return {
         "model": result.model,
         "params": result.params,
-        "learns": result.learns,
+        "learnt_params": result.learns,
         "machine": result.machine,
         "trainer": result.trainer,
         "precision": result.precision,
@@ -231,28 +231,31 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
         "training": {field.name: getattr(result.training, field.name) for field in fields(result.training)},
         "layout": {field.name: getattr(result.layout, field.name) for field in fields(result.layout)},
         "fits": result.fits,
+        "verdict": tell(_verdict(result).said, language),
         "worst_stage": result.worst.stage,
         "ranks": [_plain_rank(rank) for rank in result.ranks],
-        "host_gib": to_gib(result.host_bytes),
-        "nvme_gib": to_gib(result.nvme_bytes),
-        "largest_micro_batch": result.reach.micro_batch,
-        "largest_seq_tok": result.reach.seq_tok,
-        "max_context_tok": result.reach.model_context_tok,
+        "host_bytes": result.host_bytes,
+        "nvme_bytes": result.nvme_bytes,
+        "limits": {
+            "micro_batch": result.reach.micro_batch,
+            "seq_tok": result.reach.seq_tok,
+            "model_context_tok": result.reach.model_context_tok,
+        },
         "remedies": [
             {
                 "change": tell(one.change, language),
-                "saves_gib": to_gib(one.saves_bytes),
-                "fits": one.fits,
                 "price": tell(one.price, language),
-                "flag": one.flag,
+                "saves_bytes": one.saves_bytes,
+                "fits": one.fits,
+                "flag": one.flag or None,
             }
             for one in result.remedies
         ],
-        "reasons": [
+        "why": [
             {
                 "part": one.part,
                 "formula": tell(one.formula, language),
-                "facts": one.facts,
+                "numbers": one.facts,
                 "source": one.source,
             }
             for one in result.reasons
@@ -266,13 +269,15 @@ def _plain_rank(rank: RankUse) -> dict[str, Any]:
         "stage": rank.stage,
         "ranks": rank.ranks,
         "layers": list(rank.layers),
-        "parts_gib": {part: to_gib(size) for part, size in rank.parts_bytes},
-        "phases_gib": {phase: to_gib(size) for phase, size in rank.phases_bytes},
+        "parts_bytes": dict(rank.parts_bytes),
+        "phases_bytes": dict(rank.phases_bytes),
         "peak_phase": rank.peak_phase,
-        "allocated_gib": to_gib(rank.allocated_bytes),
-        "reserved_gib": to_gib(rank.reserved_bytes),
-        "device_gib": to_gib(rank.device_bytes),
-        "low_gib": to_gib(rank.low_bytes),
-        "high_gib": to_gib(rank.high_bytes),
-        "total_gib": to_gib(rank.total_bytes),
+        "allocated_bytes": rank.allocated_bytes,
+        "reserved_bytes": rank.reserved_bytes,
+        "used_bytes": rank.device_bytes,
+        "used_low_bytes": rank.low_bytes,
+        "used_high_bytes": rank.high_bytes,
+        "least_bytes": rank.least_bytes,
+        "total_bytes": rank.total_bytes,
+        "spare_bytes": rank.spare_bytes,
     }

@@ -23,10 +23,11 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
     memory, layout = case.memory(), case.layout
     layers = len(trunk_of(case.arch).layers)
     low, high = band("device", assumed=False)
+    at_peak = memory.parts
     uses = []
     for stage in range(layout.pp):
         phases = {name: _at(sizes, stage) for name, sizes in memory.phases.items()}
-        parts = ((part, _at(memory.parts[part], stage)) for part in PARTS)
+        parts = ((part, _at(at_peak[part], stage)) for part in PARTS)
         least = _at(memory.least_bytes, stage)
         device = min(_at(memory.device_bytes, stage), max(least, case.card_bytes))
         uses.append(

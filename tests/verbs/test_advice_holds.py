@@ -1,0 +1,125 @@
+"""Advice is kept to: what `explain` says would fit fits when it is asked for, and saves what was said."""
+
+from __future__ import annotations
+
+import random
+import shlex
+
+import pytest
+
+from rigright.arch.sources import zoo
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import RigError
+from rigright.faces.cli.asks.explain import read_wish
+from rigright.faces.cli.main import verb_parser
+from rigright.facts.nodes import find_node
+from rigright.verbs.explain import explain
+from rigright.verbs.fit import FitWish, fit
+from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.case import build_case
+from rigright.verbs.serving.limits import MOST_BATCH, MOST_CONTEXT_TOK
+
+MACHINES = (
+    "rtx 4090",
+    "2x rtx 3090",
+    "rtx 3060 12gb",
+    "8x h100",
+    "4x a100 40gb",
+    "rtx 4090 + rtx 3060 12gb",
+    "m3 max 64gb",
+    "rtx 4090 (6 GiB free)",
+)
+ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers")
+
+
+def questions(number, seed):
+    """Command lines as different people might type them; each seed its own."""
+    rng = random.Random(seed)  # noqa: S311 - questions, no secret
+    for _ in range(number):
+        words = [rng.choice(zoo.names()), "--on", rng.choice(MACHINES)]
+        words += ["--engine", rng.choice(ENGINES)] if rng.random() < 0.5 else []
+        words += ["--context", rng.choice(["1k", "8k", "32k", "128k"])] if rng.random() < 0.5 else []
+        words += ["--batch", rng.choice(["2", "16", "100"])] if rng.random() < 0.4 else []
+        words += ["--kv", "fp8"] if rng.random() < 0.2 else []
+        yield words
+
+
+def asked(words):
+    options = verb_parser("explain", "en").read(words)
+    return explain(options.model, options.on, wish=read_wish(options))
+
+
+def spare_bytes(words):
+    """The verdict of a question alone, without all that is said beside it."""
+    options = verb_parser("explain", "en").read(words)
+    case = build_case(open_model(options.model), find_node(options.on), wish=read_wish(options))
+    return float(worst(case).spare_bytes)
+
+
+def with_flags(words, flags):
+    """The same command line, each flag said once, the last time as it was said last."""
+    told = list(words)
+    for flag in flags:
+        if flag.startswith("--") and flag in told:
+            start = told.index(flag)
+            del told[start : start + 2]
+    return [*told, *flags]
+
+
+def answered(number, seed):
+    """Questions that have an answer, with it."""
+    for words in questions(number, seed):
+        try:
+            yield words, asked(words)
+        except RigError:
+            continue  # a cache format this engine has not, heads that do not divide
+
+
+def fits(words, flag, value):
+    return spare_bytes(with_flags(words, [flag, str(value)])) >= 0
+
+
+def test_the_largest_context_and_batch_fit_and_one_more_does_not():
+    seen = 0
+    for words, found in answered(20, seed=3):
+        limits = found.limits
+        if limits is None:
+            continue
+        seen += 1
+        most = limits.model_context_tok or MOST_CONTEXT_TOK
+        if limits.context_tok:
+            assert fits(words, "--context", limits.context_tok), words
+        if limits.context_tok < most:
+            assert not fits(words, "--context", limits.context_tok + 1), words
+        if limits.batch:
+            assert fits(words, "--batch", limits.batch), words
+        if limits.batch < MOST_BATCH:
+            assert not fits(words, "--batch", limits.batch + 1), words
+    assert seen > 8
+
+
+def test_every_remedy_asked_for_does_what_was_said_of_it():
+    tried = 0
+    for words, found in answered(12, seed=2):
+        before = found.fullest.spare_bytes
+        for remedy in found.remedies:
+            if remedy.flag is None:
+                continue
+            after = spare_bytes(with_flags(words, shlex.split(remedy.flag)))
+            assert (after >= 0) == remedy.fits, (words, remedy.flag)
+            assert after - before == pytest.approx(remedy.saves_bytes, rel=1e-9, abs=2), (words, remedy.flag)
+            tried += 1
+    assert tried > 15
+
+
+@pytest.mark.parametrize("on", ["rtx 4090", "2x a100 40gb"])
+def test_what_fit_lists_explain_confirms_to_the_byte(on):
+    for family in ("gemma", "qwen2", "bert", "vit", "mamba"):
+        row = fit(on, wish=FitWish(family=family, limit=1)).rows[0]
+        words = [row.model, "--on", on, "--engine", row.engine, "--weights", row.weights_format]
+        context = min(4096, row.model_context_tok or 4096)
+        found = asked([*words, "--context", str(context)])
+        assert found.fits, row
+        assert found.fullest.spare_bytes == row.spare_bytes, row
+        assert found.params == row.params, row
+        assert (found.limits.context_tok if found.limits else None) == row.context_tok, row

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from rigright.arch import count
 from rigright.arch.read import read_config
+from rigright.arch.record import Cut, Weight
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_of
-from rigright.cost.training_states import States, state_bytes
+from rigright.cost.training_states import groups_of, state_bytes, summed
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Training
 from rigright.facts.training import find_optimizer, optimizers
@@ -199,9 +200,14 @@ def test_tied_embeddings_stand_on_both_ends_of_a_pipeline():
     assert held[0] > held[1]
 
 
-def test_states_add_and_scale_part_by_part():
-    one = States(weights=1.0, step=2.0)
-    assert (one + one) * 2 == States(weights=4.0, step=8.0, master=0.0, grads=0.0, optimizer=0.0, paged=0.0)
+def test_groups_are_summed_by_cut_and_kind():
+    one = groups_of([(Weight(role="attn.q", shape=(64, 128), cut=Cut.OUT), 1)])
+    other = groups_of([(Weight(role="attn.o", shape=(128, 64), cut=Cut.IN), 1)])
+    both = summed([(one, 3), (other, np.array([1, 2])), (one, 1)])
+    assert {(group.cut, group.kind) for group in both} == {(Cut.OUT, "matrix"), (Cut.IN, "matrix")}
+    assert both[0].elems == 4 * 64 * 128
+    assert list(both[1].elems) == [8192, 16384]
+    assert both[0].edges == 4 * (64 + 128)
 
 
 def test_experts_are_shared_by_fewer_data_parallel_ranks():

@@ -12,7 +12,7 @@ from rigright.cost.shards import share
 from rigright.cost.training_adapters import halves, is_target
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import Stage
-from rigright.cost.training_states import Group, Ranks, States, groups_of, trained_states
+from rigright.cost.training_states import Group, Ranks, States, groups_of, summed, trained_states
 from rigright.cost.training_towers import PLAIN_BYTES, is_entry, kv_heads_of, learners, trunk_of
 from rigright.cost.weights import ByCut, weigh
 from rigright.demand import Numbers
@@ -42,17 +42,10 @@ def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
 def full_states(stage: Stage) -> States:
     """States of a stage where the base learns."""
     setup = stage.setup
-    ranks = _ranks(stage)
-
-    def of(groups: tuple[Group, ...]) -> States:
-        return trained_states(groups, ranks, precision=setup.precision, optimizer=setup.optimizer)
-
-    total = States()
-    for layer, times in stage.counts.items():
-        total += of(layer_groups(layer)) * times
-    for place, there in (("entry", stage.embeds), ("exit", stage.last), ("beside", stage.first)):
-        total += of(outer_groups(stage.arch, place)) * there
-    return total
+    held = [(layer_groups(layer), times) for layer, times in stage.counts.items()]
+    places = (("entry", stage.embeds), ("exit", stage.last), ("beside", stage.first))
+    held += [(outer_groups(stage.arch, place), there) for place, there in places]
+    return trained_states(summed(held), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
 
 
 def _ranks(stage: Stage) -> Ranks:
@@ -68,16 +61,15 @@ def adapter_states(stage: Stage) -> States:
     master = MASTER_BYTES if width < MASTER_BYTES and setup.precision.master else 0.0
     widest = max(width, master)
     precision = replace(setup.precision, param=width, master=master, grad=widest, state=widest)
-    total = States()
-    for layer, times in stage.counts.items():
-        groups = adapter_groups(
+    rank = np.asarray(training.rank)
+    held = [
+        ((group,), times * (rank if group.kind == "matrix" else 1))
+        for layer, times in stage.counts.items()
+        for group in adapter_groups(
             layer, training.targets, scaled=training.method == MAGNITUDE, half=setup.optimizer.half_adapters
         )
-        for group in groups:
-            rank = np.asarray(training.rank) if group.kind == "matrix" else 1
-            states = trained_states((group,), _ranks(stage), precision=precision, optimizer=setup.optimizer)
-            total += states * (times * rank)
-    return total
+    ]
+    return trained_states(summed(held), _ranks(stage), precision=precision, optimizer=setup.optimizer)
 
 
 @cache

@@ -27,8 +27,8 @@ class Group:
 
     cut: Cut
     kind: str  # "matrix", "table", "vector"
-    elems: float
-    edges: float = 0  # rows plus columns, for factored states
+    elems: Numbers
+    edges: Numbers = 0.0  # rows plus columns, for factored states
 
 
 def groups_of(weights: Iterable[tuple[Weight, float]]) -> tuple[Group, ...]:
@@ -39,6 +39,18 @@ def groups_of(weights: Iterable[tuple[Weight, float]]) -> tuple[Group, ...]:
         sums_of[0] += math.prod(weight.shape) * weight.copies * times
         sums_of[1] += sum(weight.shape) * weight.copies * times
     return tuple(Group(cut=cut, kind=kind, elems=s[0], edges=s[1]) for (cut, kind), s in sums.items())
+
+
+def summed(held: Iterable[tuple[tuple[Group, ...], Numbers]]) -> tuple[Group, ...]:
+    """Groups that stand so many times each, as few as there are cuts and kinds."""
+    sums: dict[tuple[Cut, str], Group] = {}
+    for groups, times in held:
+        for group in groups:
+            key = (group.cut, group.kind)
+            before = sums.get(key, Group(cut=group.cut, kind=group.kind, elems=0.0))
+            elems, edges = before.elems + group.elems * times, before.edges + group.edges * times
+            sums[key] = Group(cut=group.cut, kind=group.kind, elems=elems, edges=edges)
+    return tuple(sums.values())
 
 
 def kind_of(weight: Weight) -> str:
@@ -113,29 +125,26 @@ class States:
     paged: Numbers = 0.0  # optimizer states PyTorch does not count
     step: Numbers = 0.0  # temporaries of the optimizer step
 
-    def __add__(self, other: States) -> States:
-        return States(**{name: getattr(self, name) + getattr(other, name) for name in States.__slots__})
-
-    def __mul__(self, times: Numbers) -> States:
-        return States(**{name: getattr(self, name) * times for name in States.__slots__})
-
 
 def trained_states(
     groups: tuple[Group, ...], ranks: Ranks, *, precision: Precision, optimizer: Optimizer
 ) -> States:
     """States of parameters that learn."""
-    total = States()
+    params, grads, shares, kept = (np.zeros(()) for _ in range(4))
     for group in groups:
         elems, over = ranks.elems(group), ranks.divided(group.cut)
-        state = elems * state_bytes(optimizer, group.kind, width=precision.state)
+        size = elems * state_bytes(optimizer, group.kind, width=precision.state)
         if optimizer.factored and group.kind != "vector":
-            state = state + STAT_BYTES * group.edges * elems / group.elems
-        total += States(
-            weights=elems * precision.param / over.param,
-            master=elems * precision.master / over.state,
-            grads=elems * precision.grad / over.grad,
-            optimizer=state / over.state * (not optimizer.paged),
-            paged=state / over.state * optimizer.paged,
-            step=elems * optimizer.step_copies * precision.state / over.state,
-        )
-    return total
+            size = size + STAT_BYTES * group.edges * share(group.cut, ranks.layout, kv_heads=ranks.kv_heads)
+        params = params + elems / over.param
+        grads = grads + elems / over.grad
+        shares = shares + elems / over.state
+        kept = kept + size / over.state
+    return States(
+        weights=params * precision.param,
+        master=shares * precision.master,
+        grads=grads * precision.grad,
+        optimizer=np.zeros(()) if optimizer.paged else kept,
+        paged=kept if optimizer.paged else np.zeros(()),
+        step=shares * (optimizer.step_copies * precision.state),
+    )

@@ -115,7 +115,17 @@ def test_what_stands_in_flags_and_notes():
     assert not words.is_chunked("sample_packing=true")
     assert words.virtual_stages("num-layers-per-virtual-pipeline-stage=1", layers=32, pp=4) == 8
     assert words.virtual_stages("", layers=32, pp=4) == 1
+    assert words.virtual_stages("num-virtual-stages-per-pipeline-rank=2", layers=32, pp=4) == 2
     assert words.is_sequence_parallel("sequence-parallel=true; bf16=true")
+    assert words.is_flash("FlashAttention2; none")
+    assert not words.is_flash("attn=eager")
+    assert not words.is_flash("transformer-impl=local; bf16=true")
+    assert words.is_flash("transformer-impl=local; use-flash-attn=true")
+    assert (words.dropout_of("hidden-dropout=0.0"), words.dropout_of("bf16=true")) == (0.0, None)
+    assert (words.accumulated("lora_rank=8 grad_accum=16"), words.accumulated("grad_accum=$(expr")) == (
+        16,
+        None,
+    )
     assert words.is_paired("rlhf=dpo; samples")
     assert not words.is_paired("rlhf=; samples")
     assert (words.references_of("rlhf=ppo;"), words.references_of("rlhf=simpo;")) == (3, 0)
@@ -126,6 +136,14 @@ def test_what_stands_in_flags_and_notes():
         None,
         "full",
     )
+
+
+def test_a_global_batch_says_how_many_micro_batches_are_gathered():
+    row = {"arch": "mistralai/Mistral-7B-v0.1", "framework": "Megatron-LM", "method": "full", "n_chips": 8}
+    row |= {"pp": 4, "tp": 1, "micro_batch": 2, "global_batch": 32, "seq_tok": 2048}
+    assert read_row(row).training.accumulate == 8
+    assert read_row(row | {"global_batch": None}).training.accumulate is None
+    assert read_row(row | {"global_batch": 1}).training.accumulate == 1
 
 
 def rows_of(path, keep):
@@ -187,7 +205,8 @@ def test_runs_kept_in_our_own_table():
     found = validate(str(DATA / "runs" / "training.csv"))
     assert score(found, "reserved", "pytorch/torchtitan").median < 0.05
     assert score(found, "allocated", "pytorch/torchtune").median < 0.07
-    assert score(found, "allocated", "Lightning-AI/litgpt").median < 0.2
+    assert score(found, "allocated", "Lightning-AI/litgpt").median < 0.05
+    assert score(found, "reserved", "AnswerDotAI/fsdp_qlora").median < 0.07
 
 
 def test_every_row_of_our_own_table_names_its_source():

@@ -121,7 +121,9 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         seq_tok=_length(reading),
         references=words.references_of(text) if method == "full" else 0,
         recompute=words.recompute_of(reading.word("recompute")),
-        flash="eager" not in text,
+        flash=words.is_flash(text),
+        dropout=words.dropout_of(text),
+        accumulate=_accumulated(reading, layout),
         chunked_loss=words.is_chunked(text),
         rank=rank,
         targets=targets,
@@ -136,6 +138,14 @@ def _adapters(reading: _Reading) -> tuple[int, str]:
     usual = "linear" if reading.trainer.id in LINEAR else PEFT_TARGETS
     rank = reading.told("rank", words.rank_of(reading.text), default=PEFT_RANK)
     return rank, reading.told("targets", words.targets_of(reading.text), default=usual)
+
+
+def _accumulated(reading: _Reading, layout: Layout) -> int | None:
+    """Micro-batches of a step: of the global batch, or as the text tells; None where neither does."""
+    batch, micro = reading.row.get("global_batch"), reading.row.get("micro_batch")
+    if batch is None or micro is None:
+        return words.accumulated(reading.text)
+    return max(1, int(batch) // int(micro * layout.dp))
 
 
 def _length(reading: _Reading) -> int:

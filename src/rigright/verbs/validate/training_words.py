@@ -24,7 +24,14 @@ _WORD = re.compile(r"[a-z0-9]+")
 _RANK = re.compile(r"(?:lora[_ ]r(?:ank)?=|\br=|\brank)(\d+)")
 _TARGETS = re.compile(r"targets=([^;=]*?)(?:;|$|\s\w+=)")
 _CHUNKED = re.compile(r"cce=true|liger|fused.?linear|chunked.?(?:loss|ce|cross)|cut.?cross.?entropy")
-_VIRTUAL = re.compile(r"num-layers-per-virtual-pipeline-stage=(\d+)|\bvp(?:p)?=(\d+)")
+_VIRTUAL = re.compile(
+    r"num-layers-per-virtual-pipeline-stage=(\d+)|(?:num-virtual-stages-per-pipeline-rank|\bvpp?)=(\d+)"
+)
+_DROPOUT = re.compile(r"(?:hidden|resid)[-_]dropout=([01]?\.?\d*)")
+_ACCUMULATED = re.compile(r"(?:grad_accum|gradient_accumulation_steps)=(\d+)\b")
+_SCORES = re.compile(r"\beager\b|attention-backend=(?:unfused|local)")
+_PLAIN_CORE = re.compile(r"transformer-impl=local")
+_FLASH = re.compile(r"flash")
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
 
@@ -145,3 +152,23 @@ def is_short(text: str) -> bool:
     """Whether samples are shorter than the length that was allowed, and not packed to it."""
     lowered = text.lower()
     return bool(_SHORT.search(lowered)) and "packing=true" not in lowered
+
+
+def is_flash(text: str) -> bool:
+    """Whether attention never keeps its scores."""
+    lowered = text.lower()
+    if _PLAIN_CORE.search(lowered) and not _FLASH.search(lowered):
+        return False
+    return not _SCORES.search(lowered)
+
+
+def dropout_of(text: str) -> float | None:
+    """Dropout on the stream between layers, where the text tells it."""
+    found = _DROPOUT.search(text.lower())
+    return float(found.group(1)) if found and found.group(1) not in {"", "."} else None
+
+
+def accumulated(text: str) -> int | None:
+    """Micro-batches of one optimizer step, where the text tells it."""
+    found = _ACCUMULATED.search(text.lower())
+    return max(1, int(found.group(1))) if found else None

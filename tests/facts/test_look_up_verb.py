@@ -207,3 +207,70 @@ def test_the_command_line(arguments, capsys):
 def test_the_command_line_refuses_with_a_sentence(capsys):
     assert main(["look-up", "chips", "rtx 4095"]) == 2
     assert "RTX 4090" in capsys.readouterr().err
+
+
+def dates(*where):
+    return [chip.launch for chip in found("chips", where=where).records]
+
+
+def test_a_year_stands_for_all_its_months():
+    of_2024 = dates("launch=2024")
+    assert of_2024
+    assert all(launch.startswith("2024") for launch in of_2024)
+    since = dates("since>=2024")
+    assert set(of_2024) <= set(since)
+    assert len(since) == len(dates("launch>2024")) + len(of_2024) == len(dates("launch>=2024-01"))
+    assert len(dates("launch<=2024")) == len(dates("launch<2024")) + len(of_2024)
+
+
+@pytest.mark.parametrize("text", ["x", "2023-13", "23", "2023-1", "2023-02-30", "0000"])
+def test_what_is_no_date_is_refused(text):
+    with pytest.raises(AskError, match="as a date"):
+        found("chips", where=(f"since>={text}",))
+
+
+def test_versions_are_ordered_by_their_numbers():
+    versions = {row.version for row in found("software", where=("version>=2.9", "product~torch")).records}
+    assert {"2.9", "2.10"} <= versions
+    assert "2.8" not in versions
+    assert {row.version for row in found("software", where=("version=2.10", "product~torch")).records} == {
+        "2.10"
+    }
+
+
+def test_a_word_that_no_record_has_is_met_with_what_there_is():
+    assert [str(note) for note in found("chips", where=("vendor=nvida",)).notes] == [
+        'no record has vendor "nvida"; there are NVIDIA'
+    ]
+    (note,) = found("chips", where=("segment=laptop",)).notes
+    assert "consumer" in str(note)
+    assert found("chips", where=("memory>=900GB",)).notes == ()
+
+
+def test_python_may_leave_out_the_day_and_the_tuple():
+    assert look_up("chips", "4090").records == found("chips", "4090").records
+    assert look_up("chips").total == len(look_up("chips", wish=Wish(limit=0)).records)
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(AskError, match="0 shows all"):
+        found("chips", limit=-1)
+
+
+@pytest.mark.parametrize("kind", [name for name in kind_names() if name != "model"])
+@pytest.mark.parametrize("condition", ["=zz", "=5", "~5", ">=2023", "!=x"])
+def test_any_field_takes_any_condition_or_says_why_not(kind, condition):
+    fields, records = find_kind(kind).fields, found(kind).records
+    for field in fields:
+        try:
+            read = read_condition(field.key + condition, fields)
+        except AskError as error:
+            assert condition.lstrip("~=>!") in str(error)  # noqa: PT017 - either is right
+        else:
+            assert {read.holds(record) for record in records} <= {True, False}
+
+
+def test_a_list_meets_a_condition_with_any_of_its_values():
+    both = found("chips", where=("mem_options_bytes=40GB",)).records
+    assert all(40 * GIB in chip.mem_options_bytes for chip in both)
+    assert len(found("chips", where=("mem_options_bytes>0",)).records) >= len(both)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from rigright.base.errors import AskError
@@ -22,10 +23,11 @@ class Parser(argparse.ArgumentParser):
     """A parser for one verb, with the options that every verb knows."""
 
     def __init__(self, prog: str, summary: Sentence, *, language: str) -> None:
+        self.width: int | None = None  # of help, where the user says so
         super().__init__(
             prog=prog,
             description=tell(summary, language),
-            formatter_class=lambda prog: Formatter(prog, language),
+            formatter_class=lambda prog: Formatter(prog, language, width=self.width),
             add_help=False,
             allow_abbrev=False,
         )
@@ -43,14 +45,31 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse; what nobody knows is refused, with the nearest that is known."""
-        options, extras = self.parse_known_args(arguments)
+        self.width = _said_width(arguments)
+        scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
+        parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
+        options, extras = parse(arguments)
         if extras:
             raise AskError(unknown_argument(extras[0], list(self._option_string_actions)))
+        for action in self._actions:
+            if action.option_strings and getattr(options, action.dest, None) == "":
+                option = action.option_strings[0]
+                raise AskError(say("{option} is empty; write its value behind it", option=option))
         return options
 
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
         raise AskError(understand(message))
+
+
+def _said_width(arguments: Sequence[str]) -> int | None:
+    """The width asked for, before anything is parsed: help is shown while parsing."""
+    for argument, value in pairwise([*arguments, ""]):
+        name, equals, inside = argument.partition("=")
+        wish = inside if equals else value
+        if name == "--width" and wish:
+            return cells(wish)
+    return None
 
 
 def _needed(action: argparse.Action) -> str:
@@ -64,9 +83,13 @@ def _needed(action: argparse.Action) -> str:
 class Formatter(argparse.HelpFormatter):
     """Help that is told in one language and knows that Chinese letters are two cells wide."""
 
-    def __init__(self, prog: str, language: str) -> None:
-        super().__init__(prog, max_help_position=30)
+    def __init__(self, prog: str, language: str, *, width: int | None = None) -> None:
+        super().__init__(prog, max_help_position=30, width=width)
         self._language = language
+
+    def start_section(self, heading: str | None) -> None:
+        """The head of a group of options."""
+        super().start_section(translate(heading or "", self._language))
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """The first line of help."""

@@ -37,12 +37,17 @@ _FLAGS: tuple[tuple[str, str, bool, Sentence], ...] = (
     ("--chunked-loss", "chunked_loss", True, say("the logits never stand whole")),
     ("--sequence-parallel", "sequence_parallel", True, say("norms cut over tokens beside tensor parallel")),
 )
-_SHARED = ("tp", "pp", "dp", "ep", "cp")  # said once for serving and training
+SHARED = ("tp", "pp", "dp", "ep", "cp")  # said once for serving and training
+TRAINING = (  # each option that says something of a training alone, and where it is kept
+    *((flag, name) for flag, name, _ in (*_WORDS, *_COUNTS)),
+    *((flag, flag.removeprefix("--").replace("-", "_")) for flag, *_ in _FLAGS),
+)
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that say what is trained, and how."""
-    parser.add_argument(
+    group = parser.add_argument_group(str(say("training")))
+    group.add_argument(
         "--train",
         nargs="?",
         const="full",
@@ -50,11 +55,11 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         help=str(say("train it: full, lora, qlora, dora")),
     )
     for flag, name, text in (*_WORDS, *_COUNTS):
-        parser.add_argument(
+        group.add_argument(
             flag, dest=name, metavar="N" if (flag, name, text) in _COUNTS else None, help=str(text)
         )
     for flag, _, _, text in _FLAGS:
-        parser.add_argument(flag, action="store_true", help=str(text))
+        group.add_argument(flag, action="store_true", help=str(text))
 
 
 def answer_training(options: argparse.Namespace) -> Answer:
@@ -65,7 +70,9 @@ def answer_training(options: argparse.Namespace) -> Answer:
     wish, asked = read_training(options), asked_training(options)
     result = explain_training(options.model, options.on, wish=wish, why=options.why, asked=asked)
     return Answer(
-        page=lambda: pages.page(result, why=options.why), plain=lambda language: pages.plain(result, language)
+        page=lambda: pages.page(result, why=options.why),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=int(not result.fits),
     )
 
 
@@ -74,7 +81,7 @@ def read_training(options: argparse.Namespace) -> TrainingWish:
     told: dict[str, Any] = {"method": options.train}
     told |= {name: getattr(options, name) for _, name, _ in _WORDS}
     told |= {name: _count(getattr(options, name)) for _, name, _ in _COUNTS}
-    told |= {name: _count(getattr(options, name)) for name in _SHARED}
+    told |= {name: _count(getattr(options, name)) for name in SHARED}
     told |= {name: value for flag, name, value, _ in _FLAGS if getattr(options, _stored(flag))}
     known = {field.name for field in fields(TrainingWish)}
     return TrainingWish(
@@ -85,7 +92,7 @@ def read_training(options: argparse.Namespace) -> TrainingWish:
 def asked_training(options: argparse.Namespace) -> str:
     """The command that asks this again."""
     told = [(flag, getattr(options, name)) for flag, name, _ in (*_WORDS, *_COUNTS)]
-    told += [(f"--{name}", getattr(options, name)) for name in _SHARED]
+    told += [(f"--{name}", getattr(options, name)) for name in SHARED]
     words = ["rigright", "explain", options.model, "--on", options.on, "--train", options.train]
     words += [word for flag, value in told if value is not None for word in (flag, value)]
     words += [flag for flag, _, _, _ in _FLAGS if getattr(options, _stored(flag))]

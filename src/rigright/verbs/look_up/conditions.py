@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.report.listing import Field
 
+_MOST_SHOWN = 12  # words of a field that a note lists
 _CONDITION = re.compile(r"\s*([A-Za-z][\w .-]*?)\s*(>=|<=|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
+_DATE = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")  # a year stands for all its months
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -30,17 +33,24 @@ class Condition:
 
     field: Field
     sign: str
-    value: Any
+    text: str  # the value as written
+    value: Any  # what it says of a number
 
     def holds(self, record: object) -> bool:
         """Whether a record meets it."""
         found = self.field.read(record)
-        if found is None:
-            return False
+        if isinstance(found, list | tuple):
+            return (all if self.sign == "!=" else any)(map(self._meets, found))
+        return found is not None and self._meets(found)
+
+    def _meets(self, found: object) -> bool:
+        """Whether one value does."""
         if self.sign == "~":
-            return str(self.value).casefold() in _as_text(found)
-        if isinstance(found, str) or isinstance(self.value, str):
-            return _TESTS[self.sign](_as_text(found), _as_text(self.value))
+            return self.text.casefold() in _as_text(found)
+        if not isinstance(found, int | float) or isinstance(self.value, str):
+            told = _as_text(found)
+            exact = told[: len(self.text)] if _DATE.fullmatch(self.text) and _DATE.match(told) else told
+            return _TESTS[self.sign](_in_order(exact), _in_order(self.text.casefold()))
         return _TESTS[self.sign](found, self.value)
 
 
@@ -52,7 +62,30 @@ def read_condition(text: str, fields: tuple[Field, ...]) -> Condition:
             say('cannot read the condition "{text}"; write for example memory>=24GB or vendor=AMD', text=text)
         )
     field = find_field(match.group(1), fields)
-    return Condition(field=field, sign=match.group(2), value=_read_value(match.group(3), field))
+    value = match.group(3)
+    return Condition(field=field, sign=match.group(2), text=value, value=_read_value(value, field))
+
+
+def never_met(condition: Condition, records: Iterable[object]) -> Sentence | None:
+    """What a field says instead, where it never says the word that was asked for."""
+    found = [one for one in map(condition.field.read, records) if one is not None]
+    if (
+        condition.sign not in {"=", "=="}
+        or not found
+        or not all(isinstance(one, str | bool) for one in found)
+    ):
+        return None
+    words = sorted(set(map(str, found)))
+    small = {word.casefold(): word for word in words}
+    near = [
+        small[one] for one in difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
+    ]
+    return say(
+        'no record has {field} "{value}"; there are {values}',
+        field=condition.field.key,
+        value=condition.text,
+        values=", ".join(near or [*words[:_MOST_SHOWN], *["..."] * (len(words) > _MOST_SHOWN)]),
+    )
 
 
 def find_field(name: str, fields: tuple[Field, ...]) -> Field:
@@ -89,7 +122,7 @@ def sort_records(
     numbers = all(isinstance(field.read(record), int | float) for record in known)
 
     def rank(record: object) -> Any:
-        return field.read(record) if numbers else _as_text(field.read(record))
+        return field.read(record) if numbers else _in_order(_as_text(field.read(record)))
 
     return (*sorted(known, key=rank, reverse=numbers != backwards), *unknown)
 
@@ -105,6 +138,12 @@ def _read_value(text: str, field: Field) -> Any:
         return float(text) * field.scale
     except ValueError:
         return text
+
+
+def _in_order(text: str) -> list[tuple[bool, int, str]]:
+    """Words by their letters, the numbers in them by size: 2.9 before 2.10."""
+    pieces = re.findall(r"[0-9]{1,18}|[^0-9]+", text)
+    return [(not piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in pieces]
 
 
 def _as_text(value: object) -> str:

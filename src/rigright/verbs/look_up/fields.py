@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
+from rigright.base.errors import AskError
 from rigright.base.units import GIB, GIGA, parse_bytes
 from rigright.base.words import Sentence, say
 from rigright.report.listing import Field
 from rigright.report.page import Shown
 
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 _ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IGNORECASE)
 
 
 def told(key: str, head: Sentence, *names: str, listed: bool = False, flexible: bool = False) -> Field:
     """A word, or several, shown as they are."""
     return Field(key=key, head=head, read=_reads(key), names=names, flexible=flexible, detail=not listed)
+
+
+def moment(key: str, head: Sentence, *names: str) -> Field:
+    """A date, or as much of it as is known: 2023, 2023-06, 2023-06-30."""
+    return Field(key=key, head=head, read=_reads(key), parse=read_date, names=names)
 
 
 def figure(
@@ -120,6 +128,19 @@ def source_of(record: object) -> str:
 def confidence_shown(confidence: str) -> Sentence:
     """How sure a row is, in words."""
     return {"high": say("high"), "med": say("middling"), "low": say("low")}.get(confidence, say("unknown"))
+
+
+def read_date(text: str) -> str:
+    """A year, a month or a day."""
+    written = text.strip()
+    parts = [int(part) for part in written.split("-")] if _DATE.fullmatch(written) else []
+    try:
+        date(*[*parts, 1, 1][:3])
+    except (TypeError, ValueError):
+        raise AskError(
+            say('cannot read "{text}" as a date; write for example 2023 or 2023-06', text=text)
+        ) from None
+    return written
 
 
 def read_memory(text: str) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.report.listing import Asked, Kind, Listing
-from rigright.verbs.look_up.conditions import read_condition, sort_records
+from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
 
 FOLDER = "rigright.verbs.look_up.kinds"
 
@@ -23,7 +23,7 @@ class Wish:
     where: tuple[str, ...] = ()  # "memory>=24GB", ...: all must hold
     sort: str | None = None  # a field: numbers from the largest, words from A
     backwards: bool = False
-    limit: int | None = None
+    limit: int | None = None  # records; None and 0 mean all
     with_sources: bool = False
     run_code: bool = False
     input_shape: str | None = None
@@ -58,22 +58,35 @@ def find_kind(name: str) -> Kind:
     )
 
 
-def look_up(name: str, words: tuple[str, ...] = (), *, today: date, wish: Wish | None = None) -> Listing:
-    """Find records of a kind by words, then filter, sort and cut."""
+def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sentence, ...]:
+    """Which conditions no record meets, and what there is instead."""
+    unmet = [one for one in conditions if not any(one.holds(record) for record in known)]
+    return tuple(told for told in (never_met(one, known) for one in unmet) if told is not None)
+
+
+def look_up(
+    name: str, words: str | tuple[str, ...] = (), *, today: date | None = None, wish: Wish | None = None
+) -> Listing:
+    """Find records of a kind by words, then filter, sort and cut; prices are stale or not against `today`."""
     wish = wish or Wish()
+    words = (words,) if isinstance(words, str) else tuple(words)
+    today = today or datetime.now(UTC).date()
+    if wish.limit is not None and wish.limit < 0:
+        raise AskError(say("the limit is 0 or more, not {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)
     asked = Asked(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]
+    known = kind.find(asked)
     records: tuple[Any, ...] = tuple(
-        record for record in kind.find(asked) if all(condition.holds(record) for condition in conditions)
+        record for record in known if all(condition.holds(record) for condition in conditions)
     )
     if wish.sort is not None:
         records = sort_records(records, wish.sort, fields=kind.fields, backwards=wish.backwards)
-    kept = records if wish.limit is None else records[: max(wish.limit, 0)]
+    kept = records[: wish.limit or None]
     return Listing(
         kind=kind,
         records=kept,
         total=len(records),
-        notes=kind.notes(asked, kept) if kind.notes else (),
+        notes=(kind.notes(asked, kept) if kind.notes else ()) if records else _why_none(conditions, known),
         with_sources=wish.with_sources,
     )

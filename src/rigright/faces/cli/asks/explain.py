@@ -10,7 +10,7 @@ from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.demand import ServingWish
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.training_options import add_training_arguments, answer_training
+from rigright.faces.cli.training_options import SHARED, TRAINING, add_training_arguments, answer_training
 
 SUMMARY = say("one model on one machine: memory by part and card, how far it goes, and what to change")
 
@@ -27,6 +27,15 @@ _COUNTS = (
     ("--cp", "cp", say("cards a context is cut over")),
     ("--image-size", "image_size", say("pixels of a picture's side")),
 )
+_SERVING = (
+    ("--engine", "engine"),
+    ("--weights", "weights"),
+    ("--kv", "kv"),
+    ("--util", "utilisation"),
+    ("--no-graphs", "no_graphs"),
+    ("--attention-dp", "attention_dp"),
+    *((flag, name) for flag, name, _ in _COUNTS if name not in SHARED),
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -39,19 +48,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
     """The options that say how it is served."""
-    parser.add_argument("--serve", action="store_true", help=str(say("serve it (the default)")))
-    parser.add_argument("--engine", help=str(say('"vllm", "sglang", "llama.cpp" ...; a version may follow')))
-    parser.add_argument(
+    group = parser.add_argument_group(str(say("serving")))
+    group.add_argument("--serve", action="store_true", help=str(say("serve it (the default)")))
+    group.add_argument("--engine", help=str(say('"vllm", "sglang", "llama.cpp" ...; a version may follow')))
+    group.add_argument(
         "--weights", "--format", dest="weights", help=str(say('weight format: "bf16", "fp8", "Q4_K_M"'))
     )
-    parser.add_argument("--kv", help=str(say('cache format: "16bit", "fp8", "q8_0"')))
+    group.add_argument("--kv", help=str(say('cache format: "16bit", "fp8", "q8_0"')))
     for flag, name, text in _COUNTS:
-        parser.add_argument(flag, dest=name, metavar="N", help=str(text))
-    parser.add_argument(
-        "--util", dest="utilisation", metavar="SHARE", help=str(say("share of the card: 0.9"))
-    )
-    parser.add_argument("--no-graphs", action="store_true", help=str(say("no CUDA graphs (eager mode)")))
-    parser.add_argument(
+        group.add_argument(flag, dest=name, metavar="N", help=str(text))
+    group.add_argument("--util", dest="utilisation", metavar="SHARE", help=str(say("share of the card: 0.9")))
+    group.add_argument("--no-graphs", action="store_true", help=str(say("no CUDA graphs (eager mode)")))
+    group.add_argument(
         "--attention-dp",
         action="store_true",
         help=str(say("attention replicated, each with its own sequences")),
@@ -60,6 +68,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
+    _refuse_other_kind(options)
     if options.train:
         return answer_training(options)
     from rigright.report.pages import explain as pages
@@ -71,7 +80,24 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why),
         plain=lambda language: pages.plain(result, language),
+        exit_code=int(not result.fits),
     )
+
+
+def _refuse_other_kind(options: argparse.Namespace) -> None:
+    """An option that would change nothing is an error, not silence."""
+    if options.train and options.serve:
+        raise AskError(say("--serve and --train are two questions; ask one at a time"))
+    given = [flag for flag, name in (_SERVING if options.train else TRAINING) if getattr(options, name)]
+    if given and options.train:
+        raise AskError(
+            say(
+                "{flags}: only for serving; with --train, --seq is the length and --micro-batch the samples",
+                flags=", ".join(given),
+            )
+        )
+    if given:
+        raise AskError(say("{flags}: only for training; add --train", flags=", ".join(given)))
 
 
 def _asked(options: argparse.Namespace) -> str:

@@ -47,7 +47,11 @@ def answer(options: argparse.Namespace) -> Answer:
         limit=None if limit == 0 else limit,
     )
     result = fit(options.on, wish=wish, asked=f"rigright fit --on {shlex.quote(options.on)}")
-    return Answer(page=lambda: pages.page(result), plain=lambda language: pages.plain(result, language))
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=int(not result.rows),
+    )
 
 
 def _params(text: str | None) -> float | None:

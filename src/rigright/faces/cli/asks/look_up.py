@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 
+from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.report.pages.look_up import kinds_page, kinds_plain, page, plain
@@ -46,12 +46,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--sort", metavar="FIELD", help=str(say("order by a field: numbers from the largest, words from A"))
     )
     parser.add_argument("--reverse", action="store_true", help=str(say("the other way round")))
-    parser.add_argument("--limit", type=int, metavar="N", help=str(say("at most this many")))
+    parser.add_argument("--limit", metavar="N", help=str(say("rows shown; 0 shows all")))
     parser.add_argument("--sources", action="store_true", help=str(say("show where each row is from")))
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--task", metavar="NAME", help=str(say("only models for this: text, embed, vision ...")))
+    parser.add_argument(
+        "--task", metavar="NAME", help=str(say("only models for this: text, embed, vision ..."))
+    )
     parser.add_argument("--family", metavar="NAME", help=str(say("only models of this family")))
     parser.add_argument("--min-params", metavar="N", help=str(say("only models of at least so many: 7B")))
     parser.add_argument("--max-params", metavar="N", help=str(say("only models of at most so many: 70B")))
@@ -61,7 +63,9 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run-code", action="store_true", help=str(say("allow a file.py:factory to be run and traced"))
     )
-    parser.add_argument("--input", metavar="SHAPE", help=str(say("what a traced module is given: 1x3x224x224")))
+    parser.add_argument(
+        "--input", metavar="SHAPE", help=str(say("what a traced module is given: 1x3x224x224"))
+    )
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -74,11 +78,11 @@ def answer(options: argparse.Namespace) -> Answer:
         where=(*short, *options.where),
         sort=options.sort,
         backwards=options.reverse,
-        limit=options.limit,
+        limit=None if options.limit is None else parse_count(options.limit),
         with_sources=options.sources,
         run_code=options.run_code,
         input_shape=options.input,
     )
     words = (*options.words, *options.shape)
-    listing = look_up(options.kind, words, today=datetime.now(UTC).date(), wish=wish)
+    listing = look_up(options.kind, words, wish=wish)
     return Answer(lambda: page(listing), lambda language: plain(listing, language), listing.exit_code)

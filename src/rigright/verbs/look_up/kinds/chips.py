@@ -8,7 +8,7 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Shown
-from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, provenance, told, yes_no
+from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, moment, provenance, told, yes_no
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 
@@ -34,7 +34,7 @@ _LISTED = (
     figure("training_flops_per_s", say("16-bit TFLOP/s"), "tflops", "flops", scale=TERA, listed=True),
     figure("fp8_flops_per_s", say("FP8 TFLOP/s"), "fp8", scale=TERA, listed=True),
     figure("tdp_w", say("power W"), "tdp", "power", "watts", listed=True),
-    told("launch", say("launch"), "since", "year", listed=True),
+    moment("launch", say("launch"), "since", "year"),
 )
 _MEMORY = (
     memory("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),

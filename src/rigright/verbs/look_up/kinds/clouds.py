@@ -9,7 +9,7 @@ from rigright.facts.clouds import BITS, Offer, offers
 from rigright.facts.find import find_chips
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Shown
-from rigright.verbs.look_up.fields import figure, memory, provenance, told
+from rigright.verbs.look_up.fields import figure, memory, moment, provenance, told
 from rigright.verbs.look_up.words import doubt_notes, price_date_shown, source_shown, stale_notes
 
 _MONEY = "{:,.2f}"
@@ -54,7 +54,7 @@ KIND = Kind(
         Field(key="chip", head=say("chip"), read=lambda offer: offer.chip or offer.said, flexible=True),
         figure("usd_per_h", say("$ an hour"), "price", "usd", written=_MONEY, listed=True),
         figure("usd_per_chip_h", say("$ a chip-hour"), "per_chip", written=_MONEY, listed=True),
-        told("as_of", say("as of"), "since", listed=True),
+        moment("as_of", say("as of"), "since"),
         memory("mem_bytes", say("memory of a chip GB"), "mem", "memory"),
         figure("vcpus", say("vCPUs")),
         memory("ram_bytes", say("RAM GB"), "ram"),

@@ -12,7 +12,7 @@ from rigright.facts.find import find_chips, match_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Shown
-from rigright.verbs.look_up.fields import confidence_shown, figure, told
+from rigright.verbs.look_up.fields import confidence_shown, figure, moment, told
 from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
 
 
@@ -84,7 +84,7 @@ KIND = Kind(
         figure("usd", say("$"), "price", written="{:,.0f}", listed=True),
         figure("usd_min", say("cheapest $"), written="{:,.0f}", listed=True),
         Field(key="kind", head=say("asked by"), read=lambda one: one.kind, show=_kind_shown),
-        told("as_of", say("as of"), "since", "date", listed=True),
+        moment("as_of", say("as of"), "since", "date"),
         Field(
             key="stale",
             head=say("age"),

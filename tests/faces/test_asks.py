@@ -1,0 +1,91 @@
+"""What the verbs make of a command line: options that say nothing are refused, and the exit code answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rigright.faces.cli.main import main
+from rigright.report.draw.cells import width
+
+ASK = ("explain", "llama-3.1-8b", "--on", "4090")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "NO_COLOR", "RIGRIGHT_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments):
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (ASK, 0),
+        (("explain", "llama-3.1-70b", "--on", "4090"), 1),
+        ((*ASK, "--train", "qlora", "--seq", "512"), 0),
+        ((*ASK, "--train", "full"), 1),
+        (("fit", "--on", "4090", "--family", "bert"), 0),
+        (("fit", "--on", "4090", "--min-params", "2T"), 1),
+    ],
+)
+def test_what_does_not_fit_is_told_by_the_exit_code(run, arguments, code):
+    assert run(*arguments, "--json")[0] == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--seq", "5"), "--seq: only for training; add --train"),
+        (("--chunked-loss", "--rank", "8"), "--rank, --chunked-loss: only for training"),
+        (("--train", "--context", "32k", "--no-graphs"), "--no-graphs, --context: only for serving"),
+        (("--train", "--serve"), "--serve and --train are two questions"),
+        (("--kv", ""), "--kv is empty"),
+        (("--engine="), "--engine is empty"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(run, arguments, words):
+    arguments = (arguments,) if isinstance(arguments, str) else arguments
+    code, out, err = run(*ASK, *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+@pytest.mark.parametrize("cells", [40, 60, 100])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_help_keeps_to_the_width_asked_for(run, cells, language):
+    out = run("fit", "--help", "--width", str(cells), "--lang", language)[1]
+    usage, *lines = out.splitlines()
+    assert "fit" in usage
+    assert max(map(width, lines)) <= cells
+
+
+def test_help_tells_serving_from_training(run):
+    out = run("explain", "--help")[1]
+    serving, training = out.partition("\nserving:\n")[2].split("\ntraining:\n")
+    assert "--engine" in serving
+    assert "--recompute" in training
+
+
+def test_words_may_stand_behind_options(run):
+    before = json.loads(run("look-up", "chips", "4090", "--sort", "bandwidth", "--json")[1])
+    behind = json.loads(run("look-up", "--sort", "bandwidth", "--json", "chips", "4090")[1])
+    assert before == behind
+    assert len(before) > 1
+
+
+@pytest.mark.parametrize(("limit", "shown"), [("2", 2), ("0", 222), ("1k", 222)])
+def test_a_limit_of_nothing_shows_all(run, limit, shown):
+    found = json.loads(run("look-up", "chips", "--limit", limit, "--json")[1])
+    assert len(found) == shown or (shown > 2 and len(found) > 200)
+
+
+def test_a_limit_is_no_negative(run):
+    assert run("look-up", "chips", "--limit", "-1")[0] == 2

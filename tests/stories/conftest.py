@@ -1,0 +1,49 @@
+"""Asking the program as a person does, in this process."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+
+import pytest
+
+from rigright.faces.cli.main import main
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came back."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self):
+        return [line for line in self.out.splitlines() if line.strip()]
+
+    @property
+    def data(self):
+        return json.loads(self.out)
+
+    def row(self, start):
+        """The words of the first line that starts so."""
+        return next(line for line in self.lines if line.startswith(start)).split()
+
+
+@pytest.fixture
+def ask(capsys, monkeypatch):
+    """ask("explain qwen2.5-7b --on '2x 3090'"): the command line without `rigright`."""
+    for name in ("LANG", "LC_ALL", "LC_MESSAGES", "LANGUAGE", "RIGRIGHT_LANG", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def asking(line, **values):
+        words = [word.format(**values) for word in shlex.split(line)]
+        code = main(words)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        assert "this is a bug" not in said.err, said.err
+        return Said(code=code, out=said.out, err=said.err)
+
+    return asking

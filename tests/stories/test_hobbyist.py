@@ -1,0 +1,92 @@
+"""Somebody with one gaming card wants to know whether a model runs on it, and follows what is answered."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from rigright.base.units import GIB
+
+QUESTION = "explain qwen2.5-7b --on 'rtx 3060 12gb'"
+
+
+def next_command(said):
+    """The first command the page proposes, without `rigright`."""
+    line = next(line for line in said.lines if line.strip().startswith("$ rigright"))
+    return shlex.join(shlex.split(line.strip().removeprefix("$ "))[1:])
+
+
+def test_the_first_answer_is_no_and_says_by_how_much(ask):
+    said = ask(QUESTION)
+    title, verdict = said.lines[:2]
+    assert title.startswith("Qwen/Qwen2.5-7B in bf16 on 1x GeForce RTX 3060 12GB with vLLM")
+    assert "does not fit" in verdict
+    missing = float(re.search(r"([\d.]+) GiB too much", verdict)[1])
+    assert 3 < missing < 7
+    assert said.row("left after what was asked")[-1] == f"-{missing:.2f}"
+    assert "context not said: 8,192 tokens assumed" in said.out
+
+
+def test_what_is_proposed_next_does_fit(ask):
+    again = next_command(ask(QUESTION))
+    assert again.startswith("explain qwen2.5-7b --on 'rtx 3060 12gb' --weights ")
+    said = ask(again)
+    assert " fits: " in said.lines[1]
+    assert "what to change" not in said.out
+    assert float(said.row("left after what was asked")[-1]) >= 0
+
+
+def test_the_column_of_a_card_adds_up(ask):
+    said = ask(f"{QUESTION} --weights awq4")
+    start, end = (
+        next(place for place, line in enumerate(said.lines) if line.startswith(word))
+        for word in ("weights  ", "allocated by tensors")
+    )
+    parts = [float(line.split()[-1]) for line in said.lines[start:end]]
+    shown = float(said.row("shown by the driver")[-1])
+    assert abs(sum(parts) - shown) < 0.02 * len(parts)
+    assert float(said.row("weights")[-1]) * GIB > 7.6e9 / 2  # 4 bits of each parameter at least
+
+
+def test_a_smaller_file_leaves_more_room(ask):
+    rooms = []
+    for form in ("Q8_0", "Q6_K", "Q4_K_M", "Q2_K"):
+        data = ask(f"{QUESTION} --engine llama.cpp --weights {form} --json").data
+        assert data["fits"]
+        assert data["weights"] == f"gguf:{form}"
+        rooms.append(data["limits"]["context_tok"])
+    assert rooms == sorted(rooms)
+    assert rooms[-1] == 32_768
+
+
+def test_the_same_answer_in_chinese(ask):
+    english, chinese = ask(QUESTION), ask(f"{QUESTION} --lang zh")
+    assert "放不下" in chinese.lines[1]
+    tables = [sorted(re.findall(r"-?\d+\.\d\d\b", said.out)) for said in (english, chinese)]
+    assert tables[0] == tables[1]
+    assert next_command(english) == next_command(chinese).replace(" --lang zh", "")
+    assert english.code == chinese.code
+
+
+def test_what_else_the_card_could_run(ask):
+    listed = ask("fit --on 'rtx 3060 12gb' --task text --limit 5 --json").data
+    assert len(listed["models"]) == 5
+    best = listed["models"][0]
+    words = f"--engine {best['engine']} --weights {best['weights_format']} --context {best['context_tok']}"
+    explained = ask(f"explain {best['model']} --on 'rtx 3060 12gb' {words} --json").data
+    assert explained["fits"]
+    assert explained["params"] == best["params"]
+
+
+def test_a_slip_of_the_pen_is_answered_with_what_was_meant(ask):
+    said = ask("explain qwen2.5-7b --on 'rtx 3O60 12gb'")
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "3060" in said.err
+    said = ask("explain qwen-2.5-7bb --on 'rtx 3060 12gb'")
+    assert said.code > 0
+    assert "Qwen2.5-7B" in said.err
+    said = ask("explian qwen2.5-7b --on 'rtx 3060 12gb'")
+    assert said.code == 2
+    assert "explain" in said.err

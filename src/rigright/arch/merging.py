@@ -138,7 +138,8 @@ def glm(config: Config, *, ocr: bool = False) -> Tower:
         tok=tok,
     )
     rows = (config.size("image_size") // config.size("patch_size")) ** 2
-    wide, sites = (outputs * config.size("in_channels") if ocr else inner), tok // merge**2
+    usual = outputs * config.size("in_channels") if ocr else inner
+    wide, sites = config.size("projection_intermediate_size", default=usual), tok // merge**2
     return Tower(
         name="vision",
         hidden=hidden,

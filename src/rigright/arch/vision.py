@@ -289,6 +289,8 @@ KINDS: dict[str, Callable[[Config], Eye]] = {
     "aimv2_vision_model": _aimv2,
     "ovis2_vision": _aimv2,
     "internvl_vision": _internvl,
+    "qianfan_ocr_vision": _internvl,
+    "cosmos3_edge_vision": _siglip2,
 }
 
 

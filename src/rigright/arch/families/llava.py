@@ -135,6 +135,16 @@ def _paddle(config: Config, widths: Widths) -> tuple[Weight, ...]:
     )
 
 
+def _cosmos(config: Config, widths: Widths) -> tuple[Weight, ...]:
+    area = config.part("vision_config").size("spatial_merge_size", default=2) ** 2
+    wide = config.size("projector_hidden_size")
+    return (
+        *norm(widths.seen, bias=True),
+        *linear("project", (wide, widths.seen * area), sites=widths.tok // area),
+        *linear("project", (widths.said, wide), sites=widths.tok // area),
+    )
+
+
 def _ovis(config: Config, widths: Widths) -> tuple[Weight, ...]:
     """Patches become shares of a table of words for images; five of its rows are for marks."""
     eye = config.part("vision_config")
@@ -170,6 +180,9 @@ _KINDS: dict[str, tuple[Projector, str, str]] = {
     "video_llama_3": (_plain, "video_llama_3_vision", "qwen2"),
     "paddleocr_vl": (_paddle, "paddleocr_vl_vision", "paddleocr_vl_text"),
     "ovis2": (_ovis, "ovis2_vision", "qwen2"),
+    "qianfan_ocr": (_intern, "qianfan_ocr_vision", "qwen3"),
+    "mistral_large4": (_merged, "pixtral", "mistral_large4_text"),
+    "cosmos3_edge": (_cosmos, "cosmos3_edge_vision", "cosmos3_edge_text"),
     "internvl_chat": (_intern, "internvl_vision", "qwen2"),
 }
 # the same things under the names of an older config
@@ -196,6 +209,10 @@ MATCHES = (
     "video_llama_3",
     "paddleocr_vl",
     "ovis2",
+    "qianfan_ocr",
+    "mistral_large4",
+    "MistralLarge4ForConditionalGeneration",
+    "cosmos3_edge",
     "internvl_chat",
     "InternVLChatModel",
     "LlavaForConditionalGeneration",

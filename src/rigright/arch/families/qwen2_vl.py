@@ -25,6 +25,9 @@ _KINDS: dict[str, tuple[Callable[[Config], Tower], str, str]] = {
     "glm46v": (merging.glm, "glm4v_vision", "glm4v_text"),
     "glm4v_moe": (merging.glm, "glm4v_moe_vision", "glm4v_moe_text"),
     "glm_ocr": (partial(merging.glm, ocr=True), "glm_ocr_vision", "glm_ocr_text"),
+    "glmga": (merging.glm, "glm4v_vision", "glm4v_text"),
+    "glm5_next": (partial(merging.glm, ocr=True), "glm5_next_vision", "glm5_next_text"),
+    "cosmos3_omni": (merging.qwen3, "qwen3_vl_vision", "qwen3_vl_text"),
     "exaone4_5": (merging.qwen25, "exaone4_5_vision", "exaone4"),
 }
 MATCHES = (
@@ -39,6 +42,10 @@ MATCHES = (
     "glm46v",
     "glm4v_moe",
     "glm_ocr",
+    "glmga",
+    "glm5_next",
+    "Glm5NextForConditionalGeneration",
+    "cosmos3_omni",
     "exaone4_5",
     "Qwen2VLForConditionalGeneration",
     "Qwen2_5_VLForConditionalGeneration",

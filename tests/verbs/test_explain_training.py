@@ -100,6 +100,10 @@ def test_ranks_are_counted_from_the_machine():
         ({"tp": 16, "on": "8x h100"}, "8 cards"),
         ({"pp": 64, "on": "64x h100"}, "32 layers"),
         ({"dp": 0}, "above zero"),
+        ({"seq_tok": 0}, "above zero"),
+        ({"micro_batch": 0}, "above zero"),
+        ({"virtual_stages": 0, "schedule": "interleaved"}, "above zero"),
+        ({"ep": 4, "on": "8x h100"}, "0 experts"),
         ({"optimizer": "adamant"}, "near it"),
         ({"method": "magic"}, "full, lora, qlora, dora"),
         ({"targets": "elbows"}, "elbows"),
@@ -150,3 +154,22 @@ def test_parts_add_up_to_the_peak():
         assert sum(size for _, size in rank.parts_bytes) == pytest.approx(rank.allocated_bytes)
         assert dict(rank.phases_bytes)[rank.peak_phase] == pytest.approx(rank.allocated_bytes)
         assert rank.low_bytes < rank.device_bytes < rank.high_bytes
+
+
+def test_cards_left_over_are_said():
+    found = explain(on="8x h100", pp=3)
+    assert any("6 of 8 cards" in str(note) for note in found.notes)
+
+
+def test_experts_are_dealt_out_to_ranks_that_are_there():
+    moe = "mistralai/Mixtral-8x7B-v0.1"
+    with pytest.raises(AskError, match="divide 8 experts"):
+        explain(moe, "8x h100", ep=3)
+    with pytest.raises(AskError, match="dealt out"):
+        explain(moe, "8x h100", ep=8, pp=8)
+    assert explain(moe, "8x h100", ep=8).layout.ep == 8
+
+
+def test_a_length_beyond_the_model_is_noted():
+    found = explain(method="qlora", seq_tok=200_000, recompute="full")
+    assert any("made for" in str(note) for note in found.notes)

@@ -17,7 +17,7 @@ from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
 
 SEQ_TOK = 2048
-DEGREES = ("tp", "pp", "dp", "ep", "cp")
+COUNTS = ["tp", "pp", "dp", "ep", "cp", "micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,50 +54,54 @@ class Case:
 
 def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
     """Fill in what was not said: ranks of the machine, sharding, length."""
-    layout = _layout(arch, node, wish=wish)
-    known = {field.name for field in fields(Training)} & {field.name for field in fields(TrainingWish)}
-    values = {name: getattr(wish, name) for name in known}
-    values["trainer"] = wish.trainer or ("hf" if arch.vocab else "pytorch")
-    values["seq_tok"] = wish.seq_tok or min(SEQ_TOK, arch.max_context_tok or SEQ_TOK)
-    values["sharding"] = wish.sharding or ("fsdp" if layout.dp > 1 and wish.method == "full" else "none")
+    _check_counts(wish)
+    layout = _layout(node, wish)
+    check_layout(arch, layout, cards=node.n_cards)
+    training = _training(arch, wish, replicas=layout.dp)
     smallest = min(node.cards, key=lambda card: card.free_bytes or card.total_bytes)
+    notes = _notes(arch, wish, training=training)
+    used = layout.tp * layout.pp * layout.dp * layout.cp
+    if used < node.n_cards:
+        notes.append(say("{used} of {cards} cards are used", used=used, cards=node.n_cards))
     return Case(
         arch=arch,
-        training=Training(**values),
+        training=training,
         layout=layout,
         chip=smallest.chip.name,
         card_bytes=smallest.free_bytes or smallest.total_bytes,
-        notes=(*node.notes, *_notes(arch, wish, sharding=str(values["sharding"]))),
+        notes=(*node.notes, *notes),
     )
 
 
-def _layout(arch: Arch, node: Node, *, wish: TrainingWish) -> Layout:
-    asked = {name: getattr(wish, name) for name in DEGREES}
-    for name, value in asked.items():
+def _check_counts(wish: TrainingWish) -> None:
+    for name in COUNTS:
+        value = getattr(wish, name)
         if value is not None and value < 1:
             raise AskError(
                 say("{name} cannot be {value}; write a whole number above zero", name=name, value=value)
             )
-    tp, pp, cp, ep = (asked[name] or 1 for name in ("tp", "pp", "cp", "ep"))
-    dp = asked["dp"] or max(1, node.n_cards // (tp * pp * cp))
-    _check(arch, node, layout=Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep))
-    return Layout(
-        tp=tp,
-        pp=pp,
-        dp=dp,
-        cp=cp,
-        ep=ep,
-        sequence_parallel=wish.sequence_parallel or (tp > 1 and _is_megatron(wish)),
-    )
 
 
-def _is_megatron(wish: TrainingWish) -> bool:
-    return (wish.trainer or "").lower().startswith("megatron")
+def _training(arch: Arch, wish: TrainingWish, *, replicas: int) -> Training:
+    known = {field.name for field in fields(Training)} & {field.name for field in fields(TrainingWish)}
+    values = {name: getattr(wish, name) for name in known}
+    values["trainer"] = wish.trainer or ("hf" if arch.vocab else "pytorch")
+    values["seq_tok"] = wish.seq_tok or min(SEQ_TOK, arch.max_context_tok or SEQ_TOK)
+    values["sharding"] = wish.sharding or ("fsdp" if replicas > 1 and wish.method == "full" else "none")
+    return Training(**values)
 
 
-def _check(arch: Arch, node: Node, *, layout: Layout) -> None:
+def _layout(node: Node, wish: TrainingWish) -> Layout:
+    tp, pp, cp, ep = (getattr(wish, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    parallel = wish.sequence_parallel or (tp > 1 and (wish.trainer or "").lower().startswith("megatron"))
+    dp = wish.dp or max(1, node.n_cards // (tp * pp * cp))
+    return Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=parallel)
+
+
+def check_layout(arch: Arch, layout: Layout, *, cards: int) -> None:
+    """The ranks there are, layers for every stage, heads and experts that divide."""
     ranks = layout.tp * layout.pp * layout.dp * layout.cp
-    if ranks > node.n_cards:
+    if ranks > cards:
         raise AskError(
             say(
                 "tp {tp} x pp {pp} x dp {dp} x cp {cp} are {ranks} ranks, and the machine has {cards} cards",
@@ -106,23 +110,36 @@ def _check(arch: Arch, node: Node, *, layout: Layout) -> None:
                 dp=layout.dp,
                 cp=layout.cp,
                 ranks=ranks,
-                cards=node.n_cards,
+                cards=cards,
             )
         )
-    layers = len(trunk_of(arch).layers)
-    if layout.pp > layers:
-        raise AskError(say("{pp} pipeline stages are more than {layers} layers", pp=layout.pp, layers=layers))
-    mixer = next(
-        (layer.mixer for layer in arch.trunk.layers if layer.mixer is not None and layer.mixer.heads), None
-    )
-    if mixer is not None and mixer.heads % layout.tp:
-        raise AskError(say("tp {tp} does not divide {heads} heads", tp=layout.tp, heads=mixer.heads))
+    layers = trunk_of(arch).layers
+    if layout.pp > len(layers):
+        raise AskError(
+            say("{pp} pipeline stages are more than {layers} layers", pp=layout.pp, layers=len(layers))
+        )
+    heads = next((layer.mixer.heads for layer in layers if layer.mixer is not None and layer.mixer.heads), 0)
+    if heads % layout.tp:
+        raise AskError(say("tp {tp} does not divide {heads} heads", tp=layout.tp, heads=heads))
+    experts = max((layer.ffn.experts for layer in layers if layer.ffn is not None), default=0)
+    if layout.ep > 1 and (experts == 0 or experts % layout.ep):
+        raise AskError(say("ep {ep} does not divide {experts} experts", ep=layout.ep, experts=experts))
+    if layout.ep > layout.tp * layout.dp * layout.cp:
+        raise AskError(say("experts cannot be dealt out to {ep} ranks: tp x dp x cp are fewer", ep=layout.ep))
 
 
-def _notes(arch: Arch, wish: TrainingWish, *, sharding: str) -> list[Sentence]:
+def _notes(arch: Arch, wish: TrainingWish, *, training: Training) -> list[Sentence]:
     notes = []
     if wish.seq_tok is None and arch.vocab:
         notes.append(say("no length was said: sequences of 2048 tokens, or as long as the model allows"))
-    if wish.sharding is None and sharding == "fsdp":
+    if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
+        notes.append(
+            say(
+                "{tokens} tokens are more than the {most} the model was made for",
+                tokens=wish.seq_tok,
+                most=arch.max_context_tok,
+            )
+        )
+    if wish.sharding is None and training.sharding == "fsdp":
         notes.append(say("no sharding was said: parameters, gradients and states are divided (fsdp)"))
     return notes

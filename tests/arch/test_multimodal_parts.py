@@ -75,3 +75,67 @@ def test_a_missing_part_is_the_one_its_class_makes(key):
     raw = {"model_type": "llava", "text_config": TEXT, "vision_config": EYE}
     del raw[key]
     assert count.params(read_config(raw, "made")) > count.params(llava())
+
+
+def test_a_kimi_of_another_name_ties_only_where_its_language_part_says_so():
+    raw = {
+        "model_type": "kimi_vl",
+        "text_config": TEXT,
+        "vision_config": {"hidden_size": 48, "num_attention_heads": 4},
+    }
+    assert not read_config(raw, "made").tied
+    tied = {**raw, "text_config": {**TEXT, "tie_word_embeddings": True}}
+    assert read_config(tied, "made").tied
+
+
+def test_ties_are_what_the_whole_says():
+    assert llava(tie_word_embeddings=True).tied
+    assert not llava().tied
+    both = llava(text_config={**TEXT, "tie_word_embeddings": True})
+    assert not both.tied
+
+
+def test_older_files_tell_the_language_part_beside_the_eye():
+    flat = {
+        "model_type": "qwen2_vl",
+        **{key: value for key, value in TEXT.items() if key != "model_type"},
+        "vision_config": {"depth": 2, "embed_dim": 48, "num_heads": 4, "hidden_size": 64, "patch_size": 8},
+    }
+    arch = read_config(flat, "made")
+    assert (arch.trunk.hidden, len(arch.trunk.layers), arch.towers[1].hidden) == (64, 3, 48)
+
+
+def test_an_internvl_of_the_older_kind_counts_like_todays():
+    eye = {
+        **EYE,
+        "image_size": 64,
+        "qkv_bias": True,
+        "qk_normalization": False,
+        "model_type": "intern_vit_6b",
+    }
+    text = {**TEXT, "model_type": "qwen2"}
+    older = read_config({"model_type": "internvl_chat", "llm_config": text, "vision_config": eye}, "made")
+    new_eye = {**EYE, "attention_bias": True, "model_type": "internvl_vision"}
+    today = read_config({"model_type": "internvl", "text_config": text, "vision_config": new_eye}, "made")
+    assert count.params(older) == count.params(today) - 500 * 64 * (not today.tied) + 500 * 64 * (
+        not older.tied
+    )
+
+
+def test_what_speaks_is_told_apart():
+    thinker = {
+        "text_config": {
+            **TEXT,
+            "model_type": "qwen3_omni_moe_text",
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+        }
+    }
+    silent = read_config({"model_type": "qwen3_omni_moe", "thinker_config": thinker}, "made")
+    speaking = {
+        "model_type": "qwen3_omni_moe",
+        "thinker_config": thinker,
+        "talker_config": {"hidden_size": 8},
+    }
+    assert [tower.name for tower in silent.towers] == ["text", "vision", "audio"]
+    assert any("talker" in str(told) for told in read_config(speaking, "made").warnings)

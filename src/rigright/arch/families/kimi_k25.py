@@ -26,7 +26,9 @@ _GUESSED = frozenset({"kimi_k3"})
 def read(config: Config, name: str) -> Arch:
     """Read a Kimi K2.5 config, or one built on it."""
     told = config.word("model_type", default="kimi_k25")
-    config = full(config, "kimi_k25")
+    own = config.part("text_config").flag("tie_word_embeddings", default=False)
+    told_ties = told == "kimi_k25" or "tie_word_embeddings" in config
+    config = full(config if told_ties else config.over(tie_word_embeddings=own), "kimi_k25")
     arch = language(config, name, kind="deepseek_v3")
     eye = part(config, "vision_config", kind="kimi_k25_vision")
     whole = join(config.over(model_type=told), arch, towers=(_eye(eye, arch.trunk.hidden),))

@@ -144,6 +144,8 @@ def _errors(runs: list[Run], terms: Terms) -> dict[str, list[float]]:
 
 def widened(ratios: dict[str, list[float]], width: float) -> tuple[float, float]:
     """The 10th and 90th percentile with every source and kind weighing alike, stretched by `width`."""
+    if not ratios:
+        return float(np.exp(-LEAST * width)), float(np.exp(LEAST * width))
     values = np.log(np.concatenate([np.asarray(members) for members in ratios.values()]))
     weights = np.concatenate([np.full(len(members), 1 / len(members)) for members in ratios.values()])
     order = np.argsort(values)

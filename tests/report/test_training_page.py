@@ -1,0 +1,256 @@
+"""The pages of `explain --train` and `validate`: what is shown, in which words, on narrow screens too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rigright.base.words import CHINESE, ENGLISH, say, tell
+from rigright.demand import Layout, Training
+from rigright.report.explained import Reason, Remedy
+from rigright.report.formats import html, markdown, text
+from rigright.report.page import Bars, Commands, Line, Points, Table
+from rigright.report.pages import training as training_page
+from rigright.report.pages import validate as validate_page
+from rigright.report.screen import Screen
+from rigright.report.trained import RankUse, Reach, Trained
+from rigright.report.validation import Judged, Prediction, Score, Validation
+
+GIB = 2**30
+
+
+def rank(stage=0, device=20, **changes):
+    values = {
+        "stage": stage,
+        "ranks": 2,
+        "layers": (0, 16),
+        "parts_bytes": (("weights", 6.0 * GIB), ("gradients", 6.0 * GIB), ("activations", 4.0 * GIB)),
+        "phases_bytes": (("load", 6.0 * GIB), ("backward-start", 16.0 * GIB), ("step", 12.0 * GIB)),
+        "peak_phase": "backward-start",
+        "allocated_bytes": 16.0 * GIB,
+        "reserved_bytes": 18.0 * GIB,
+        "device_bytes": device * GIB,
+        "least_bytes": (device - 2) * GIB,
+        "low_bytes": 0.9 * device * GIB,
+        "high_bytes": 1.1 * device * GIB,
+        "total_bytes": 24.0 * GIB,
+    }
+    return RankUse(**values | changes)
+
+
+def trained(*ranks, **changes):
+    values = {
+        "model": "m/x-7b",
+        "params": 7_000_000_000,
+        "learns": 7_000_000_000,
+        "machine": "2x RTX 4090",
+        "chip": "RTX 4090",
+        "trainer": "Hugging Face Trainer",
+        "optimizer": "AdamW",
+        "precision": "pure bf16",
+        "training": Training(),
+        "layout": Layout(),
+        "ranks": ranks or (rank(),),
+        "host_bytes": 0.0,
+        "nvme_bytes": 0.0,
+        "reach": Reach(micro_batch=3, seq_tok=4096, model_context_tok=8192),
+        "asked": "rigright explain x --on y --train full",
+    }
+    return Trained(**values | changes)
+
+
+def shown(result, *, language=ENGLISH, width=100, why=False):
+    return text.render(training_page.page(result, why=why), Screen(width=width, language=language))
+
+
+def parts(result, kind):
+    return [part for part in training_page.page(result).parts if isinstance(part, kind)]
+
+
+def test_a_fit_with_room_is_good_a_tight_one_warns_and_none_is_bad():
+    assert parts(trained(rank(device=20)), Line)[0].tone == "good"
+    assert parts(trained(rank(device=23)), Line)[0].tone == "warn"
+    found = trained(rank(device=30))
+    assert not found.fits
+    assert parts(found, Line)[0].tone == "bad"
+    assert "does not fit" in shown(found)
+
+
+def test_the_worst_rank_is_the_one_with_least_to_spare():
+    found = trained(rank(0, 20), rank(1, 22), rank(2, 19))
+    assert found.worst.stage == 1
+    assert "stage 1" in shown(found)
+
+
+def test_stages_alike_share_a_bar():
+    found = trained(rank(0, 20), rank(1, 18), rank(2, 18), rank(3, 21))
+    (bars,) = parts(found, Bars)
+    assert len(bars.bars) == 3
+    assert "stages 1 to 2" in shown(found)
+    assert "4 ranks" in shown(found)
+
+
+def test_many_unlike_stages_are_cut_on_the_page_and_whole_in_json():
+    found = trained(*(rank(index, 10 + index) for index in range(12)))
+    (bars,) = parts(found, Bars)
+    assert len(bars.bars) == training_page.MOST_STAGES
+    assert len(training_page.plain(found, ENGLISH)["ranks"]) == 12
+
+
+def test_the_bar_adds_what_the_allocator_and_the_driver_take():
+    (bars,) = parts(trained(), Bars)
+    (bar,) = bars.bars
+    assert sum(piece.size for piece in bar.pieces) == pytest.approx(20 * GIB)
+    assert bar.limit == 24 * GIB
+
+
+def test_the_table_tells_the_three_totals_apart():
+    page = shown(trained())
+    for word in ("allocated by PyTorch", "reserved by PyTorch", "on the device"):
+        assert word in page
+
+
+def test_limits_and_what_lies_elsewhere():
+    page = shown(trained(host_bytes=50.0 * GIB, nvme_bytes=70.0 * GIB))
+    assert "largest micro-batch at this length: 3" in page
+    assert "4,096 tokens" in page
+    assert "50.0 GiB in the host's memory" in page
+    assert "70.0 GiB on NVMe" in page
+    image = trained(reach=Reach(micro_batch=64, seq_tok=None, model_context_tok=None))
+    assert "longest sequence" not in shown(image)
+
+
+REMEDY = Remedy(
+    change=say("recompute every layer"),
+    price=say("about a third more compute: each layer runs forward twice"),
+    saves_bytes=9.0 * GIB,
+    fits=True,
+    flag="--recompute full",
+)
+
+
+def test_remedies_and_the_next_command():
+    found = trained(rank(device=30), remedies=(REMEDY, replace(REMEDY, fits=False, flag="--train lora")))
+    assert "recompute every layer" in shown(found)
+    (commands,) = parts(found, Commands)
+    assert commands.items[0] == "rigright explain x --on y --train full --recompute full"
+
+
+def test_a_flag_that_was_there_is_replaced():
+    asked = "rigright explain x --on y --train full --recompute none"
+    found = trained(rank(device=30), remedies=(REMEDY,), asked=asked)
+    (commands,) = parts(found, Commands)
+    assert commands.items[0] == "rigright explain x --on y --train full --recompute full"
+
+
+def test_room_for_a_larger_batch_is_offered():
+    (commands,) = parts(trained(), Commands)
+    assert commands.items[0].endswith("--micro-batch 3")
+    (alone,) = parts(trained(reach=Reach(micro_batch=1, seq_tok=1, model_context_tok=1)), Commands)
+    assert len(alone.items) == 1
+
+
+def test_reasons_are_shown_on_request():
+    reason = Reason(
+        part="weights", formula=say("the base in its format, cut over tp, pp, ep"), facts="2 B", source="s"
+    )
+    found = trained(reasons=(reason,))
+    assert "the base in its format" not in shown(found)
+    assert "the base in its format" in shown(found, why=True).replace("\n", " ").replace("  ", " ")
+
+
+@pytest.mark.parametrize("language", [ENGLISH, CHINESE])
+@pytest.mark.parametrize("width", [30, 60, 100, 200])
+def test_no_line_is_wider_than_the_screen(language, width):
+    found = trained(rank(0, 30), rank(1, 28), remedies=(REMEDY,), notes=(say("the price of each"),))
+    for line in shown(found, language=language, width=width).splitlines():
+        wide = sum(2 if ord(letter) > 0x2E80 else 1 for letter in line)
+        assert wide <= width or line.lstrip().startswith("$")
+
+
+def test_other_formats_render():
+    page = training_page.page(trained(rank(device=30), remedies=(REMEDY,)))
+    screen = Screen(width=100)
+    assert "recompute every layer" in markdown.render(page, screen)
+    assert "recompute every layer" in html.render(page, screen)
+
+
+def test_json_is_bytes_and_says_so():
+    data = json.loads(json.dumps(training_page.plain(trained(remedies=(REMEDY,)), CHINESE)))
+    assert data["ranks"][0]["used_bytes"] == 20 * GIB
+    assert data["ranks"][0]["spare_bytes"] == 6 * GIB
+    assert data["limits"] == {"micro_batch": 3, "seq_tok": 4096, "model_context_tok": 8192}
+    assert data["remedies"][0]["change"] == "每层都重算激活"
+    assert data["fits"] is True
+
+
+def prediction(measured=10.0, predicted=11.0, **changes):
+    values = {"metric": "peak_gib", "group": "allocated", "low": 9.0, "high": 12.0}
+    return Prediction(**values | {"measured": measured, "predicted": predicted} | changes)
+
+
+def validation(*predictions, scores=()):
+    rows = tuple(
+        Judged(line=index + 2, id=f"r{index}", source="s:x", chip="c", model="m", predictions=(one,))
+        for index, one in enumerate(predictions)
+    )
+    return Validation(file="runs.csv", kind="training", rows=rows, scores=tuple(scores))
+
+
+def test_errors_and_bands_of_a_prediction():
+    one = prediction()
+    assert one.error == pytest.approx(0.1)
+    assert one.holds
+    assert not prediction(measured=20.0).holds
+    assert prediction(measured=None).error is None
+    assert prediction(predicted=None).error is None
+    assert prediction(low=None).holds is None
+
+
+def score(name, of="source", **changes):
+    values = {"metric": "peak_gib", "group": "allocated", "measured": 5, "answered": 5, "median": 0.05}
+    values |= {"p90": 0.1, "bias": -0.02, "coverage": 0.8}
+    return Score(of=of, name=name, **values | changes)
+
+
+def test_tables_by_source_chip_and_model():
+    scores = [score("allocated", "group"), score("repo/a"), score("h100", "chip"), score("llama", "model")]
+    page = validate_page.page(validation(prediction(), scores=scores))
+    tables = [part for part in page.parts if isinstance(part, Table)]
+    assert [str(table.title) for table in tables] == [
+        "averaged over sources",
+        "by source",
+        "by chip",
+        "by model",
+    ]
+    assert tables[1].rows[0][1:] == ("repo/a", "5", "5", "5.0 %", "10.0 %", "-2.0 %", "80.0 %")
+
+
+def test_long_tables_are_cut_on_the_page_alone():
+    scores = [score(f"model {index}", "model", measured=index) for index in range(50)]
+    found = validation(prediction(), scores=scores)
+    (table,) = [part for part in validate_page.page(found).parts if isinstance(part, Table)]
+    assert len(table.rows) == validate_page.MOST_ROWS
+    assert table.rows[0][1] == "model 49"
+    assert len(validate_page.plain(found, ENGLISH)["scores"]) == 50
+
+
+def test_sets_without_an_answer_are_not_shown():
+    found = validation(prediction(predicted=None), scores=[score("x", answered=0, median=None)])
+    assert not [part for part in validate_page.page(found).parts if isinstance(part, Table)]
+
+
+def test_reasons_are_counted():
+    why = say("the speed model is not built yet")
+    found = validation(*[prediction(predicted=None, why=why)] * 3)
+    (points,) = [part for part in validate_page.page(found).parts if isinstance(part, Points)]
+    assert tell(points.items[0], ENGLISH) == "3 times: the speed model is not built yet"
+
+
+def test_a_file_for_later_says_so_and_nothing_else():
+    later = replace(validation(), later=say("the speed model is not built yet"))
+    (line,) = validate_page.page(later).parts
+    assert line.tone == "warn"
+    assert validate_page.plain(later, CHINESE)["later"] == "速度模型尚未完成"

@@ -40,7 +40,7 @@ def read(config: Config, name: str) -> Arch:
     arch = language(thinker, name, kind=f"{stem}_text")
     eye = part(thinker, "vision_config", kind=f"{stem}_vision_encoder")
     ear = part(thinker, "audio_config", kind=f"{stem}_audio_encoder")
-    towers = (merging.qwen3(eye), _ear(ear)) if new else (merging.qwen25(eye), _whisper(ear))
+    towers = (merging.qwen3(eye), ear_tower(ear)) if new else (merging.qwen25(eye), _whisper(ear))
     whole = join(config.over(model_type=told), arch, towers=towers)
     silent = not any(config.raw.get(key) for key in _SPEAKING)
     doubt = say("counted is what understands and writes; what speaks (talker, vocoder) is not counted")
@@ -54,7 +54,7 @@ def _whisper(ear: Config) -> Tower:
     return audio_encoder(ear, name="audio", positions=False, after=(*handed, *table(2, outputs)))
 
 
-def _ear(ear: Config) -> Tower:
+def ear_tower(ear: Config) -> Tower:
     """Three convolutions over the spectrogram, layers with all biases, two projections."""
     hidden, wide = ear.size("d_model"), ear.size("downsample_hidden_size")
     bands = ear.size("num_mel_bins")

@@ -80,7 +80,6 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why),
         plain=lambda language: pages.plain(result, language),
-        exit_code=int(not result.fits),
     )
 
 

@@ -50,7 +50,6 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),
-        exit_code=int(not result.rows),
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rigright.arch import cache, count
+from rigright.arch.config import MAX_LAYERS
 from rigright.arch.explain import explain_total
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
@@ -120,7 +121,7 @@ def test_a_config_nested_a_thousand_deep_ends_quickly():
 
 
 def test_a_kilobyte_cannot_ask_for_a_gigabyte():
-    raw = {**LLAMA, "num_hidden_layers": 10_000, "layer_types": None}
+    raw = {**LLAMA, "num_hidden_layers": MAX_LAYERS, "layer_types": None}
     tracemalloc.start()
     try:
         assert isinstance(read_or_refuse(raw), Arch)

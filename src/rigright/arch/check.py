@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch import count
+from rigright.arch.config import MAX_LAYERS
 from rigright.arch.record import Arch, Layer, Mix, Mixer
 from rigright.base.errors import DataError
 from rigright.base.words import say
@@ -13,8 +14,12 @@ _HEADED = frozenset({Mix.FULL, Mix.WINDOW, Mix.CHUNK, Mix.BOTH, Mix.CROSS})
 
 def check(arch: Arch) -> None:
     """Raise on what no model can be."""
-    if not any(tower.layers or tower.outer for tower in arch.towers):
+    layers = sum(len(tower.layers) for tower in arch.towers)
+    writes = bool(arch.towers) and arch.trunk.name in {"text", "decoder"}
+    if not any(tower.layers or tower.outer for tower in arch.towers) or (writes and not arch.trunk.layers):
         raise DataError(say("{name} describes a model without layers", name=arch.name))
+    if layers > MAX_LAYERS:
+        raise DataError(say("{name} would have {layers} layers: no model has", name=arch.name, layers=layers))
     params = count.params(arch)
     if not 0 < params < MAX_PARAMS:
         raise DataError(

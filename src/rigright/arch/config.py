@@ -11,7 +11,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 
 MAX_SIZE = int(GIGA)  # no dimension, count or vocabulary of a real model is larger
-MAX_LAYERS = 10_000
+MAX_LAYERS = 2_000  # the deepest networks that anybody published have some 1,200
 
 _ABSENT: Any = object()
 

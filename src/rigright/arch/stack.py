@@ -9,6 +9,8 @@ from typing import Any
 
 from rigright.arch.blocks import matrix, norm
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Weight
+from rigright.base.errors import DataError
+from rigright.base.words import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,10 @@ class Stack:
 
 def mixer(stack: Stack) -> Mixer:
     """What the attention of such a layer is."""
+    if stack.head_dim is None and stack.hidden % stack.heads:
+        raise DataError(
+            say("{heads} heads do not divide a width of {hidden}", heads=stack.heads, hidden=stack.hidden)
+        )
     width = stack.head_dim or stack.hidden // stack.heads
     return Mixer(
         kind=stack.kind,

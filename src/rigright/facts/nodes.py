@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -11,10 +12,12 @@ from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance
 from rigright.facts.counting import Counted, read_counts
 from rigright.facts.find import Match, match_tokens
-from rigright.facts.naming import Token, read_tokens
+from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 
 MOST_CARDS = 4096
 MOST_NODES = 65536
+_TOO_LONG = 9  # digits
+_COUNT = re.compile(r"(?:\A|[+,;])\s*([-\u2212+]?[0-9][0-9.,]*(?:e[0-9]+)?)\s*[x\u00d7*]\s*(?=[^\W\d])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class Node:
 
 def find_node(text: str) -> Node:
     """The cards and boxes a loose text means; a cloud's instance by its full name."""
+    _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return find_node(f"{rented.n_chips:g}x {rented.chip}")
@@ -72,6 +76,20 @@ def find_node(text: str) -> Node:
             cards.extend(_devices(match.chip, group, first=len(cards)))
     notes = dict.fromkeys(match.note for match in matches if match.note)
     return Node(cards=tuple(cards), n_nodes=n_nodes, notes=tuple(notes))
+
+
+def _refuse_odd_counts(text: str) -> None:
+    """A number of cards that no machine can have, before the rest is taken for a name."""
+    for said in _COUNT.findall(text[:MAX_NAME_CHARS]):
+        if not (said.isdecimal() and len(said) < _TOO_LONG and 0 < int(said) <= MOST_CARDS):
+            raise AskError(
+                say(
+                    '"{text}": {count} is no number of cards; write a whole number from 1 to {most}',
+                    text=text,
+                    count=said,
+                    most=MOST_CARDS,
+                )
+            )
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:

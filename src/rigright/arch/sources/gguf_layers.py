@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from rigright.arch.config import MAX_LAYERS
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
 from rigright.arch.sources.gguf_config import Told
 from rigright.arch.sources.opened import Tensor
@@ -13,7 +14,6 @@ from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import say
 
-MAX_LAYERS = 10_000
 _PLACE = re.compile(
     r"(?:(?P<tower>[a-z]+)\.)?blk\.(?P<layer>\d{1,5})\.(?P<name>.+?)(?:\.(?P<end>weight|bias))?\Z"
 )

@@ -42,7 +42,7 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
 def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
     if unknown is None:
         return MissingError(say("{name} is not here, and {why}; or give its config.json", name=name, why=why))
-    return MissingError(say("{unknown}. {why}", unknown=unknown.sentence, why=why))
+    return MissingError(say("{unknown}; {why}", unknown=unknown.sentence, why=why))
 
 
 def is_offline() -> bool:

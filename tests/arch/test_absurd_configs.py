@@ -1,0 +1,27 @@
+"""Configs that no model can have: refused with a sentence, and soon."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.arch.config import MAX_LAYERS
+from rigright.arch.read import read_config
+from rigright.arch.sources import zoo
+from rigright.base.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "said"),
+    [
+        ("meta-llama/Llama-3.1-8B", {"num_hidden_layers": 0}, "without layers"),
+        ("google-t5/t5-small", {"num_decoder_layers": 0}, "without layers"),
+        ("google-bert/bert-base-uncased", {"hidden_size": 770}, "12 heads do not divide a width of 770"),
+        ("google/vit-base-patch16-224", {"num_attention_heads": 7}, "7 heads do not divide a width of 768"),
+        ("openai/whisper-large-v3", {"decoder_attention_heads": 9}, "9 heads do not divide"),
+        ("nvidia/Nemotron-H-8B-Base-8K", {"hybrid_override_pattern": "M" * 100_000}, "100000 layers"),
+        ("meta-llama/Llama-3.1-8B", {"num_hidden_layers": MAX_LAYERS + 1}, "num_hidden_layers"),
+    ],
+)
+def test_what_no_model_can_be_is_refused(model, change, said):
+    with pytest.raises(DataError, match=said):
+        read_config({**zoo.config(model), **change}, "made")

@@ -14,6 +14,7 @@ from rigright.arch import blocks, count
 from rigright.arch.config import Config
 from rigright.arch.families import llama
 from rigright.arch.record import Arch, Cut, Weight
+from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB
 from rigright.cost.gguf_mix import more_bits, place, place_of, tensor_type
@@ -101,6 +102,24 @@ def test_awq_of_a_7b_is_the_published_safetensors_size():
         vocab_size=152064,
     )
     assert weights_bytes(qwen, "awq4") == pytest.approx(5.57e9, rel=0.004)
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "published_bytes"),
+    [
+        ("microsoft/phi-4", "gguf:Q4_K_M", 9.05e9),
+        ("microsoft/Phi-3-mini-4k-instruct", "gguf:Q4_K_M", 2.39e9),
+        ("Qwen/Qwen2.5-7B", "gguf:Q4_K_M", 4.68e9),
+        ("Qwen/Qwen2.5-0.5B", "gguf:Q4_K_M", 0.398e9),
+        ("google/gemma-2-9b", "gguf:Q4_K_M", 5.76e9),
+        ("meta-llama/Llama-3.2-1B", "gguf:Q4_K_M", 0.808e9),
+        ("Qwen/Qwen3-30B-A3B", "gguf:Q4_K_M", 18.56e9),
+        ("deepseek-ai/DeepSeek-R1", "gguf:Q4_K_M", 404.4e9),
+    ],
+)
+def test_files_of_other_families_have_the_published_size(model, form, published_bytes):
+    # sizes as model pages list their GGUF files
+    assert file_bytes(open_model(model), form) == pytest.approx(published_bytes, rel=0.008)
 
 
 @pytest.mark.parametrize("form", EVERY_FORMAT)

@@ -8,7 +8,7 @@ from functools import cache
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.facts.formats import GGUF, Mix, Rule, ggml_types, mixes
+from rigright.facts.formats import GGUF, Mix, Rule, fused_families, ggml_types, mixes
 
 SEVENTY_B_LAYERS = 80
 
@@ -60,6 +60,7 @@ class Place:
     falcon: bool
     tied: bool
     seventy_b: bool
+    fused: bool  # query, key and value stand as one tensor
 
 
 def place(arch: Arch) -> Place:
@@ -73,6 +74,7 @@ def place(arch: Arch) -> Place:
         experts=max((layer.ffn.experts for layer in layers if layer.ffn), default=0),
         falcon=arch.family == "falcon",
         tied=arch.tied,
+        fused=arch.family in fused_families(),
         seventy_b=len(layers) == SEVENTY_B_LAYERS and any(mixer.heads > mixer.kv_heads for mixer in heads),
     )
 
@@ -91,7 +93,8 @@ def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
     if len(weight.shape) != 2 or part(weight) in {"position", "conv", "patch"}:
         return "F32"
     chosen = mix.base
-    for rule in _rules_of(mix.id, weight.role, tied=where.tied):
+    role = "attn.qkv" if where.fused and weight.role in {"attn.q", "attn.k", "attn.v"} else weight.role
+    for rule in _rules_of(mix.id, role, tied=where.tied):
         if (not rule.was or chosen in rule.was) and all(_holds(one, where) for one in rule.when):
             chosen = rule.type
     return _fitting(chosen, weight.shape[-1])

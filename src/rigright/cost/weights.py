@@ -61,6 +61,12 @@ def file_bytes(arch: Arch, format_id: str) -> int:
     return weights_bytes(arch, format_id) + vocabulary
 
 
+def file_band(arch: Arch, format_id: str) -> tuple[float, float]:
+    """Where four of five files of a format lie: with and without vocabulary, and as the mix is made."""
+    spread = find_format(format_id).spread
+    return weights_bytes(arch, format_id) * (1 - spread), file_bytes(arch, format_id) * (1 + spread)
+
+
 def weigh(arch: Arch, format_id: str) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
     form = find_format(format_id)

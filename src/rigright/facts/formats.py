@@ -128,6 +128,14 @@ def _rules() -> tuple[Rule, ...]:
     )
 
 
+@cache
+def fused_families() -> frozenset[str]:
+    """Families whose GGUF files hold query, key and value as one tensor."""
+    columns = ("family", "tensor", "source")
+    rows = read_rows(DATA / "gguf_fused.csv", dict.fromkeys(columns, text), required=columns)
+    return frozenset(row["family"] for row in rows)
+
+
 def find_format(asked: str) -> Format | Mix:
     """The format of a loose name: "bf16", "awq", "Q4_K_M", "gguf:iq4_xs"."""
     name = asked.strip().lower().replace(" ", "-")

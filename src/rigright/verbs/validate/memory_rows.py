@@ -15,7 +15,7 @@ from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.shards import stage_bounds
-from rigright.cost.weights import WeightBytes, weigh, weights_bytes
+from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
@@ -44,8 +44,10 @@ def predict_memory_row(row: Row) -> Figure:
     arch, notes = model_of(row)
     told = read_notes(row)
     if what.startswith("weights_file"):
-        size = float(weights_bytes(arch, find_format(told.weights).id))
-        return replace(_figure("weights", size, sure=size), assumed=notes)
+        form = find_format(told.weights).id
+        low, high = file_band(arch, form)
+        size = float(file_bytes(arch, form))
+        return replace(_figure("weights", size, sure=size), low_bytes=low, high_bytes=high, assumed=notes)
     measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
     if measure is None:
         raise AskError(

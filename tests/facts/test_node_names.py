@@ -126,3 +126,29 @@ def test_any_text_is_a_machine_or_a_clear_error(text):
         assert find_node(text).cards
     except RigError as error:
         assert str(error)  # noqa: PT017 - both outcomes are right
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0x h100", "0"),
+        ("-1x h100", "-1"),
+        ("4090 + -2x 3090", "-2"),
+        ("1.5x h100", "1.5"),
+        ("1,5x h100", "1,5"),
+        ("1e3x h100", "1e3"),
+        ("1000000x h100", "1000000"),
+        ("99999999999999999999x h100", "99999999999999999999"),
+        ("5000x h100", "5000"),
+    ],
+)
+def test_a_number_of_cards_that_cannot_be_is_told(text, count):
+    with pytest.raises(AskError, match=f": {count} is no number of cards"):
+        find_node(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("7900 xtx", 1), ("7900xtx x2", 2), ("3090x4", 4), ("4x4090", 4), ("2x 7900 xtx", 2)]
+)
+def test_a_chip_with_an_x_is_no_count(text, count):
+    assert len(find_node(text).cards) == count

@@ -16,8 +16,10 @@ from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 
 MOST_CARDS = 4096
 MOST_NODES = 65536
-_TOO_LONG = 9  # digits
-_COUNT = re.compile(r"(?:\A|[+,;])\s*([-\u2212+]?[0-9][0-9.,]*(?:e[0-9]+)?)\s*[x\u00d7*]\s*(?=[^\W\d])", re.IGNORECASE)
+_NO_COUNT = re.compile(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
+    r"(?:\A|[+,;])\s*([-\u2212][0-9]+|[0-9]*[.,][0-9]+|[0-9]+e[0-9]+|0+|[0-9]{5,})\s*[x\u00d7*]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,9 @@ def find_node(text: str) -> Node:
     matches = [_match(text, group) for group in groups]
     n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)
     count = sum(_count(group, match) for group, match in zip(groups, matches, strict=True))
-    if not (0 < count <= MOST_CARDS and 0 < n_nodes <= MOST_NODES):
+    if not 0 < count <= MOST_CARDS:
+        raise _no_count(text, count)
+    if not 0 < n_nodes <= MOST_NODES:
         raise AskError(
             say('"{text}" names {count} cards in {nodes} nodes', text=text, count=count, nodes=n_nodes)
         )
@@ -80,16 +84,20 @@ def find_node(text: str) -> Node:
 
 def _refuse_odd_counts(text: str) -> None:
     """A number of cards that no machine can have, before the rest is taken for a name."""
-    for said in _COUNT.findall(text[:MAX_NAME_CHARS]):
-        if not (said.isdecimal() and len(said) < _TOO_LONG and 0 < int(said) <= MOST_CARDS):
-            raise AskError(
-                say(
-                    '"{text}": {count} is no number of cards; write a whole number from 1 to {most}',
-                    text=text,
-                    count=said,
-                    most=MOST_CARDS,
-                )
-            )
+    match = _NO_COUNT.search(text[:MAX_NAME_CHARS])
+    if match:
+        raise _no_count(text, match.group(1))
+
+
+def _no_count(text: str, count: object) -> AskError:
+    return AskError(
+        say(
+            '"{text}": {count} is no number of cards; write a whole number from 1 to {most}',
+            text=text,
+            count=count,
+            most=MOST_CARDS,
+        )
+    )
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:

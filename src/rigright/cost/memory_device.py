@@ -15,12 +15,10 @@ def device_of(card: Card, engine: Engine) -> Device:
     """What one engine finds on a card."""
     terms = corrections(SUBJECT)
     chip = card.chip
-    withheld = chip.mem_usable_bytes - chip.mem_program_bytes
-    total_bytes = card.total_bytes - withheld
     own = engine_terms(engine)
     return Device(
-        total_bytes=total_bytes,
-        free_bytes=total_bytes if card.free_bytes is None else min(card.free_bytes, total_bytes),
+        total_bytes=card.program_bytes,
+        free_bytes=card.room_bytes,
         context_bytes=terms["context_mib"][context_kind(chip)] * MIB,
         collectives_bytes=terms["collectives_mib"][link_kind(chip)] * MIB,
         graph_bytes=terms["graphs"]["graph_kib"] * KIB,

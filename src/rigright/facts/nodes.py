@@ -31,6 +31,16 @@ class Card:
     total_bytes: float  # what the driver reports as total
     free_bytes: float | None = None  # what is free now, where somebody looked
 
+    @property
+    def program_bytes(self) -> float:
+        """What a program is handed: the total without the driver's own reserve."""
+        return self.total_bytes - (self.chip.mem_usable_bytes - self.chip.mem_program_bytes)
+
+    @property
+    def room_bytes(self) -> float:
+        """What a program may take now."""
+        return self.program_bytes if self.free_bytes is None else min(self.free_bytes, self.program_bytes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:

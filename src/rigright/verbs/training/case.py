@@ -58,7 +58,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
     layout = _layout(node, wish)
     check_layout(arch, layout, cards=node.n_cards)
     training = _training(arch, wish, replicas=layout.dp)
-    smallest = min(node.cards, key=lambda card: card.free_bytes or card.total_bytes)
+    smallest = min(node.cards, key=lambda card: card.room_bytes)
     notes = _notes(arch, wish, training=training)
     used = layout.tp * layout.pp * layout.dp * layout.cp
     if used < node.n_cards:
@@ -68,7 +68,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
         training=training,
         layout=layout,
         chip=smallest.chip.name,
-        card_bytes=smallest.free_bytes or smallest.total_bytes,
+        card_bytes=smallest.room_bytes,
         notes=(*node.notes, *notes),
     )
 

@@ -112,3 +112,14 @@ def test_toml_is_read_and_its_faults_told(tmp_path):
         tables.read_toml(bad)
     with pytest.raises(MissingError):
         tables.read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_what_stands_between_cells_is_seen_in_the_head(mark):
+    lines = [f"a{mark}b\n", f'1{mark}"2,5;6"\n']
+    assert list(tables.open_rows(lines, "t", required=("a", "b"))) == [(2, {"a": "1", "b": "2,5;6"})]
+
+
+def test_a_table_of_one_column_is_a_table():
+    assert list(tables.open_rows(["a\n", "1\n"], "t", required=("a",))) == [(2, {"a": "1"})]
+    assert list(tables.open_rows([], "t")) == []

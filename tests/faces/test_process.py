@@ -58,6 +58,14 @@ def test_no_stdout_at_all_is_no_traceback():
     assert err == b""
 
 
+@POSIX
+def test_no_stdin_at_all_is_an_empty_table():
+    process = start("validate", "-", stdout=subprocess.PIPE, preexec_fn=lambda: os.close(0))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert b"bug" not in err
+
+
 @pytest.mark.parametrize("settings", [{"LANG": "C"}, {"LC_ALL": "POSIX"}, {"PYTHONIOENCODING": "ascii"}, {}])
 def test_any_locale_does(settings):
     for language in ("en", "zh"):

@@ -60,3 +60,9 @@ def test_arrays_become_lists_and_their_holes_null():
 def test_what_json_cannot_say_is_our_mistake_and_not_hidden():
     with pytest.raises(TypeError):
         dumps({"a": object()}, "en")
+
+
+def test_nothing_in_it_steers_a_terminal():
+    written = dumps({"name": "a\x9b31m\x7f\u202eb\u2028"}, "en")
+    assert written.isascii()
+    assert json.loads(written) == {"name": "a\x9b31m\x7f\u202eb\u2028"}

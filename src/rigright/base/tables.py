@@ -10,6 +10,7 @@ import csv
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,9 @@ def open_rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The same of lines that are open already."""
     try:
-        table = csv.DictReader(file, strict=True)
+        lines = iter(file)
+        head = next(lines, "")
+        table = csv.DictReader(chain([head], lines), delimiter=delimiter(head), strict=True)
         missing = [column for column in required if column not in (table.fieldnames or ())]
         if missing:
             raise DataError(say("{file} lacks the column {column}", file=name, column=", ".join(missing)))
@@ -126,6 +129,11 @@ def open_rows(
             yield table.line_num, {key: value or "" for key, value in cells.items() if key is not None}
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
+
+
+def delimiter(head: str) -> str:
+    """What stands between the cells of a head: a comma, or the semicolon or tab that some offices write."""
+    return max(",;\t", key=head.count)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

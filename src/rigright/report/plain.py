@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 from rigright.base.words import Sentence, tell
 
+_STEERS = re.compile(
+    r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)  # terminals obey these
+
 
 def dumps(data: Any, language: str) -> str:
     """JSON for `--json`."""
-    return json.dumps(_settle(data, language), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(_settle(data, language), ensure_ascii=False, indent=2, allow_nan=False)
+    return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _settle(thing: Any, language: str) -> Any:

@@ -27,6 +27,8 @@ def open_mouth(form: str, language: str) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, or a Windows program without a console
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays open
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is None:

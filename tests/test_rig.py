@@ -188,6 +188,12 @@ def without_its_python(machine):
     (machine.venv / "bin" / "python").symlink_to("/nowhere/python3.11")
 
 
+def with_an_empty_python(machine):
+    python = machine.venv / "bin" / "python"
+    python.unlink()  # it may be a link: what it leads to is not ours to harm
+    python.touch(mode=0o755)
+
+
 def moved(machine):
     machine.home = machine.home.rename(machine.folder / "moved")
 
@@ -202,7 +208,7 @@ def empty(machine):
     machine.venv.mkdir()
 
 
-@pytest.mark.parametrize("harm", [cut_short, without_its_python, moved, a_file, empty])
+@pytest.mark.parametrize("harm", [cut_short, without_its_python, with_an_empty_python, moved, a_file, empty])
 def test_a_broken_venv_is_made_anew(machine, harm):
     machine.python()
     machine.run()

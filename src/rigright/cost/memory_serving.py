@@ -105,10 +105,11 @@ def stage_memories(
     """Memory of a rank of each stage: its card, and the layers it was given."""
     host_embed = find_engine(serving.engine).host_embed
     found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
-    return tuple(
-        _rank(_work(arch, serving, layout=layout, device=device), stage)
-        for (device, _), stage in zip(places, found, strict=True)
-    )
+    works = {
+        device: _work(arch, serving, layout=layout, device=device)
+        for device in dict.fromkeys(device for device, _ in places)
+    }
+    return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, found, strict=True))
 
 
 def layer_bytes(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, serving_memory, stage_memories
-from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import split_layers
 from rigright.cost.shards import stage_bounds
 from rigright.demand import Numbers
@@ -15,16 +14,14 @@ from rigright.facts.nodes import Card
 from rigright.report.explained import PARTS, CardUse
 from rigright.verbs.serving.case import Case
 
+Kind = tuple[str, float, float | None]  # chip, total and free bytes
+
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
     """Every card in use, stage by stage."""
     stages, bounds = _laid_out(case)
     uses: list[CardUse] = []
-    for place, cards in enumerate(stages):
-        found = {
-            _kind(card): _memory(case, stages, bounds=bounds, place=place, card=card)
-            for card in _unlike(cards)
-        }
+    for place, (cards, found) in enumerate(zip(stages, _memories(case, stages, bounds=bounds), strict=True)):
         own = bounds[place] if len(bounds) > 1 else None
         uses.extend(_use(case, card, found=found[_kind(card)], bound=own) for card in cards)
     return tuple(uses)
@@ -33,11 +30,7 @@ def card_uses(case: Case) -> tuple[CardUse, ...]:
 def worst(case: Case) -> ServingMemory:
     """Memory of the rank with least to spare, on its own card."""
     stages, bounds = _laid_out(case)
-    found = [
-        _memory(case, stages, bounds=bounds, place=place, card=card)
-        for place, cards in enumerate(stages)
-        for card in _unlike(cards)
-    ]
+    found = [memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values()]
     return min(found, key=lambda memory: float(memory.spare_bytes))
 
 
@@ -60,7 +53,7 @@ def smallest(cards: Sequence[Card]) -> Card:
     return min(cards, key=lambda card: card.total_bytes if card.free_bytes is None else card.free_bytes)
 
 
-def _kind(card: Card) -> tuple[str, float, float | None]:
+def _kind(card: Card) -> Kind:
     return card.chip.id, card.total_bytes, card.free_bytes
 
 
@@ -102,16 +95,21 @@ def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
 
 
-def _memory(
-    case: Case, stages: list[list[Card]], *, bounds: tuple[Bound, ...], place: int, card: Card
-) -> ServingMemory:
-    """Memory of one stage's rank on one card."""
-    devices: list[Device] = [device_of(cards[0], case.engine) for cards in stages]
-    devices[place] = device_of(card, case.engine)
-    places = list(zip(devices, bounds, strict=True))
-    return stage_memories(case.arch, case.weights, serving=case.serving, layout=case.layout, places=places)[
-        place
-    ]
+def _memories(
+    case: Case, stages: list[list[Card]], *, bounds: tuple[Bound, ...]
+) -> list[dict[Kind, ServingMemory]]:
+    """Memory of a rank of each stage on each kind of card the stage has; all stages in one call."""
+    unlike = [_unlike(cards) for cards in stages]
+    found: list[dict[Kind, ServingMemory]] = [{} for _ in stages]
+    for turn in range(max(map(len, unlike))):
+        cards = [kinds[min(turn, len(kinds) - 1)] for kinds in unlike]
+        places = [(device_of(card, case.engine), bound) for card, bound in zip(cards, bounds, strict=True)]
+        memories = stage_memories(
+            case.arch, case.weights, serving=case.serving, layout=case.layout, places=places
+        )
+        for stage, card, memory in zip(found, cards, memories, strict=True):
+            stage[_kind(card)] = memory
+    return found
 
 
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:

@@ -16,7 +16,7 @@ from rigright.verbs.serving.case import Case
 
 MOST_CONTEXT_TOK = 2**24
 MOST_BATCH = 2**17
-TRIES = 64  # candidates looked at in one call
+PARTS = 64  # that one call cuts what is open into
 
 
 def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
@@ -46,15 +46,17 @@ def _pool_tok(memory: ServingMemory, pool_bytes: float) -> int:
 def largest_context(case: Case) -> int:
     """The most tokens a sequence may have with all sequences of the batch as long; 0: none."""
     most = case.arch.max_context_tok or MOST_CONTEXT_TOK
-    return largest(_law(case, lambda tokens: (tokens, case.serving.batch)), most)
+    return _largest(case, lambda tokens: (tokens, case.serving.batch), most=most)
 
 
 def largest_batch(case: Case) -> int:
     """The most sequences of this context at once; 0: none."""
-    return largest(_law(case, lambda count: (case.serving.context_tok, count)), MOST_BATCH)
+    return _largest(case, lambda count: (case.serving.context_tok, count), most=MOST_BATCH)
 
 
-def _law(case: Case, ask: Callable[[Numbers], tuple[Numbers, Numbers]]) -> Callable[[Numbers], Numbers]:
+def _largest(case: Case, ask: Callable[[Numbers], tuple[Numbers, Numbers]], *, most: int) -> int:
+    """By many candidates in one call where cards are alike, else by halving: each candidate costs a call."""
+
     def spare(candidates: Numbers) -> Numbers:
         context_tok, batch = ask(candidates)
         return spare_bytes(case, context_tok=context_tok, batch=batch)
@@ -68,14 +70,14 @@ def _law(case: Case, ask: Callable[[Numbers], tuple[Numbers, Numbers]]) -> Calla
             ]
         )
 
-    return spare if is_even(case) else spare_one_by_one
+    return largest(spare, most) if is_even(case) else largest(spare_one_by_one, most, parts=2)
 
 
-def largest(spare: Callable[[Numbers], Numbers], most: int) -> int:
+def largest(spare: Callable[[Numbers], Numbers], most: int, *, parts: int = PARTS) -> int:
     """The largest whole number up to `most` whose spare is not negative; spare never grows with it."""
     low, high = 0, most + 1
     while high - low > 1:
-        candidates = np.unique(np.linspace(low, high, min(TRIES, high - low) + 1).astype(int))[1:-1]
+        candidates = np.unique(np.linspace(low, high, min(parts, high - low) + 1).astype(int))[1:-1]
         fits = np.broadcast_to(spare(candidates) >= 0, candidates.shape)
         reached = int(np.count_nonzero(fits))
         low, high = (

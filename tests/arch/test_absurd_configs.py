@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rigright.arch import read
 from rigright.arch.config import MAX_LAYERS
 from rigright.arch.read import read_config
 from rigright.arch.sources import zoo
@@ -25,3 +26,28 @@ from rigright.base.errors import DataError
 def test_what_no_model_can_be_is_refused(model, change, said):
     with pytest.raises(DataError, match=said):
         read_config({**zoo.config(model), **change}, "made")
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "vit", "image_size": [[1]]}, "cannot have the sides"),
+        ({"model_type": "resnet", "depths": [1, 2]}, "hidden_sizes, depths are not equally long"),
+        ({"model_type": "wav2vec2", "conv_dim": [8]}, "conv_dim, conv_kernel, conv_stride"),
+        ({"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": 3}, "cannot be 3"),
+        ({"_class_name": "UNet2DConditionModel", "attention_head_dim": [8, "wide"]}, "cannot be 'wide'"),
+    ],
+)
+def test_values_of_the_wrong_kind_are_named(config, said):
+    with pytest.raises(DataError, match=said):
+        read_config(config, "made")
+
+
+@pytest.mark.parametrize("bug", [TypeError, AttributeError, ValueError, KeyError])
+def test_a_bug_of_ours_is_not_blamed_on_the_file(monkeypatch, bug):
+    def broken(*_):
+        raise bug("ours")
+
+    monkeypatch.setattr(read, "read_family", broken)
+    with pytest.raises(bug, match="ours"):
+        read_config(zoo.config("meta-llama/Llama-3.1-8B"), "made")

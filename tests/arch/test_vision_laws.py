@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rigright.arch import count, samples
 from rigright.arch.read import read_config
 from rigright.arch.vision import sides
+from rigright.base.errors import DataError
 
 
 def vit(**more):
@@ -103,7 +104,7 @@ def test_sizes_in_all_their_spellings(told, both):
 
 @pytest.mark.parametrize("told", [0, -3, [1, -1], 10**9])
 def test_no_image_is_of_such_a_size(told):
-    with pytest.raises(ValueError, match=r"\d"):
+    with pytest.raises(DataError, match=r"cannot have the sides .*\d"):
         sides(told, 7)
 
 

@@ -104,6 +104,14 @@ class Config:
             raise self._bad(keys, value)
         return value
 
+    def aligned(self, **lists: list[int]) -> list[tuple[int, ...]]:
+        """Lists that tell of the same stages, side by side."""
+        if len({len(told) for told in lists.values()}) > 1:
+            raise DataError(
+                say("{where}: {keys} are not equally long", where=self.where, keys=", ".join(lists))
+            )
+        return list(zip(*lists.values(), strict=True))
+
     def over(self, **changes: object) -> Config:
         """The same with some keys set."""
         return Config({**self.raw, **changes}, self.where)

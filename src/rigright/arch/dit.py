@@ -112,8 +112,8 @@ def read_scene(config: Config, name: str, *, kinds: Kinds) -> Arch:
     heads = config.size("num_attention_heads", "n_heads")
     hidden = config.maybe("hidden_size", "dim") or heads * config.size("attention_head_dim")
     canvas, parts = kinds[kind]
-    patch = config.raw.get("patch_size", 2)
-    side = int(patch[-1]) if isinstance(patch, list | tuple) else config.size("patch_size", default=2)
+    many = isinstance(config.raw.get("patch_size"), list | tuple)
+    side = config.sizes("patch_size")[-1] if many else config.size("patch_size", default=2)
     scene = Scene(
         config=config,
         hidden=hidden,

@@ -56,7 +56,7 @@ def _by_list(config: Config, layers: int) -> list[bool] | None:
     for key in _LISTS:
         told = listed(config, key, layers=layers)
         if told:
-            return [kind in SPARSE for kind in told]
+            return [isinstance(kind, str | int) and kind in SPARSE for kind in told]
     if isinstance(config.raw.get("moe_layer_freq"), list):
         return [bool(kind) for kind in listed(config, "moe_layer_freq", layers=layers)]
     return None
@@ -65,9 +65,9 @@ def _by_list(config: Config, layers: int) -> list[bool] | None:
 def _by_choice(config: Config, layers: int) -> list[bool] | None:
     told = next((config.raw[key] for key in _CHOSEN if config.raw.get(key) is not None), None)
     if isinstance(told, str):
-        chosen = {int(part) for part in told.split(",") if part.strip()}
+        chosen = {int(part) for part in told.split(",") if part.strip().isdecimal()}
     elif isinstance(told, list | tuple):
-        chosen = set(told)
+        chosen = {part for part in told if isinstance(part, int)}
     else:
         return None
     return [index in chosen for index in range(layers)]

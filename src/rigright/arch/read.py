@@ -28,7 +28,11 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
     try:
         arch = read_family(config, name)
         check(arch)
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+    except (
+        ArithmeticError,
+        IndexError,
+        RecursionError,
+    ) as error:  # its figures and lists: else a bug of ours
         raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
     stored, unknown = stored_format(config)
     return replace(

@@ -13,6 +13,8 @@ from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+from rigright.base.errors import DataError
+from rigright.base.words import say
 
 MAX_SIDE = 100_000  # pixels or latent places; no image is larger
 
@@ -38,12 +40,10 @@ def sides(value: object, default: int) -> tuple[int, int]:
         value = [value.get("height", default), value.get("width", default)]
     if isinstance(value, int | float):
         value = [value]
-    both = (
-        (int(value[0]), int(value[-1])) if isinstance(value, list | tuple) and value else (default, default)
-    )
-    if not all(1 <= side <= MAX_SIDE for side in both):
-        raise ValueError(both)
-    return both
+    told = (value[0], value[-1]) if isinstance(value, list | tuple) and value else (default, default)
+    if not all(isinstance(side, int | float) and 1 <= side <= MAX_SIDE for side in told):
+        raise DataError(say("an image or a patch cannot have the sides {sides}", sides=repr(told)[:60]))
+    return int(told[0]), int(told[1])
 
 
 def patches(config: Config) -> int:
@@ -56,6 +56,10 @@ def vit_tower(
     config: Config, kind: str, *, name: str = "vision", after: tuple[Weight, ...] = (), tail: bool = True
 ) -> Tower:
     """The tower of one kind; `after` follows its layers, `tail` keeps the kind's own pooling."""
+    if kind not in KINDS:
+        raise DataError(
+            say('{where}: no image tower is known as "{kind}"', where=config.where, kind=kind[:60])
+        )
     eye = KINDS[kind](config)
     grid = patches(config)
     tok = grid + eye.prefix

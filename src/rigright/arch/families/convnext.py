@@ -61,9 +61,9 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
 
 
-def _stages(config: Config) -> list[tuple[int, int]]:
+def _stages(config: Config) -> list[tuple[int, ...]]:
     widths = config.sizes("hidden_sizes", default=[96, 192, 384, 768])
-    return list(zip(widths, depths(config, "depths", default=[3, 3, 9, 3]), strict=True))
+    return config.aligned(hidden_sizes=widths, depths=depths(config, "depths", default=[3, 3, 9, 3]))
 
 
 def _patches(config: Config, flow: Flow, *, width: int) -> Flow:

@@ -47,8 +47,12 @@ def read(config: Config, name: str) -> Arch:
 
 def _kinds(config: Config) -> frozenset[str]:
     """Which of content-to-position and position-to-content attention it has."""
-    told = config.raw.get("pos_att_type") or ()
-    return frozenset(told.lower().split("|") if isinstance(told, str) else map(str, told))
+    told = config.raw.get("pos_att_type")
+    return frozenset(
+        told.lower().split("|")
+        if isinstance(told, str)
+        else map(str, config.items("pos_att_type", default=[]))
+    )
 
 
 def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:

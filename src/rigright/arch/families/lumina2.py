@@ -43,7 +43,7 @@ def _zimage(scene: Scene) -> Parts:
     inputs = config.size("in_channels")
     time = min(hidden, 256)
     captions = config.size("cap_feat_dim")
-    squares = zip(config.sizes("all_patch_size"), config.sizes("all_f_patch_size"), strict=True)
+    squares = config.aligned(**{key: config.sizes(key) for key in ("all_patch_size", "all_f_patch_size")})
     ends = tuple(
         weight
         for side, deep in squares

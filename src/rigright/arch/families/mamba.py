@@ -48,7 +48,7 @@ def bare_sizes(config: Config, *, tied: bool) -> Sizes:
 
 def dt_rank(config: Config, key: str, *, hidden: int) -> int:
     """The rank of the time steps: told, or a sixteenth of the width."""
-    return -(-hidden // 16) if config.raw.get(key) in {"auto", None} else config.size(key)
+    return -(-hidden // 16) if config.raw.get(key) in ("auto", None) else config.size(key)
 
 
 def _translated(config: Config) -> Config:

@@ -56,7 +56,11 @@ def _ear(ear: Config) -> Tower:
     """Each stage folds some frames into one and mixes near ones, a channel at a time."""
     frames, inputs = _SAMPLES, 1
     layers: list[Layer] = []
-    steps = zip(ear.sizes("patch_sizes"), ear.sizes("hidden_sizes"), depths(ear, "depths"), strict=True)
+    steps = ear.aligned(
+        patch_sizes=ear.sizes("patch_sizes"),
+        hidden_sizes=ear.sizes("hidden_sizes"),
+        depths=depths(ear, "depths"),
+    )
     for folded, width, depth in steps:
         frames = max(frames // folded, 1)
         entry = (*linear("patch", (width, inputs * folded), sites=frames), *norm(width))

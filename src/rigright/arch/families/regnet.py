@@ -19,7 +19,7 @@ def read(config: Config, name: str) -> Arch:
     image = begin(config.size("num_channels"), high, wide=wide)
     first, flow = close(relu(norm(conv(image, config.size("embedding_size"), kernel=3, stride=2))))
     layers = [first]
-    stages = zip(config.sizes("hidden_sizes"), depths(config, "depths"), strict=True)
+    stages = config.aligned(hidden_sizes=config.sizes("hidden_sizes"), depths=depths(config, "depths"))
     for index, (width, depth) in enumerate(stages):
         halves = index > 0 or config.flag("downsample_in_first_stage", default=True)
         for place in range(depth):

@@ -32,8 +32,8 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family="resnet", task="vision", towers=(tower,), dtype="fp32")
 
 
-def _stages(config: Config) -> list[tuple[int, int]]:
-    return list(zip(config.sizes("hidden_sizes"), depths(config, "depths"), strict=True))
+def _stages(config: Config) -> list[tuple[int, ...]]:
+    return config.aligned(hidden_sizes=config.sizes("hidden_sizes"), depths=depths(config, "depths"))
 
 
 def _step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1) -> Flow:

@@ -32,7 +32,7 @@ def read(config: Config, name: str) -> Arch:
         *(table(high * wide + (kind == "swinv2"), width) if absolute else ()),
     )
     layers: list[Layer] = []
-    for index, (depth, count) in enumerate(zip(told, heads, strict=True)):
+    for index, (depth, count) in enumerate(config.aligned(depths=told, num_heads=heads)):
         stage = _stage(config, kind, width=width, heads=count, tok=high * wide)
         layers += [stage] * depth
         if index + 1 < len(told):

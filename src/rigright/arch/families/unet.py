@@ -54,7 +54,8 @@ class Plan:
         """A setting a block: one number for all, or a list."""
         told = self.config.raw.get(key)
         if isinstance(told, list | tuple):
-            return [int(item[0]) if isinstance(item, list | tuple) else int(item) for item in told]
+            first = [item[0] if isinstance(item, list | tuple) else item for item in told]
+            return self.config.over(**{key: first}).sizes(key)
         return [self.config.whole(key)] * len(self.widths)
 
     def counts(self, key: str) -> list[int]:
@@ -85,7 +86,7 @@ class Plan:
 
 def read(config: Config, name: str) -> Arch:
     """Read a UNet config."""
-    plain = bool({config.raw.get("_class_name"), config.raw.get("model_type")} & _PLAIN)
+    plain = bool(_PLAIN.intersection(map(str, (config.raw.get("_class_name"), config.raw.get("model_type")))))
     config = full(config, "UNet2DModel" if plain else "UNet2DConditionModel")
     widths = config.sizes("block_out_channels")
     high, wide = sides(config.raw.get("sample_size"), _SAMPLE)

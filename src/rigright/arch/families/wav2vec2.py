@@ -61,9 +61,7 @@ def _stem(config: Config, kind: str) -> tuple[tuple[Weight, ...], int]:
     weights: list[Weight] = []
     length, channels = SAMPLES, 1
     groups = config.word("feat_extract_norm", default="group") == "group" and kind != "data2vec-audio"
-    steps = zip(
-        config.sizes("conv_dim"), config.sizes("conv_kernel"), config.sizes("conv_stride"), strict=True
-    )
+    steps = config.aligned(**{key: config.sizes(key) for key in ("conv_dim", "conv_kernel", "conv_stride")})
     for index, (outputs, kernel, stride) in enumerate(steps):
         length = (length - kernel) // stride + 1
         biased = config.flag("conv_bias", default=False)

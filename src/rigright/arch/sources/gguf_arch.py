@@ -73,9 +73,7 @@ def _arch(name: str, found: Whole, *, file: Told) -> Arch:
 def _checked(arch: Arch, name: str) -> Arch:
     try:
         check(arch)
-    except RigError:
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+    except (ArithmeticError, IndexError) as error:
         raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
     return arch
 

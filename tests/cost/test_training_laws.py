@@ -91,7 +91,7 @@ def test_what_is_said_to_save_never_costs(name, training, layout):
         saved, kept = (
             allocated(name, replace(training, recompute=told), layout) for told in (recompute, "none")
         )
-        assert saved <= kept * 1.03, recompute  # one layer of few is worked with again
+        assert at_most(saved, kept), recompute
     for saver, without in (
         ({"flash": True}, {"flash": False}),
         ({"chunked_loss": True}, {"chunked_loss": False}),

@@ -32,6 +32,7 @@ class Acts:
     kept: Numbers  # all that waits for its backward pass
     returned: Numbers  # layer inputs and their gradients that stay to its end
     working: Numbers  # of the layer whose backward runs
+    ending: Numbers  # of the last layer to run backward, with what it kept
     loss: Numbers  # logits, their fp32 copies and gradients
 
 
@@ -51,7 +52,8 @@ def activations(stage: Stage) -> Acts:
     return Acts(
         kept=(_kept(trunk) + beside * stage.first) * in_flight(stage),
         returned=_returned(stage, trunk),
-        working=_working(trunk),
+        working=_working(trunk, with_saved=trunk.habit.recompute == "full"),
+        ending=_working(trunk, with_saved=True),
         loss=_loss(stage, trunk) * stage.last,
     )
 
@@ -81,15 +83,16 @@ def _kept(through: _Pass) -> Numbers:
     return sum(saved, start=np.zeros(()))
 
 
-def _working(through: _Pass) -> Numbers:
-    """The most that one layer works with: what it saved again, where recomputed, and its gradients."""
-    again = through.habit.recompute == "full"
-    first = through.batch.size_of(layer_input(through.habit)) * _is_kept(through.habit)
+def _working(through: _Pass, *, with_saved: bool) -> Numbers:
+    """The most that one layer works with: its gradients and, where asked, what it saved (again)."""
+    habit = through.habit
+    counted = habit.recompute == "full" and _is_kept(habit)  # among what is kept already
+    first = through.batch.size_of(layer_input(habit)) * counted
     largest = np.zeros(())
     for layer, times in through.counts.items():
         there = np.where(np.asarray(times) > 0, 1, 0)
         largest = np.maximum(
-            largest, there * ((_saved(through, layer) - first) * again + _gradients(through, layer))
+            largest, there * ((_saved(through, layer) - first) * with_saved + _gradients(through, layer))
         )
     return largest
 

@@ -144,7 +144,7 @@ def _phases(stage: Stage, held: _Held, *, acts: Acts) -> dict[str, Parts]:
         "working": np.maximum(acts.working - acts.loss, 0),
         "loss": acts.loss,
     }
-    end = {"gradients": states.grads, "activations": acts.returned, "working": acts.working}
+    end = {"gradients": states.grads, "activations": acts.returned, "working": acts.ending}
     return {
         "load": standing,
         "backward-start": standing | passing | start,

@@ -82,3 +82,15 @@ def test_the_changelog_speaks_of_what_comes_and_of_each_command():
     assert "## [Unreleased]" in text
     asks = (ROOT / "src" / "rigright" / "faces" / "cli" / "asks").glob("[a-z]*.py")
     assert [ask.stem for ask in asks if f"`{ask.stem.replace('_', '-')}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["reference.md", "reference.zh-CN.md"])
+def test_the_python_of_the_reference_runs(name, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs.csv").write_text("format,what,value_gib,model\nbf16,weights_file,14.96,llama-3.1-8b\n")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    (block,) = [block for kind, block in BLOCK.findall(text) if kind == "python"]
+    names: dict[str, object] = {}
+    exec(compile(block, name, "exec"), names)  # noqa: S102 - our own document
+    assert capsys.readouterr().out.startswith("True ")
+    assert all(names[made] for made in ("largest", "chips", "runs"))

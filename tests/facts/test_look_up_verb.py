@@ -274,3 +274,9 @@ def test_a_list_meets_a_condition_with_any_of_its_values():
     both = found("chips", where=("mem_options_bytes=40GB",)).records
     assert all(40 * GIB in chip.mem_options_bytes for chip in both)
     assert len(found("chips", where=("mem_options_bytes>0",)).records) >= len(both)
+
+
+def test_clouds_are_shown_with_the_names_of_chips_and_told_with_their_ids():
+    listing = found("clouds", "h100", limit=3)
+    assert "H100 NVL 94GB" in render(page(found("clouds", "h100")), Screen(width=160))
+    assert all(offer["chip"].islower() for offer in plain(listing, "en"))

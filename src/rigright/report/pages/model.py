@@ -153,7 +153,7 @@ def _held(files: FilesCard) -> tuple[Sentence, ...]:
     size = files.tensors_bytes if files.size_bytes is None else files.size_bytes
     return (
         say(
-            "{files} files, {size} ({bytes} bytes)",
+            "files: {files}, together {size} ({bytes} bytes)",
             files=files.files,
             size=show_bytes(size),
             bytes=f"{size:,}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
+from rigright.facts.chips import by_id
 from rigright.facts.clouds import BITS, Offer, offers
 from rigright.facts.find import find_chips
 from rigright.report.listing import Asked, Field, Kind
@@ -51,7 +52,13 @@ KIND = Kind(
         told("instance", say("instance"), listed=True, flexible=True),
         told("provider", say("cloud"), "cloud", listed=True),
         figure("n_chips", say("chips"), "chips", "gpus", listed=True),
-        Field(key="chip", head=say("chip"), read=lambda offer: offer.chip or offer.said, flexible=True),
+        Field(
+            key="chip",
+            head=say("chip"),
+            read=lambda offer: offer.chip or offer.said,
+            show=lambda chip: by_id()[chip].name if chip in by_id() else chip,
+            flexible=True,
+        ),
         figure("usd_per_h", say("$ an hour"), "price", "usd", written=_MONEY, listed=True),
         figure("usd_per_chip_h", say("$ a chip-hour"), "per_chip", written=_MONEY, listed=True),
         moment("as_of", say("as of"), "since"),

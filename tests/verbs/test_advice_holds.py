@@ -12,12 +12,16 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import RigError
 from rigright.faces.cli.asks.explain import read_wish
 from rigright.faces.cli.main import verb_parser
+from rigright.faces.cli.training_options import read_training
 from rigright.facts.nodes import find_node
+from rigright.report.pages.training import again
 from rigright.verbs.explain import explain
 from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.case import build_case
 from rigright.verbs.serving.limits import MOST_BATCH, MOST_CONTEXT_TOK
+from rigright.verbs.training.case import build_case as build_training
+from rigright.verbs.training.remedies import remedies as training_remedies
 
 MACHINES = (
     "rtx 4090",
@@ -110,6 +114,63 @@ def test_every_remedy_asked_for_does_what_was_said_of_it():
             assert after - before == pytest.approx(remedy.saves_bytes, rel=1e-9, abs=2), (words, remedy.flag)
             tried += 1
     assert tried > 15
+
+
+def trainings(number, seed):
+    """Trainings as different people might ask for them."""
+    rng = random.Random(seed)  # noqa: S311 - questions, no secret
+    options = {
+        "--trainer": ("hf", "pytorch", "deepspeed", "megatron"),
+        "--recompute": ("none", "full"),
+        "--seq": ("512", "4096"),
+        "--micro-batch": ("1", "8"),
+        "--sharding": ("none", "zero2", "fsdp"),
+        "--optimizer": ("adamw", "adamw-8bit"),
+        "--tp": ("2",),
+    }
+    for _ in range(number):
+        words = [rng.choice(zoo.names()), "--on", rng.choice(MACHINES)]
+        words += ["--train", rng.choice(["full", "full", "lora", "qlora"])]
+        for flag, values in options.items():
+            words += [flag, rng.choice(values)] if rng.random() < 0.3 else []
+        yield words + [flag for flag in ("--no-flash", "--chunked-loss") if rng.random() < 0.3]
+
+
+def trained(words):
+    """A training as the command line asks for it."""
+    options = verb_parser("explain", "en").read(words)
+    return build_training(open_model(options.model), find_node(options.on), wish=read_training(options))
+
+
+def check_training_remedies(words):
+    """Each remedy asked for again gives the figure it promised; how many there were."""
+    before = trained(words)
+    if before.least_bytes() <= before.card_bytes:
+        return 0
+    found = training_remedies(before)
+    for remedy in found:
+        after = trained(shlex.split(again(shlex.join(words), remedy.flag)))
+        assert (after.least_bytes() <= after.card_bytes) == remedy.fits, (words, remedy.flag)
+        saved = before.least_bytes() - after.least_bytes()
+        assert saved == pytest.approx(remedy.saves_bytes, rel=1e-9, abs=2), (words, remedy.flag)
+    return len(found)
+
+
+def test_every_training_remedy_asked_for_does_what_was_said_of_it():
+    tried = 0
+    for words in trainings(60, seed=5):
+        try:
+            trained(words)
+        except RigError:
+            continue  # heads that do not divide, more ranks than cards
+        tried += check_training_remedies(words)
+    assert tried > 60
+
+
+def test_adapters_instead_of_full_training_keep_the_sharding_they_were_weighed_with():
+    words = ["Mistral-7B-Instruct-v0.3", "--on", "2x rtx 3090", "--train", "full", "--recompute", "none"]
+    assert check_training_remedies(words) > 4
+    assert check_training_remedies([*words, "--no-flash", "--seq", "8192"]) > 4
 
 
 @pytest.mark.parametrize("on", ["rtx 4090", "2x a100 40gb"])

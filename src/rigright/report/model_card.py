@@ -74,7 +74,7 @@ class ModelCard:
     source: str | None = None
     towers: tuple[TowerCard, ...] = ()
     params_by_part: dict[str, int] = field(default_factory=dict)
-    kv_bytes_at: dict[int, float] = field(default_factory=dict)  # tokens -> bytes of one sequence, 16-bit
+    kv_bytes_at: dict[int, int] = field(default_factory=dict)  # tokens -> bytes of one sequence, 16-bit
     weights_bytes: dict[str, int] = field(default_factory=dict)  # format -> bytes
     files: FilesCard | None = None
     adapter: dict[str, Any] | None = None

@@ -34,6 +34,7 @@ _COUNTS: tuple[tuple[str, str, Sentence], ...] = (
 )
 _FLAGS: tuple[tuple[str, str, bool, Sentence], ...] = (
     ("--no-flash", "flash", False, say("attention with the whole score matrix")),
+    ("--flash", "flash", True, say("attention tile by tile (the default)")),
     ("--chunked-loss", "chunked_loss", True, say("the logits never stand whole")),
     ("--sequence-parallel", "sequence_parallel", True, say("norms cut over tokens beside tensor parallel")),
 )

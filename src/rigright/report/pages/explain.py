@@ -264,7 +264,7 @@ def plain(result: Explained, language: str) -> dict[str, Any]:
             {
                 "change": one.change,
                 "price": one.price,
-                "saves_bytes": one.saves_bytes,
+                "saves_bytes": round(one.saves_bytes),
                 "fits": one.fits,
                 "flag": one.flag,
             }

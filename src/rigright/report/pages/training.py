@@ -204,17 +204,19 @@ def _reasons(result: Trained) -> Table:
 def _next(result: Trained) -> Iterator[str]:
     helping = next((one for one in result.remedies if one.fits and one.flag), None)
     if helping is not None and helping.flag:
-        yield _again(result.asked, helping.flag)
+        yield again(result.asked, helping.flag)
     elif not result.remedies and result.reach.micro_batch > result.training.micro_batch:
-        yield _again(result.asked, f"--micro-batch {result.reach.micro_batch}")
+        yield again(result.asked, f"--micro-batch {result.reach.micro_batch}")
     yield f"{result.asked} --why"
 
 
-def _again(asked: str, flags: str) -> str:
+def again(asked: str, flags: str) -> str:
     """The command with flags that take the place of those it had."""
     words, new = shlex.split(asked), shlex.split(flags)
     for flag in (word for word in new if word.startswith("--") and word in words):
-        del words[words.index(flag) : words.index(flag) + 2]
+        start = words.index(flag)
+        has_value = start + 1 < len(words) and not words[start + 1].startswith("--")
+        del words[start : start + 1 + has_value]
     return shlex.join([*words, *new])
 
 
@@ -234,8 +236,8 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
         "verdict": tell(_verdict(result).said, language),
         "worst_stage": result.worst.stage,
         "ranks": [_plain_rank(rank) for rank in result.ranks],
-        "host_bytes": result.host_bytes,
-        "nvme_bytes": result.nvme_bytes,
+        "host_bytes": round(result.host_bytes),
+        "nvme_bytes": round(result.nvme_bytes),
         "limits": {
             "micro_batch": result.reach.micro_batch,
             "seq_tok": result.reach.seq_tok,
@@ -245,7 +247,7 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
             {
                 "change": tell(one.change, language),
                 "price": tell(one.price, language),
-                "saves_bytes": one.saves_bytes,
+                "saves_bytes": round(one.saves_bytes),
                 "fits": one.fits,
                 "flag": one.flag or None,
             }
@@ -269,15 +271,15 @@ def _plain_rank(rank: RankUse) -> dict[str, Any]:
         "stage": rank.stage,
         "ranks": rank.ranks,
         "layers": list(rank.layers),
-        "parts_bytes": dict(rank.parts_bytes),
-        "phases_bytes": dict(rank.phases_bytes),
+        "parts_bytes": {part: round(size) for part, size in rank.parts_bytes},
+        "phases_bytes": {phase: round(size) for phase, size in rank.phases_bytes},
         "peak_phase": rank.peak_phase,
-        "allocated_bytes": rank.allocated_bytes,
-        "reserved_bytes": rank.reserved_bytes,
-        "used_bytes": rank.device_bytes,
-        "used_low_bytes": rank.low_bytes,
-        "used_high_bytes": rank.high_bytes,
-        "least_bytes": rank.least_bytes,
-        "total_bytes": rank.total_bytes,
-        "spare_bytes": rank.spare_bytes,
+        "allocated_bytes": round(rank.allocated_bytes),
+        "reserved_bytes": round(rank.reserved_bytes),
+        "used_bytes": round(rank.device_bytes),
+        "used_low_bytes": round(rank.low_bytes),
+        "used_high_bytes": round(rank.high_bytes),
+        "least_bytes": round(rank.least_bytes),
+        "total_bytes": round(rank.total_bytes),
+        "spare_bytes": round(rank.spare_bytes),
     }

@@ -95,14 +95,14 @@ def sizes(arch: Arch) -> dict[str, int]:
     return {name: weights_bytes(arch, name) for name in ids}
 
 
-def _at_contexts(arch: Arch) -> dict[int, float]:
+def _at_contexts(arch: Arch) -> dict[int, int]:
     """Cache of one sequence, 16-bit, at usual lengths up to the longest the model allows."""
     longest = arch.max_context_tok
     usual = [tok for tok in CONTEXTS if longest is None or tok <= longest]
     if longest is not None and longest not in usual:
         usual.append(longest)
     return (
-        dict(zip(usual, map(float, sequence_bytes(arch, np.array(usual))), strict=True))
+        dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
         if lanes(arch)
         else {}
     )

@@ -11,23 +11,23 @@ from rigright.verbs.training.case import Case
 
 LEAST_SHARE = 0.002  # of a card: what saves less is not told
 
-Change = tuple[Sentence, Sentence, str, dict[str, object]]
+Change = tuple[Sentence, Sentence, str, dict[str, object]]  # what, its price, its flags, what they set
+Weighed = tuple[Remedy, Change]
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
     before = case.least_bytes()
     found = [_weigh(case, change, before=before) for change in _changes(case)]
-    saving = [
-        (remedy, change) for remedy, change in found if remedy.saves_bytes > LEAST_SHARE * case.card_bytes
-    ]
+    saving = [one for one in found if one[0].saves_bytes > LEAST_SHARE * case.card_bytes]
     alone = [remedy for remedy, _ in saving]
-    if not any(remedy.fits for remedy, change in saving if _is_gentle(change)):
-        alone += _together(case, [change for _, change in saving if _is_gentle(change)], before=before)
+    gentle = [(remedy, change) for remedy, change in saving if _is_gentle(change)]
+    if not any(remedy.fits for remedy, _ in gentle):
+        alone += _together(case, gentle, before=before)
     return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
 
 
-def _weigh(case: Case, change: Change, *, before: float) -> tuple[Remedy, Change]:
+def _weigh(case: Case, change: Change, *, before: float) -> Weighed:
     said, price, flag, values = change
     after = case.over(**values).least_bytes()
     remedy = Remedy(
@@ -58,7 +58,7 @@ def _fewer_activations(case: Case) -> Iterator[Change]:
             {"recompute": "selective"},
         )
     if not habit.flash:
-        yield say("flash attention"), say("nothing: it is faster too"), "", {"flash": True}
+        yield say("flash attention"), say("nothing: it is faster too"), "--flash", {"flash": True}
     if habit.trainer.logit and not case.training.chunked_loss:
         price = say("next to nothing; needs a fused or chunked cross-entropy")
         yield say("logits in chunks"), price, "--chunked-loss", {"chunked_loss": True}
@@ -119,12 +119,14 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
 
 
 def _fewer_learn(case: Case) -> Iterator[Change]:
+    sharding = case.training.sharding  # adapters alone would not be divided unless told
+    kept = "" if sharding == "none" else f" --sharding {sharding}"
     if case.training.method == "full":
         price = say("only adapters learn: enough for most fine-tuning, not for new knowledge")
-        yield say("LoRA instead of full training"), price, "--train lora", {"method": "lora"}
+        yield say("LoRA instead of full training"), price, f"--train lora{kept}", {"method": "lora"}
     if case.training.method != "qlora" and case.arch.vocab:
         price = say("only adapters learn, on a base rounded to 4 bit; a third slower")
-        yield say("QLoRA: the base in 4 bit"), price, "--train qlora", {"method": "qlora"}
+        yield say("QLoRA: the base in 4 bit"), price, f"--train qlora{kept}", {"method": "qlora"}
 
 
 def _is_gentle(change: Change) -> bool:
@@ -132,13 +134,18 @@ def _is_gentle(change: Change) -> bool:
     return not {"method", "seq_tok"} & set(change[3])
 
 
-def _together(case: Case, changes: list[Change], *, before: float) -> list[Remedy]:
-    """Gentle changes one upon the other, until they are enough."""
-    for count in range(2, len(changes) + 1):
-        chosen = changes[:count]
-        after = reduce(lambda one, change: one.over(**change[3]), chosen, case).least_bytes()
+def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remedy]:
+    """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
+    chosen: list[Weighed] = []
+    for one in gentle:
+        rivals = [other for other in chosen if set(other[1][3]) & set(one[1][3])]
+        if any(rival[0].saves_bytes >= one[0].saves_bytes for rival in rivals):
+            continue
+        chosen = [*(other for other in chosen if other not in rivals), one]
+        changes = [change for _, change in chosen]
+        after = reduce(lambda so_far, change: so_far.over(**change[3]), changes, case).least_bytes()
         if after <= case.card_bytes:
-            return [_joined(chosen, before - after)]
+            return [_joined(changes, before - after)]
     return []
 
 
@@ -146,5 +153,5 @@ def _joined(chosen: list[Change], saves_bytes: float) -> Remedy:
     said = reduce(
         lambda one, other: say("{first}; {second}", first=one, second=other), [one[0] for one in chosen]
     )
-    flag = " ".join(dict.fromkeys(change[2] for change in chosen if change[2]))
+    flag = " ".join(change[2] for change in chosen)
     return Remedy(change=said, price=say("the price of each"), flag=flag, saves_bytes=saves_bytes, fits=True)

@@ -124,3 +124,16 @@ def test_bart_that_sorts_has_three_labels_of_its_own():
     sorting = read_config({**BART, "architectures": ["BartForSequenceClassification"]}, "made")
     bare = read_config({**BART, "architectures": ["BartModel"]}, "made")
     assert count.params(sorting) - count.params(bare) == (48 * 48 + 48) + 3 * (48 + 1)
+
+
+@pytest.mark.parametrize(("config", "called"), [(BART, "BartForCausalLM"), (WHISPER, "WhisperForCausalLM")])
+def test_a_writer_alone_leaves_the_reader_out(config, called):
+    both = read_config(config, "made")
+    alone = read_config({**config, "architectures": [called]}, "made")
+    assert alone.towers == both.towers[1:]
+    assert alone.tied
+
+
+def test_prompts_that_are_not_counted_are_told():
+    arch = read_config({**BART, "model_type": "mvp", "use_prompt": True}, "made")
+    assert "prompts" in str(arch.warnings)

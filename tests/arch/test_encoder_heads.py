@@ -39,9 +39,9 @@ def test_masked_words_bring_a_dense_layer_a_norm_and_a_bias_and_leave_the_pooler
     assert params("bert", "BertForMaskedLM") == params("bert", "BertModel") + NORM + VOCAB
 
 
-def test_an_untied_head_has_a_matrix_of_its_own():
+def test_an_untied_head_has_a_matrix_and_a_bias_of_its_own():
     tied = params("bert", "BertForMaskedLM")
-    assert params("bert", "BertForMaskedLM", tie_word_embeddings=False) == tied + VOCAB * HIDDEN
+    assert params("bert", "BertForMaskedLM", tie_word_embeddings=False) == tied + VOCAB * (HIDDEN + 1)
 
 
 def test_pretraining_has_pooler_words_and_the_order_of_sentences():

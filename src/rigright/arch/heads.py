@@ -24,6 +24,7 @@ TASKS = (
     "ForAudioFrameClassification",
     "ForCTC",
     "LMHeadModel",
+    "GenerationDecoder",
     "WithProjection",
     "Backbone",
 )
@@ -42,10 +43,12 @@ def labels(config: Config) -> int:
     return len(names) if isinstance(names, dict) and names else config.size("num_labels", default=2)
 
 
-def vocab_head(vocab: int, width: int, *, tied: bool, bias: bool = True) -> tuple[Weight, ...]:
-    """The matrix that makes logits, with a bias that stays where it is tied."""
+def vocab_head(
+    vocab: int, width: int, *, tied: bool, bias: bool = True, twice: bool = False
+) -> tuple[Weight, ...]:
+    """The matrix that makes logits, with a bias that stays where it is tied; `twice`: else there are two."""
     weights = matrix("head", vocab, inputs=width, cut=Cut.VOCAB, bias=bias)
-    return weights[1:] if tied else weights
+    return weights[1:] if tied else (*weights, *weights[1:] * twice)
 
 
 def dense_label(hidden: int, classes: int) -> tuple[Weight, ...]:

@@ -69,7 +69,7 @@ def _head(config: Config, asked: str, *, hidden: int, width: int) -> tuple[Weigh
     if asked in {"ForMaskedLM", "ForPreTraining"}:
         ordered = linear("head", (labels(config), hidden)) if asked == "ForPreTraining" else ()
         tied = config.flag("tie_word_embeddings", default=True)
-        words = vocab_head(config.size("vocab_size"), width, tied=tied)
+        words = vocab_head(config.size("vocab_size"), width, tied=tied, twice=True)
         return (*linear("project", (width, hidden)), *norm(width, bias=True), *words, *ordered)
     classes = {
         "ForSequenceClassification": labels(config),

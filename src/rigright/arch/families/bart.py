@@ -10,6 +10,7 @@ from rigright.arch.defaults import full
 from rigright.arch.heads import dense_label, labels, vocab_head
 from rigright.arch.record import Arch, Mix, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, table
+from rigright.base.words import Sentence, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Traits:
     spare_rows: int | None = 2  # rows of the position table beyond the context; None: computed, no table
     embed_norm: bool = True
     last_norm: bool = False
+    attn_bias: bool = True  # what a config without "use_bias" has
 
 
 _KINDS = {
@@ -30,6 +32,8 @@ _KINDS = {
     "m2m_100": Traits(spare_rows=None, embed_norm=False, last_norm=True),
     "blenderbot": Traits(spare_rows=0, embed_norm=False, last_norm=True),
     "blenderbot-small": Traits(spare_rows=0),
+    "mvp": Traits(),
+    "bigbird_pegasus": Traits(spare_rows=0, embed_norm=False, last_norm=True, attn_bias=False),
 }
 MATCHES = (
     "bart",
@@ -40,6 +44,8 @@ MATCHES = (
     "m2m_100",
     "blenderbot",
     "blenderbot-small",
+    "mvp",
+    "bigbird_pegasus",
     "BartForConditionalGeneration",
     "MarianMTModel",
     "M2M100ForConditionalGeneration",
@@ -55,29 +61,31 @@ def read(config: Config, name: str) -> Arch:
     called = str(classes[0]) if classes else "ForConditionalGeneration"
     hidden, vocab = config.size("d_model"), config.size("vocab_size")
     generates = called.endswith(("ForConditionalGeneration", "MTModel", "ForCausalLM"))
-    tied = config.flag("tie_word_embeddings", default=True)
+    alone = called.endswith("ForCausalLM")
+    tied = config.flag("tie_word_embeddings", default=True) and not (alone and kind == "bigbird_pegasus")
     shared = config.flag("share_encoder_decoder_embeddings", default=True)
     own = () if shared else embedding(config.size("decoder_vocab_size", default=vocab), hidden)
     head = vocab_head(vocab, hidden, tied=tied, bias=False) if generates else ()
-    towers = (
-        _tower(config, kind, name="encoder", outer=embedding(vocab, hidden) if own else ()),
-        _tower(
-            config,
-            kind,
-            name="decoder",
-            outer=(*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden=hidden)),
-        ),
-    )
+    outer = (*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden=hidden))
+    reader = _tower(config, kind, name="encoder", outer=embedding(vocab, hidden) if own else ())
+    writer = _tower(config, kind, name="decoder", outer=outer)
     return Arch(
         name=name,
         family=kind,
         task="text",
-        towers=towers,
+        towers=(writer,) if alone else (reader, writer),
         vocab=vocab,
         tied=tied and generates,
         max_context_tok=config.maybe("max_position_embeddings"),
         dtype="fp32",
+        warnings=_prompts(config),
     )
+
+
+def _prompts(config: Config) -> tuple[Sentence, ...]:
+    if not config.flag("use_prompt", default=False):
+        return ()
+    return (say("{where}: the learned prompts before each layer are not counted", where=config.where),)
 
 
 def _label(config: Config, called: str, *, hidden: int) -> tuple[Weight, ...]:
@@ -96,6 +104,7 @@ def _tower(config: Config, kind: str, *, name: str, outer: tuple[Weight, ...]) -
         hidden=hidden,
         heads=config.size(f"{name}_attention_heads"),
         width=config.size(f"{name}_ffn_dim"),
+        biases="qkvoudc" if config.flag("use_bias", default=traits.attn_bias) else "ud",
         cross_hidden=hidden if decodes else 0,
         kind=Mix.FULL if decodes else Mix.BOTH,
     )

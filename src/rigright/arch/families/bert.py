@@ -11,7 +11,7 @@ from rigright.arch.heads import dense_label, labels, task, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, table
 
-_LAST_WORD = frozenset({"ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel"})
+_LAST_WORD = frozenset({"ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel", "GenerationDecoder"})
 _BERT_POOLS = frozenset(
     {"", "ForPreTraining", "ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice"}
 )
@@ -32,7 +32,9 @@ class Traits:
     last_norm: bool = False  # norms stand before the parts, and one after the last
     biases: str = "qkvogudc"
     gated: bool = False
-    head: str = "masked"  # "masked", "electra" (norm first)
+    head: str = "masked"  # "masked", "electra" (norm first), "plain" (no layer before the words)
+    twice: bool = True  # an untied head has a bias beside its matrix's own
+    ordered: bool = True  # pretraining also tells the order of sentences
     extra_tables: tuple[str, ...] = ()  # keys of more position tables (layout)
     spare_rows: int = 0  # rows of the position table beyond the longest context
     dense_choice: bool = False  # a dense layer before the score of a choice
@@ -42,6 +44,10 @@ _ROBERTA = Traits(pools=_ROBERTA_POOLS, dense_label=True)
 _KINDS = {
     "bert": Traits(),
     "ernie": Traits(),
+    "roc_bert": Traits(ordered=False),
+    "rembert": Traits(twice=False),
+    "bert-generation": Traits(pools=frozenset(), types=False, head="plain"),
+    "xmod": _ROBERTA,
     "nystromformer": Traits(pools=frozenset(), dense_label=True, dense_choice=True, spare_rows=2),
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
@@ -52,12 +58,12 @@ _KINDS = {
     "roberta-prelayernorm": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True),
     "xlm-roberta-xl": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True, embed_norm=False),
     "megatron-bert": Traits(last_norm=True, embed_norm=False),
-    "distilbert": Traits(pools=frozenset(), dense_label=True, types=False, dense_choice=True),
+    "distilbert": Traits(pools=frozenset(), dense_label=True, types=False, dense_choice=True, twice=False),
     "mpnet": Traits(pools=_ROBERTA_POOLS, dense_label=True, types=False),
-    "electra": Traits(pools=frozenset(), dense_label=True, head="electra", dense_choice=True),
+    "electra": Traits(pools=frozenset(), dense_label=True, head="electra", dense_choice=True, twice=False),
     "layoutlm": Traits(pools=_ALWAYS, extra_tables=("max_2d_position_embeddings",) * 4),
     "nomic_bert": Traits(pools=_BERT_POOLS - {""}, positions=False, gated=True, biases=""),
-    "gte": Traits(pools=_GTE_POOLS, positions=False, gated=True, biases="qkvod"),
+    "gte": Traits(pools=_GTE_POOLS, positions=False, gated=True, biases="qkvod", twice=False),
     "longformer": _ROBERTA,
     "big_bird": Traits(pools=_ALWAYS, dense_label=True),
     "roformer": Traits(pools=frozenset(), dense_label=True, positions=False),
@@ -65,6 +71,10 @@ _KINDS = {
 MATCHES = (
     "bert",
     "ernie",
+    "roc_bert",
+    "rembert",
+    "bert-generation",
+    "xmod",
     "nystromformer",
     "roberta",
     "xlm-roberta",
@@ -95,6 +105,12 @@ MATCHES = (
     "XLMRobertaModel",
     "MPNetModel",
 )
+# the widths of the word table and of the layer before the logits, where they are their own
+_NARROWER = {
+    "electra": ("embedding_size", "embedding_size"),
+    "roformer": ("embedding_size", "embedding_size"),
+    "rembert": ("input_embedding_size", "output_embedding_size"),
+}
 _OTHER_NAMES = {"new": "gte"}
 _NOMIC = {  # the names of the published configs
     "hidden_size": "n_embd",
@@ -122,7 +138,7 @@ def read(config: Config, name: str) -> Arch:
         task="embed",
         towers=(tower,),
         vocab=config.size("vocab_size"),
-        tied=asked in _LAST_WORD and config.flag("tie_word_embeddings", default=True),
+        tied=asked in _LAST_WORD and kind != "rembert" and config.flag("tie_word_embeddings", default=True),
         max_context_tok=config.maybe("max_position_embeddings"),
         dtype="fp32",
     )
@@ -132,7 +148,9 @@ def encoder(config: Config, kind: str, *, asked: str = "") -> Tower:
     """The tower of one kind, with the head of a task."""
     traits = _KINDS[kind]
     hidden = config.size("hidden_size", "dim")
-    width = config.size("embedding_size", default=hidden) if kind in {"electra", "roformer"} else hidden
+    width, before = (
+        config.size(_NARROWER[kind][end], default=hidden) if kind in _NARROWER else hidden for end in (0, 1)
+    )
     pooled = linear("project", (hidden, hidden)) if asked in traits.pools else ()
     return Tower(
         name="encoder",
@@ -144,7 +162,7 @@ def encoder(config: Config, kind: str, *, asked: str = "") -> Tower:
             *(linear("project", (hidden, width)) if width != hidden else ()),
             *(norm(hidden, bias=True) if traits.last_norm else ()),
             *pooled,
-            *_head(config, traits, asked=asked, hidden=hidden, width=width),
+            *_head(config, kind, asked=asked, hidden=hidden, width=before),
         ),
     )
 
@@ -153,7 +171,11 @@ def _layers(config: Config, kind: str, *, hidden: int) -> tuple[Layer, ...]:
     traits = _KINDS[kind]
     heads = config.size("num_attention_heads", "n_heads")
     crossed = config.flag("add_cross_attention", default=False)
-    extra = {"longformer": linear("attn.q", (hidden, hidden)) * 3, "nystromformer": _kernel(config, heads)}
+    extra = {
+        "longformer": linear("attn.q", (hidden, hidden)) * 3,
+        "nystromformer": _kernel(config, heads),
+        "xmod": _adapters(config, hidden) if kind == "xmod" else (),
+    }
     stack = Stack(
         hidden=hidden,
         heads=heads,
@@ -166,6 +188,14 @@ def _layers(config: Config, kind: str, *, hidden: int) -> tuple[Layer, ...]:
         extra=extra.get(kind, ()),
     )
     return (layer(stack),) * config.layers("num_hidden_layers", "n_layers")
+
+
+def _adapters(config: Config, hidden: int) -> tuple[Weight, ...]:
+    """X-MOD's narrow layers, one pair for each language; a token takes one."""
+    narrow = hidden // config.size("adapter_reduction_factor")
+    pair = (*linear("ffn.adapter", (narrow, hidden)), *linear("ffn.adapter", (hidden, narrow)))
+    own_norm = norm(hidden, bias=True) if config.flag("adapter_layer_norm", default=False) else ()
+    return (*pair * len(config.items("languages")), *own_norm)
 
 
 def _kernel(config: Config, heads: int) -> tuple[Weight, ...]:
@@ -193,17 +223,35 @@ def _strange(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
         return table(config.size("relative_attention_num_buckets", default=32), heads)
     if kind == "roformer":
         return table(config.size("max_position_embeddings"), hidden // heads)
-    return ()
+    if kind == "ernie" and config.flag("use_task_id", default=False):
+        return table(config.size("task_type_vocab_size"), hidden)
+    if kind == "roc_bert":
+        return _glyphs(config, hidden)
+    return norm(hidden, bias=True) if kind == "xmod" and config.flag("pre_norm", default=False) else ()
 
 
-def _head(config: Config, traits: Traits, *, asked: str, hidden: int, width: int) -> tuple[Weight, ...]:
+def _glyphs(config: Config, hidden: int) -> tuple[Weight, ...]:
+    """RoCBert's tables of sounds and shapes, and what joins them to the words."""
+    asked = {key: config.flag(f"enable_{key}", default=True) for key in ("pronunciation", "shape")}
+    widths = {key: config.size(f"{key}_embed_dim") for key in asked}
+    tables = (table(config.size(f"{key}_vocab_size"), width) for key, width in widths.items())
+    joined = hidden + sum(width for key, width in widths.items() if asked[key])
+    joins = config.flag("concat_input", default=True)
+    return (
+        *(weight for each in tables for weight in each),
+        *(linear("project", (hidden, joined)) if joins else ()),
+    )
+
+
+def _head(config: Config, kind: str, *, asked: str, hidden: int, width: int) -> tuple[Weight, ...]:
     """What the task puts on top."""
+    traits = _KINDS[kind]
     vocab = config.size("vocab_size")
-    tied = config.flag("tie_word_embeddings", default=True)
+    tied = kind != "rembert" and config.flag("tie_word_embeddings", default=True)
     if asked == "ForPreTraining" and traits.head == "electra":
         return (*linear("project", (hidden, hidden)), *linear("head", (1, hidden)))
     if asked in _LAST_WORD:
-        ordered = linear("head", (2, hidden)) if asked == "ForPreTraining" else ()
+        ordered = linear("head", (2, hidden)) if asked == "ForPreTraining" and traits.ordered else ()
         return (*_words(traits, vocab, hidden=hidden, width=width, tied=tied), *ordered)
     if asked == "ForSequenceClassification":
         classes = labels(config)
@@ -221,6 +269,8 @@ _PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipl
 def _words(traits: Traits, vocab: int, *, hidden: int, width: int, tied: bool) -> tuple[Weight, ...]:
     if traits.head == "electra":
         dense = (*norm(width, bias=True), *linear("project", (width, hidden)))
+    elif traits.head == "plain":
+        dense = ()
     else:
         dense = (*linear("project", (width, hidden)), *norm(width, bias=True))
-    return (*dense, *vocab_head(vocab, width, tied=tied))
+    return (*dense, *vocab_head(vocab, width, tied=tied, twice=traits.twice))

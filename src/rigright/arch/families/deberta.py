@@ -118,7 +118,7 @@ def _head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
         vocab = config.size("vocab_size")
         if not config.flag("legacy", default=True):
             return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *vector(vocab))
-        words = vocab_head(vocab, width, tied=tied)
+        words = vocab_head(vocab, width, tied=tied, twice=True)
         return (*linear("project", (width, hidden)), *norm(width, bias=True), *words)
     classes = {
         "ForSequenceClassification": labels(config),

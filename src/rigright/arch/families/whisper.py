@@ -21,7 +21,6 @@ def read(config: Config, name: str) -> Arch:
     vocab = config.size("vocab_size")
     tied = config.flag("tie_word_embeddings", default=True)
     hidden = config.size("d_model")
-    encoder = audio_encoder(config)
     if called.endswith("AudioClassification"):
         width = config.size("classifier_proj_size")
         head = (*linear("project", (width, hidden)), *linear("head", (labels(config), width)))
@@ -29,14 +28,15 @@ def read(config: Config, name: str) -> Arch:
     else:
         generates = not called.endswith("Model")
         head = vocab_head(vocab, hidden, tied=tied, bias=False) if generates else ()
-        towers = (encoder, _decoder(config, (*embedding(vocab, hidden), *head)))
+        writer = _decoder(config, (*embedding(vocab, hidden), *head))
+        towers = (writer,) if called.endswith("ForCausalLM") else (audio_encoder(config), writer)
     return Arch(
         name=name,
         family="whisper",
         task="speech",
         towers=towers,
         vocab=vocab,
-        tied=tied and len(towers) > 1,
+        tied=tied and towers[-1].name == "decoder",
         max_context_tok=config.maybe("max_target_positions"),
         dtype="fp16",
     )

@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.base.words import tell
 from rigright.demand import ServingWish
+from rigright.report.pages import explain as pages
+from rigright.report.pages import fit as fit_pages
 from rigright.verbs.explain import explain
+from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.serving import cards
 from rigright.verbs.serving.limits import largest
 
@@ -33,3 +37,37 @@ def test_cards_handled_one_by_one_ask_the_law_a_few_dozen_times(monkeypatch, mod
     monkeypatch.setattr(cards, "stage_memories", counted)
     assert explain(model, on, wish=ServingWish(engine=engine)).limits is not None
     assert len(asked) < 150  # bare cards and whole stages, for some 35 candidates
+
+
+@pytest.mark.parametrize("model", ["falcon-mamba-7b", "mamba-codestral-7b-v0.1"])
+def test_where_nothing_grows_there_is_no_limit_and_no_pool_of_tokens(model):
+    found = explain(model, "rtx 4090", wish=ServingWish(engine="vllm"))
+    assert found.fits
+    assert found.limits.context_tok is None
+    assert found.limits.pool_tok is None
+    assert found.limits.batch > 1
+    for language, told in (("en", "no limit"), ("zh", "不限")):
+        said = [
+            tell(one, language)
+            for part in pages.page(found).parts
+            if hasattr(part, "items")
+            for one in part.items
+        ]
+        assert any(told in one for one in said), said
+    assert pages.plain(found, "en")["limits"]["context_tok"] is None
+    crowded = explain(model, "rtx 4090", wish=ServingWish(engine="vllm", batch=100_000))
+    assert crowded.limits.context_tok == 0
+
+
+def test_a_list_says_no_limit_too():
+    listed = fit("h100", wish=FitWish(family="mamba", engine="vllm"))
+    endless = [row for row in listed.rows if row.is_endless]
+    assert endless
+    assert all(row.context_tok is None for row in endless)
+    told = [
+        str(cell)
+        for part in fit_pages.page(listed).parts
+        for row in getattr(part, "rows", ())
+        for cell in row
+    ]
+    assert "no limit" in told

@@ -60,10 +60,10 @@ class Reason:
 class Limits:
     """How far it goes: exact inversions of the same law."""
 
-    context_tok: int  # at the batch asked for; 0: not one token
+    context_tok: int | None  # at the batch asked for; 0: not one token; None: nothing grows, no limit
     batch: int  # at the context asked for
     model_context_tok: int | None  # what the model itself allows
-    pool_tok: int | None  # tokens the engine will log; None where it keeps no pool
+    pool_tok: int | None  # tokens the engine will log; None where it keeps none that tokens fill
     pool_low_tok: int | None
     pool_high_tok: int | None
     blocks: int | None

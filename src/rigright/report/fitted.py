@@ -21,8 +21,9 @@ class Fitting:
     weights_bytes: float
     used_bytes: float  # of the fullest card, with the context asked for
     spare_bytes: float  # on the fullest card
-    context_tok: int | None  # largest with one sequence; None where nothing is generated
+    context_tok: int | None  # largest with one sequence; None where nothing is generated, or no limit is
     model_context_tok: int | None
+    is_endless: bool = False  # it generates, and no context is too long
     licence: str | None
 
 

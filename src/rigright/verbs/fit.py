@@ -19,7 +19,7 @@ from rigright.facts.nodes import Node, find_node
 from rigright.report.fitted import Fitted, Fitting
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.case import GGUF, Case, build_case, generates
-from rigright.verbs.serving.limits import largest_context
+from rigright.verbs.serving.limits import context_limit
 
 LEAST_CONTEXT_TOK = 4096  # what a row must hold when nobody says
 MOST_LOSS = 8  # formats that lose more are shown only when asked for
@@ -164,6 +164,7 @@ def _case(arch: Arch, node: Node, *, wish: FitWish, form: str) -> Case | None:
 def _row(case: Case) -> Fitting:
     memory = worst(case)
     arch = case.arch
+    context = context_limit(case) if generates(arch) else None
     return Fitting(
         model=arch.name,
         task=arch.task,
@@ -175,7 +176,8 @@ def _row(case: Case) -> Fitting:
         weights_bytes=case.weights.total_bytes,
         used_bytes=float(memory.need_bytes),
         spare_bytes=float(memory.spare_bytes),
-        context_tok=largest_context(case) if generates(arch) else None,
+        context_tok=context,
         model_context_tok=arch.max_context_tok,
+        is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
     )

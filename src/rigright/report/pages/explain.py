@@ -172,7 +172,7 @@ def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
         kv=serving.kv,
         bytes=show_bytes(limits.token_bytes),
     )
-    if not limits.context_tok and limits.pool_tok == 0:
+    if limits.context_tok == 0 and limits.pool_tok == 0:
         yield say("the engine will not start: nothing is left for the cache")
         return
     if limits.pool_tok is not None:
@@ -183,7 +183,11 @@ def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
             high=f"{limits.pool_high_tok:,}",
             blocks=f"{limits.blocks:,}",
         )
-    if limits.context_tok == limits.model_context_tok:
+    if limits.context_tok is None:
+        yield say(
+            "largest context with {batch} at once: no limit, nothing grows with it", batch=serving.batch
+        )
+    elif limits.context_tok == limits.model_context_tok:
         yield say(
             "largest context with {batch} at once: {context} tokens, all the model allows",
             batch=serving.batch,

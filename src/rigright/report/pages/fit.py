@@ -80,6 +80,8 @@ def _params(row: Fitting) -> str:
 
 
 def _context(row: Fitting) -> Sentence | str:
+    if row.is_endless:
+        return say("no limit")
     if row.context_tok is None:
         return ""
     if row.context_tok == row.model_context_tok:

@@ -22,10 +22,12 @@ PARTS = 64  # that one call cuts what is open into
 def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
     """Largest context at this batch, largest batch at this context, and the pool the engine will log."""
     own = case.arch.max_context_tok
-    pooled = case.engine.pool == "share" and float(memory.unit_bytes) > 0
     element_bytes = find_kv_format(case.serving.kv).element_bytes
+    token = np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes))
+    # a pool of states alone holds sequences, not tokens
+    pooled = case.engine.pool == "share" and float(memory.unit_bytes) > 0 and float(token) > 0
     return Limits(
-        context_tok=largest_context(case),
+        context_tok=context_limit(case),
         batch=largest_batch(case),
         model_context_tok=own,
         pool_tok=int(memory.pool_tok) if pooled else None,
@@ -33,14 +35,19 @@ def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
         pool_high_tok=_pool_tok(memory, fullest.pool_high_bytes) if pooled else None,
         blocks=int(memory.blocks) if pooled else None,
         block_tok=float(memory.unit_tok) if pooled else None,
-        token_bytes=float(np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes)))
-        / case.layout.pp,
+        token_bytes=float(token) / case.layout.pp,
     )
 
 
 def _pool_tok(memory: ServingMemory, pool_bytes: float) -> int:
     """Tokens in a pool of so many bytes."""
     return int(max(pool_bytes, 0.0) // float(memory.unit_bytes) * float(memory.unit_tok))
+
+
+def context_limit(case: Case) -> int | None:
+    """The same as `largest_context`; None where neither the model nor the cards set an end."""
+    found = largest_context(case)
+    return None if case.arch.max_context_tok is None and found == MOST_CONTEXT_TOK else found
 
 
 def largest_context(case: Case) -> int:

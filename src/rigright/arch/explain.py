@@ -98,11 +98,16 @@ def _terms(arch: Arch) -> Iterator[Term]:
 def _buffers(arch: Arch) -> Iterator[Term]:
     """What is stored but not learnt: shifts of router scores, frequencies, masks, positions."""
     shifts = _shifts(arch.towers)
-    ahead = _shifts(arch.spare) or max(map(_experts, arch.trunk.layers), default=0)
+    ahead = _shifts(arch.spare) or max(map(_routed, arch.trunk.layers), default=0)
     yield Term(shifts, say("shifts of the router's scores"), "shifts")
     yield Term(
         shifts + ahead, say("shifts of the router's scores, those of the prediction layers too"), "shifts"
     )
+    tables = sum(
+        layer.ffn.per_tok for layer in arch.trunk.layers if layer.ffn is not None and layer.ffn.hashed
+    )
+    if tables:
+        yield Term(tables * arch.vocab, say("tables of each word's experts"), "words")
     layers = [layer for layer in arch.trunk.layers if layer.mixer is not None and layer.mixer.key_dim]
     for share in (1, 2, 4):
         dims = sum(layer.mixer.key_dim // (2 * share) for layer in layers if layer.mixer is not None)
@@ -161,11 +166,12 @@ def _matrices(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
 
 
 def _shifts(towers: tuple[Tower, ...]) -> int:
-    return sum(_experts(layer) for tower in towers for layer in tower.layers)
+    return sum(_routed(layer) for tower in towers for layer in tower.layers)
 
 
-def _experts(layer: Layer) -> int:
-    return layer.ffn.experts if layer.ffn is not None else 0
+def _routed(layer: Layer) -> int:
+    """The experts a router chooses among."""
+    return layer.ffn.experts if layer.ffn is not None and not layer.ffn.hashed else 0
 
 
 def _elems(weight: Weight) -> int:

@@ -77,6 +77,7 @@ class Ffn:
     experts: int = 0  # routed experts; 0: dense
     per_tok: int = 0  # routed experts a token goes through
     shared_width: int = 0  # summed inner width of the shared experts
+    hashed: bool = False  # a stored table, not a router, tells each word's experts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

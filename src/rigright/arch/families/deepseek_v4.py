@@ -22,6 +22,7 @@ SPARSE, HEAVY, SLIDING = (
     "sliding_attention",
 )
 _BY_RATIO = {0: SLIDING, 1: SLIDING, 4: SPARSE, 128: HEAVY}
+_HASHED_LAYERS = 3  # what the class takes where a config is silent
 _RATES = {SPARSE: 4, HEAVY: 128}
 
 
@@ -33,15 +34,24 @@ def read(config: Config, name: str) -> Arch:
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
     ffn = replace(routing(config), shared_width=size.width)  # one shared expert, whatever the config says
     mixture = Mixture(shared_bias=config.flag("mlp_bias", default=False))
-    feed = feeding(size, style, mixture=mixture, ffn=ffn)
+    feeds = [feeding(size, style, mixture=mixture, ffn=replace(ffn, hashed=told)) for told in (False, True)]
 
-    def build(kind: str) -> Layer:
-        made = layer(size.hidden, style, attention(config, kind), feed)
+    def build(told: tuple[str, bool]) -> Layer:
+        kind, by_word = told
+        made = layer(size.hidden, style, attention(config, kind), feeds[by_word])
         return replace(made, weights=(*made.weights, *connections(size.hidden, streams) * 2))
 
-    layers = repeat(kinds(config, size.layers), build)
+    told = zip(kinds(config, size.layers), hashed(config, size.layers), strict=True)
+    layers = repeat(told, build)
     arch = text_arch(config, name, style=style, size=size, layers=layers)
-    return with_mtp(config, arch, layer=build(SLIDING), copies=False, extra=style.outer)
+    return with_mtp(config, arch, layer=build((SLIDING, False)), copies=False, extra=style.outer)
+
+
+def hashed(config: Config, layers: int) -> list[bool]:
+    """Whether a table of words tells each layer's experts: those of the first layers."""
+    told = listed(config, "mlp_layer_types", layers=layers)
+    first = config.layers("num_hash_layers", default=_HASHED_LAYERS)
+    return [kind == "hash_moe" for kind in told] if told else [index < first for index in range(layers)]
 
 
 def kinds(config: Config, layers: int) -> list[str]:

@@ -45,6 +45,19 @@ def test_a_note_names_card_size_prompt_and_share():
     assert device_of(sized.card, sized.engine).total_bytes == pytest.approx(79.22 * 2**30)
 
 
+def test_dynamic_files_have_a_band_of_their_own():
+    named = {name: f"Llama-3.1-8B-{name}Q5_K_M" for name in ("", "UD-")}
+    plain, dynamic = (
+        predict_memory_row(row(format="gguf:Q5_K_M", what="weights_file", model=model))
+        for model in named.values()
+    )
+    assert dynamic.value_bytes == plain.value_bytes
+    assert dynamic.high_bytes >= 1.08 * dynamic.value_bytes > plain.high_bytes
+    assert dynamic.low_bytes < 0.92 * dynamic.value_bytes < plain.low_bytes
+    whole = predict_memory_row(row(format="bf16", what="weights_file", model="Llama-3.1-8B-UD-bf16"))
+    assert whole.high_bytes < 1.01 * whole.value_bytes
+
+
 def test_what_is_not_known_is_said():
     with pytest.raises(RigError, match="favourite"):
         predict_memory_row(row(what="favourite_colour"))

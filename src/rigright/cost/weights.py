@@ -61,9 +61,9 @@ def file_bytes(arch: Arch, format_id: str) -> int:
     return weights_bytes(arch, format_id) + vocabulary
 
 
-def file_band(arch: Arch, format_id: str) -> tuple[float, float]:
+def file_band(arch: Arch, format_id: str, *, least_spread: float = 0.0) -> tuple[float, float]:
     """Where four of five files of a format lie: with and without vocabulary, and as the mix is made."""
-    spread = find_format(format_id).spread
+    spread = max(find_format(format_id).spread, least_spread)
     return weights_bytes(arch, format_id) * (1 - spread), file_bytes(arch, format_id) * (1 + spread)
 
 

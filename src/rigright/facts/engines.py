@@ -57,6 +57,7 @@ class Engine:
     masks: bool = False
     scores: bool = False
     host_embed: bool = False
+    native_bf16: bool = False
     usual_context_tok: int = 4096  # of the cache an engine sets aside when nobody says
     rope_tables: str = ""
     margin_mib: float = 0

@@ -13,6 +13,7 @@ from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, Serving, ServingWish
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
@@ -81,7 +82,13 @@ def build_case(arch: Arch, node: Node, *, wish: ServingWish) -> Case:
         layout=layout,
         engine=engine,
         cards=cards,
-        notes=(*node.notes, *arch.warnings, *_unused(engine, wish), *_notes(arch, wish, context_tok=context)),
+        notes=(
+            *node.notes,
+            *arch.warnings,
+            *_unused(engine, wish),
+            *(_no_bf16(engine, cards) if form.id == "bf16" else ()),
+            *_notes(arch, wish, context_tok=context),
+        ),
     )
 
 
@@ -200,6 +207,21 @@ def _unused(engine: Engine, wish: ServingWish) -> tuple[Sentence, ...]:
         return ()
     return (
         say("{engine} deals out whole layers: {asked} left out", engine=engine.label, asked=", ".join(asked)),
+    )
+
+
+def _no_bf16(engine: Engine, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
+    """Chips that cannot compute in bf16, where the engine does not work around it."""
+    known = {card.chip.name: features_of(card.chip.isa) for card in cards}
+    lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
+    if not engine.native_bf16 or not lacking:
+        return ()
+    return (
+        say(
+            "{chip} has no bf16: {engine} needs fp16 there (--weights fp16, the same size)",
+            chip=", ".join(lacking),
+            engine=engine.label,
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from rigright.verbs.validate.memory_notes import Told, read_notes
 from rigright.verbs.validate.models import model_of
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
+DYNAMIC_MARK, DYNAMIC_SPREAD = "-ud-", 0.08
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ def predict_memory_row(row: Row) -> Figure:
     told = read_notes(row)
     if what.startswith("weights_file"):
         form = find_format(told.weights).id
-        low, high = file_band(arch, form)
+        low, high = file_band(arch, form, least_spread=_least_spread(row, form))
         size = float(file_bytes(arch, form))
         return replace(_figure("weights", size, sure=size), low_bytes=low, high_bytes=high, assumed=notes)
     measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
@@ -59,6 +60,12 @@ def predict_memory_row(row: Row) -> Figure:
         )
     case, assumed = _case(row, arch, told=told)
     return replace(measure(case), assumed=(*notes, *assumed))
+
+
+def _least_spread(row: Row, form: str) -> float:
+    """Unsloth's dynamic files bear a format's name, and pick a type for each tensor by measuring."""
+    is_dynamic = form.startswith("gguf:") and DYNAMIC_MARK in (row.get("model") or "").lower()
+    return DYNAMIC_SPREAD if is_dynamic else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

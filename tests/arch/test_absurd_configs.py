@@ -51,3 +51,10 @@ def test_a_bug_of_ours_is_not_blamed_on_the_file(monkeypatch, bug):
     monkeypatch.setattr(read, "read_family", broken)
     with pytest.raises(bug, match="ours"):
         read_config(zoo.config("meta-llama/Llama-3.1-8B"), "made")
+
+
+def test_what_cannot_be_read_says_that_its_type_is_not_known():
+    with pytest.raises(DataError, match=r'the model type "levit" is not known, .* lacks "num_hidden_layers"'):
+        read_config({"model_type": "levit", "hidden_sizes": [128, 256, 384]}, "made")
+    with pytest.raises(DataError, match='lacks "num_experts_per_tok"'):
+        read_config({"model_type": "deepseek_v2"}, "made")

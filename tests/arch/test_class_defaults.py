@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
+
 from rigright.arch.config import Config
 from rigright.arch.defaults import full, kind_of_class, known, part
+from rigright.arch.read import read_config
 from rigright.base.tables import DATA
 
 TABLE = json.loads((DATA / "arch" / "defaults.json").read_text(encoding="utf-8"))
@@ -76,3 +79,34 @@ def test_the_table_says_where_it_comes_from():
     assert "transformers" in TABLE["_source"]
     assert "diffusers" in TABLE["_source"]
     assert len(KINDS) > 800
+
+
+STRANGE = (
+    "funnel",
+    "mobilebert",
+    "led",
+    "seamless_m4t",
+    "seamless_m4t_v2",
+    "levit",
+    "mobilevit",
+    "mobilevitv2",
+    "kosmos-2",
+    "kosmos-2.5",
+    "florence2",
+    "janus",
+    "granite_speech",
+    "prophetnet",
+    "convbert",
+    "yoso",
+)
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("inside", ["text_config", "language_config", ""])
+def test_what_no_family_reads_is_never_read_silently(kind, inside):
+    llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    llama |= {"vocab_size": 99, "intermediate_size": 80}
+    bert = {**llama, "type_vocab_size": 2, "max_position_embeddings": 64}
+    raw = {"model_type": kind, inside: llama} if inside else {**bert, "model_type": kind}
+    warnings = " ".join(map(str, read_config(raw, "made").warnings))
+    assert f'the model type "{kind}" is not known' in warnings

@@ -94,7 +94,10 @@ def _read_stranger(config: Config, name: str) -> Arch:
             return _warned(_read(near, config, name=name), _assumed(config, near))
         except DataError:
             pass
-    return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
+    try:
+        return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
+    except DataError as lack:
+        raise DataError(_unreadable(config, lack)) from lack
 
 
 def _read(file: str, config: Config, *, name: str) -> Arch:
@@ -158,6 +161,16 @@ def _assumed(config: Config, file: str) -> Sentence:
         return say("the config names no model type: read by its keys, as {kind}", kind=kind)
     return say(
         'the model type "{type}" is not known: read by its keys, as {kind}', type=_type(config), kind=kind
+    )
+
+
+def _unreadable(config: Config, lack: DataError) -> Sentence:
+    if not _told(config):
+        return say("{why}; and the config names no model type to go by", why=lack.sentence)
+    return say(
+        'the model type "{type}" is not known, and its keys do not tell of a decoder: {why}',
+        type=_type(config),
+        why=lack.sentence,
     )
 
 

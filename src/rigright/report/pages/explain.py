@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from rigright.base.units import show_bytes, to_gib
+from rigright.base.units import GIB, show_bytes, to_gib
 from rigright.base.words import Sentence, say, tell
 from rigright.report.explained import PARTS, CardUse, Explained, Limits
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table
+from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 
 NAMES = {
     "weights": say("weights"),
@@ -61,11 +61,15 @@ def _verdict(result: Explained) -> Line:
     if not result.fits:
         return Line(said=_refusal(result, card), tone="bad")
     tight = card.spare_bytes < GENEROUS_SPARE * card.total_bytes
-    start = say(
-        "fits: {machine}, {weights} of {total} weights on each card",
-        machine=result.machine,
-        weights=show_bytes(sizes["weights"]),
-        total=show_bytes(card.total_bytes),
+    told = {
+        "machine": result.machine,
+        "weights": show_bytes(sizes["weights"]),
+        "total": show_bytes(card.total_bytes),
+    }
+    start = (
+        say("fits: {machine}; weights take {weights} of the {total} of each card", **told)
+        if len(groups(result.cards)) == 1
+        else say("fits: {machine}; weights take {weights} of the {total} of the fullest card", **told)
     )
     if limits is not None and limits.pool_tok is not None:
         said = say("{start}; room for {tokens} tokens of cache", start=start, tokens=f"{limits.pool_tok:,}")
@@ -83,6 +87,15 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
         missing
         if first is None
         else say("{refusal}; {change} would do", refusal=missing, change=first.change)
+    )
+
+
+def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
+    """The share an engine leaves to others, where it leaves one."""
+    asked = [sum(size for _, size in card.parts_bytes) for card in cards]
+    kept = [card.free_bytes - need - card.spare_bytes for card, need in zip(cards, asked, strict=True)]
+    return (
+        [(say("kept free by the engine"), *(_gib(size) for size in kept))] if max(kept) > 0.01 * GIB else []
     )
 
 
@@ -137,6 +150,7 @@ def _table(result: Explained) -> Table:
             *(f"{to_gib(card.low_bytes):.2f}-{to_gib(card.high_bytes):.2f}" for _, card in shown),
         ),
         (say("free on the card"), *(_gib(card.free_bytes) for _, card in shown)),
+        *_kept_free([card for _, card in shown]),
         (say("left after what was asked"), *(_gib(card.spare_bytes) for _, card in shown)),
     ]
     if any(card.layers for _, card in shown):

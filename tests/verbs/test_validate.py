@@ -284,13 +284,13 @@ def test_runs_can_come_from_standard_input(monkeypatch, capsys):
 
 def test_a_place_that_cannot_be_written_is_one_sentence(write, tmp_path, capsys):
     code = main(["validate", write(GOOD), "--predictions", str(tmp_path / "no" / "such" / "out.csv")])
-    assert code == 3
-    assert "cannot write" in capsys.readouterr().err
+    assert code == 5
+    assert "out.csv: No such file or directory" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_one_sentence(write, capsys):
-    assert main(["validate", write(GOOD), "--predictions", "/dev/full"]) == 3
-    assert "cannot write /dev/full" in capsys.readouterr().err
+    assert main(["validate", write(GOOD), "--predictions", "/dev/full"]) == 5
+    assert "/dev/full: No space left" in capsys.readouterr().err
 
 
 def test_every_kind_bears_its_contract():

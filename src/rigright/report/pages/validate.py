@@ -12,6 +12,7 @@ from rigright.report.validation import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 20  # of a table; the rest is told in `--json`
 MOST_REASONS = 8
+UNTOLD = "-"  # the name of what rows leave empty
 
 _TITLES = {
     "group": say("averaged over sources"),
@@ -33,9 +34,12 @@ _HEADS = (
 
 def page(result: Validation) -> Page:
     """The page for people."""
-    title = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if result.later is not None:
-        return Page(title=title, parts=(Line(said=result.later, tone="warn"),))
+        known = say("{file}: a table of {kind}", file=result.file, kind=result.kind)
+        return Page(title=known, parts=(Line(said=result.later, tone="warn"),))
+    title = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
+    if not result.rows:
+        return Page(title=title, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
     parts: list[Part] = [_verdict(result)]
     parts += [table for dimension in _TITLES if (table := _table(result, dimension)) is not None]
     reasons = tuple(_reasons(result))
@@ -47,18 +51,19 @@ def page(result: Validation) -> Page:
 def _verdict(result: Validation) -> Line:
     ones = [one for row in result.rows for one in row.predictions]
     answered = sum(one.predicted is not None for one in ones)
+    measured = sum(one.error is not None for one in ones)
     said = say(
         "{answered} of {all} figures predicted, {measured} of them held against a measured one",
         answered=answered,
         all=len(ones),
-        measured=sum(one.error is not None for one in ones),
+        measured=measured,
     )
-    return Line(said=said, tone="good" if answered else "warn")
+    return Line(said=said, tone="good" if measured else "plain" if answered else "warn")
 
 
 def _table(result: Validation, dimension: str) -> Table | None:
     scores = [score for score in result.scores if score.of == dimension and score.answered]
-    if not scores:
+    if all(score.name == UNTOLD for score in scores):
         return None
     worst = sorted(scores, key=lambda score: -score.measured)[:MOST_ROWS]
     return Table(columns=_HEADS, rows=tuple(_cells(score) for score in worst), title=_TITLES[dimension])
@@ -74,7 +79,8 @@ def _cells(score: Score) -> tuple[Shown, ...]:
 def _percent(share: float | None, *, signed: bool = False) -> str:
     if share is None:
         return "-"
-    return f"{100 * share:+.1f} %" if signed else f"{100 * share:.1f} %"
+    percent = round(100 * share, 1) + 0.0  # no minus before a zero
+    return f"{percent:+.1f} %" if signed and percent else f"{percent:.1f} %"
 
 
 def _reasons(result: Validation) -> Iterator[Sentence]:
@@ -85,7 +91,7 @@ def _reasons(result: Validation) -> Iterator[Sentence]:
         if one.predicted is None and one.why is not None
     )
     for reason, times in why.most_common(MOST_REASONS):
-        yield say("{times} times: {reason}", times=times, reason=reason)
+        yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 
 
 def plain(result: Validation, language: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from rigright.base.errors import DataError, MissingError
+from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.units import MIB
 from rigright.base.words import ENGLISH, say, tell
@@ -28,6 +28,8 @@ class Text:
 
 def read_text(asked: str) -> Text:
     """The whole table, bounded; what is no text is an error."""
+    if not asked.strip():
+        raise AskError(say("the name of the file is empty"))
     try:
         if asked == STDIO:
             name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
@@ -46,9 +48,9 @@ def read_text(asked: str) -> Text:
         )
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
-    return Text(name, text.splitlines(keepends=True))
+    except UnicodeDecodeError:
+        raise DataError(say("{file} is not UTF-8 text; save it as CSV in UTF-8", file=name)) from None
+    return Text(name, list(io.StringIO(text, newline="")))
 
 
 def predictions_csv(found: Validation, language: str = ENGLISH) -> str:
@@ -71,10 +73,12 @@ def _figures(one: Prediction) -> tuple[str, str, str]:
 
 
 def write_predictions(found: Validation, asked: str, *, language: str = ENGLISH) -> None:
-    """Write the table of predictions."""
+    """Write the table of predictions; an OSError names the file."""
     path = Path(asked)
     try:
         path.write_text(predictions_csv(found, language), encoding="utf-8", newline="")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot write {file}: {why}", file=asked, why=why)) from None
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None

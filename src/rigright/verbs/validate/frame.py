@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
-from rigright.base.tables import open_rows, read_cells
+from rigright.base.tables import Row, delimiter, open_rows, read_cells
 from rigright.base.words import Sentence, say
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.validate.files import Text, read_text
@@ -17,6 +18,8 @@ from rigright.verbs.validate.scores import scores
 FOLDER = "rigright.verbs.validate.kinds"
 SEEN_CHARS = 40  # of a bad cell that is shown
 
+Seen = dict[tuple[object, ...], tuple[Prediction, ...]]
+
 
 def validate(asked: str) -> Validation:
     """Predict every row of a CSV ("-": standard input) and hold it against what was measured."""
@@ -24,8 +27,10 @@ def validate(asked: str) -> Validation:
     kind = recognise(text)
     if kind.later is not None:
         return Validation(file=text.name, kind=kind.name, rows=(), scores=(), later=kind.later)
+    seen: Seen = {}
     rows = tuple(
-        _judge(kind, raw, line=line) for line, raw in open_rows(text.lines, text.name, required=kind.marks)
+        _judge(kind, raw, line=line, seen=seen)
+        for line, raw in open_rows(text.lines, text.name, required=kind.marks)
     )
     return Validation(file=text.name, kind=kind.name, rows=rows, scores=scores(rows))
 
@@ -33,7 +38,7 @@ def validate(asked: str) -> Validation:
 def recognise(text: Text) -> Kind:
     """The kind whose columns the header bears most of."""
     try:
-        header = {name.strip() for name in next(csv.reader(text.lines, strict=True), ())}
+        header = {name.strip() for name in next(_table(text), ())}
     except csv.Error as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=text.name, why=error)) from None
     kinds: tuple[Kind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
@@ -49,22 +54,48 @@ def recognise(text: Text) -> Kind:
     return best
 
 
-def _judge(kind: Kind, raw: Mapping[str, str], *, line: int) -> Judged:
+def _table(text: Text) -> Iterator[list[str]]:
+    return csv.reader(text.lines, delimiter=delimiter("".join(text.lines[:1])), strict=True)
+
+
+def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
     row, faults = read_cells(raw, kind.columns, required=kind.needed)
     bad = [column for column in faults if column not in kind.measured]
-    try:
-        predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line)) if bad else kind.predict(row)
-    except RigError as error:
-        predictions = _unanswered(kind, raw, why=error.sentence)
+    if bad:
+        predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
+    else:
+        predictions = _predict_once(kind, row, raw=raw, seen=seen)
+    wrong = {column: _fault(raw, column, line=line) for column in faults if column in kind.measured}
     return Judged(
         line=line,
         id=(raw.get("id") or "").strip() or str(line),
         source=(raw.get("source") or "").strip(),
         chip=(raw.get("chip") or "").strip(),
         model=(raw.get("arch") or raw.get("model") or raw.get("shape") or "").strip(),
-        predictions=predictions,
+        predictions=tuple(_held(kind, one, row=row, wrong=wrong) for one in predictions),
     )
+
+
+def _predict_once(kind: Kind, row: Row, *, raw: Mapping[str, str], seen: Seen) -> tuple[Prediction, ...]:
+    """The predictions of a row; rows that ask the same are predicted once."""
+    asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})
+    if asked not in seen:
+        try:
+            seen[asked] = kind.predict(row)
+        except RigError as error:
+            seen[asked] = _unanswered(kind, raw, why=error.sentence)
+    return seen[asked]
+
+
+def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
+    """A prediction beside its own row's measured figure, or beside the reason why that is none."""
+    column = one.metric if one.metric in kind.measured else next(iter(kind.measured), one.metric)
+    if column not in wrong:
+        return replace(one, measured=row.get(column))
+    fault = say("{fault}; taken as not measured", fault=wrong[column])
+    why = fault if one.why is None else say("{first}; {second}", first=one.why, second=fault)
+    return replace(one, measured=None, why=why)
 
 
 def _unanswered(kind: Kind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:

@@ -21,6 +21,7 @@ MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
 LINEAR = MEGATRON | {"ms-swift", "axolotl", "unsloth"}  # put adapters on every linear layer unless told
 PEFT_RANK, PEFT_TARGETS = 8, "q v"  # PEFT's own defaults
 SEQ_TOK = 2048
+WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
 _T = TypeVar("_T", int, str)
 SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
 
@@ -75,6 +76,7 @@ def read_row(row: Row) -> Asked:
     layout = _layout(reading)
     arch = _whole_stages(reading, layout.pp)
     training = _training(reading, layout)
+    _tell_unknown(reading, training)
     return Asked(arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed))
 
 
@@ -132,6 +134,22 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         virtual_stages=virtual,
         offload=words.offload_of("; ".join((reading.word("sharding"), text))),
     )
+
+
+def _tell_unknown(reading: _Reading, training: Training) -> None:
+    """Say which words were not understood, and what stands in for them."""
+    for column in WORDED:
+        cell = reading.word(column)
+        if not words.is_known(column, cell):
+            taken = getattr(training, column) or say("the trainer's own")
+            reading.assumed.append(
+                say(
+                    '{column} "{cell}" is not known: taken as {value}',
+                    column=column,
+                    cell=cell[:40],
+                    value=taken,
+                )
+            )
 
 
 def _adapters(reading: _Reading) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rigright.base.errors import AskError
 from rigright.cost.training_adapters import NAMES
 from rigright.facts.training import Trainer, find_optimizer, trainers
 
@@ -20,6 +21,18 @@ _PAIRED = re.compile(r"rlhf=[a-z/]*(?:dpo|orpo|cpo|simpo|rm)\b")
 _REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}
 _RLHF = re.compile(r"rlhf=([a-z]+)")
 _SHORT = re.compile(r"samples may be shorter|variable.length.*short")
+_KNOWN = {  # what a cell must bear to be understood
+    "method": r"full|pretrain|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
+    "precision": r"[bf][fp]16|float16|half|mixed|amp|^16|[ft][fp]32|float32|^32"
+    r"|fp8|float8|mxfp|fp4|4.?bit|nf4|int4|^$",
+    "sharding": r"zero[-_ ]?[0-3]|distributed.optimizer|hsdp|hybrid|fsdp|full_shard"
+    r"|none|ddp|offload|replica|^(?:no|-)?$",
+}
+_RECOMPUTES = {
+    "full": {"full", "true", "yes", "on", "block", "uniform"},
+    "selective": {"selective", "core_attn"},
+    "none": {"none", "false", "no", "off"},
+}
 _WORD = re.compile(r"[a-z0-9]+")
 _RANK = re.compile(r"(?:lora[_ ]r(?:ank)?=|\br=|\brank)(\d+)")
 _TARGETS = re.compile(r"targets=([^;=]*?)(?:;|$|\s\w+=)")
@@ -32,6 +45,7 @@ _ACCUMULATED = re.compile(r"(?:grad_accum|gradient_accumulation_steps)=(\d+)\b")
 _SCORES = re.compile(r"\beager\b|attention-backend=(?:unfused|local)")
 _PLAIN_CORE = re.compile(r"transformer-impl=local")
 _FLASH = re.compile(r"flash")
+_ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
 
@@ -74,7 +88,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
     text = precision.lower()
     if re.search(r"fp8|float8|mxfp|nvfp4", text):
         return None if trainer.mixed == "bf16-sharded" else "fp8"
-    if re.search(r"fp32|float32|^32", text):
+    if re.search(r"[ft][fp]32|float32|^32", text):
         return "fp32"
     if not text and trainer.id.startswith("hf"):
         return "fp32"  # what transformers loaded by default up to its fourth version
@@ -85,17 +99,28 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
 def recompute_of(recompute: str) -> str | None:
     """none, selective, full; None where the row does not say."""
     text = recompute.strip().lower()
-    known = {"true": "full", "false": "none", "block": "full", "uniform": "full", "core_attn": "selective"}
-    return known.get(text, text if text in {"none", "selective", "full"} else None)
+    return next((ours for ours, known in _RECOMPUTES.items() if text in known), None)
 
 
 @cache
 def optimizer_of(optimizer: str) -> str | None:
-    """The id of an optimizer; None where the row leaves the kind of Adam to the trainer."""
+    """The id of an optimizer; None where the row leaves it to the trainer, or names none we know."""
     text = _plain(optimizer)
-    if text in {"", "adam", "adamw"}:
+    if text in _ANY_ADAM:
         return None
-    return find_optimizer(text).id
+    try:
+        return find_optimizer(text).id
+    except AskError:
+        return None
+
+
+def is_known(column: str, cell: str) -> bool:
+    """Whether a cell of words is understood."""
+    if column == "recompute":
+        return not cell or recompute_of(cell) is not None
+    if column == "optimizer":
+        return _plain(cell) in _ANY_ADAM or optimizer_of(cell) is not None
+    return bool(re.search(_KNOWN[column], cell.strip().lower()))
 
 
 def rank_of(text: str) -> int | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from rigright.base.tables import Row, number, text
+from rigright.base.tables import Row, text
 from rigright.base.units import from_gib, to_gib
 from rigright.base.words import Sentence, say
+from rigright.verbs.validate.cells import MOST_GIB, MOST_TOK, count, figure
 from rigright.verbs.validate.memory_rows import predict_memory_row
 from rigright.verbs.validate.record import Kind, Prediction
-
-
-def _whole(cell: str) -> int:
-    return int(float(cell))
 
 
 def _predict(row: Row) -> tuple[Prediction, ...]:
@@ -45,15 +42,16 @@ KIND = Kind(
         "model": text,
         "arch": text,
         "format": text,
-        "context": _whole,
-        "batch": _whole,
+        "context": count(MOST_TOK),
+        "batch": count(MOST_TOK),
         "kv": text,
         "what": text,
-        "value_gib": number,
+        "value_gib": figure(MOST_GIB),
         "note": text,
     },
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),
     predict=_predict,
     needed=("what",),
+    measured=("value_gib",),
 )

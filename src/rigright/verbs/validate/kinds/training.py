@@ -6,38 +6,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.tables import CellReader, Row, text
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.facts.chips import by_id
+from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
 
-MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
-
-
-def count(most: int) -> CellReader:
-    """A reader of whole numbers from one to `most`, "8" or "8.0"."""
-
-    def read(cell: str) -> int:
-        value = number(cell)
-        if not 1 <= value <= most or value != int(value):
-            raise ValueError(cell)
-        return int(value)
-
-    return read
-
-
 _TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
     sharding recompute flags note"""
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("tp", "pp", "cp", "ep", "dp", "n_chips", "nodes"), count(MOST_RANKS)),
     **dict.fromkeys(("micro_batch", "global_batch", "seq_tok"), count(MOST_TOK)),
-    **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK), number),
+    **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu"), figure(MOST_RATE)),
+    PEAK: figure(MOST_GIB),
     "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
 }
 

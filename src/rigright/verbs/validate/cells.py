@@ -1,0 +1,32 @@
+"""Readers of cells that bear counts and measured figures: what cannot be is not read."""
+
+from __future__ import annotations
+
+from rigright.base.tables import CellReader, number
+
+MOST_RANKS, MOST_TOK = 999_999, 999_999_999
+MOST_GIB, MOST_RATE = 999_999.0, 1e12  # beyond any machine there is
+
+
+def count(most: int) -> CellReader:
+    """A reader of whole numbers from one to `most`, "8" or "8.0"."""
+
+    def read(cell: str) -> int:
+        value = number(cell)
+        if not 1 <= value <= most or value != int(value):
+            raise ValueError(cell)
+        return int(value)
+
+    return read
+
+
+def figure(most: float) -> CellReader:
+    """A reader of measured figures: above zero, at most `most`."""
+
+    def read(cell: str) -> float:
+        value = number(cell)
+        if not 0 < value <= most:
+            raise ValueError(cell)
+        return value
+
+    return read

@@ -1,0 +1,171 @@
+"""`validate` on what people really save: other encodings and separators, words and figures nobody knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.base.errors import AskError, DataError
+from rigright.cost.training_bands import band
+from rigright.faces.cli.main import main
+from rigright.report.formats import text
+from rigright.report.pages import validate as pages
+from rigright.report.screen import Screen
+from rigright.verbs.validate import frame
+from rigright.verbs.validate.frame import validate
+
+GOOD = {
+    "id": "r1",
+    "source": "ours",
+    "arch": "mistralai/Mistral-7B-v0.1",
+    "framework": "HF Trainer",
+    "precision": "bf16",
+    "method": "full",
+    "optimizer": "AdamW",
+    "sharding": "none",
+    "n_chips": "1",
+    "micro_batch": "4",
+    "seq_tok": "4096",
+    "recompute": "full",
+    "tok_per_s_per_chip": "",
+    "peak_gib": "67.46",
+}
+MEMORY = {
+    "id": "m1",
+    "source": "ours",
+    "model": "mistralai/Mistral-7B-v0.1",
+    "format": "bf16",
+    "context": "",
+    "batch": "1",
+    "what": "weights_file",
+    "value_gib": "13.49",
+}
+
+
+def table(*rows, cut=","):
+    lines = [cut.join(rows[0]), *(cut.join(row.values()) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content):
+        path = tmp_path / "runs.csv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+def last(found, row=0):
+    return found.rows[row].predictions[-1]
+
+
+def shown(found):
+    return text.render(pages.page(found), Screen(width=120))
+
+
+@pytest.mark.parametrize("column", ["method", "precision", "sharding", "recompute", "optimizer"])
+def test_a_word_nobody_knows_is_told_and_widens_the_band(put, column):
+    one = last(validate(put(table(GOOD | {column: "zzz"}))))
+    low, high = band("allocated", assumed=True)
+    assert f'{column} "zzz" is not known: taken as' in str(one.why)
+    assert (one.low, one.high) == pytest.approx((one.predicted * low, one.predicted * high))
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        ("method", "peft:xlora"),
+        ("precision", "bf16-mixed"),
+        ("precision", "TF32"),
+        ("sharding", "FSDP SHARD_GRAD_OP"),
+        ("recompute", "Yes"),
+        ("optimizer", "adamw_bnb_8bit"),
+    ],
+)
+def test_a_word_that_is_known_is_not_called_unknown(put, column, word):
+    assert "is not known" not in str(last(validate(put(table(GOOD | {column: word})))).why)
+
+
+@pytest.mark.parametrize("figure", ["zzz", "-5", "0", "1e308", "nan"])
+def test_a_measured_figure_that_cannot_be_is_told_and_not_held(put, figure):
+    for row in (GOOD | {"peak_gib": figure}, MEMORY | {"value_gib": figure}):
+        one = last(validate(put(table(row))))
+        assert one.predicted
+        assert one.measured is None
+        assert f'cannot read "{figure}"; taken as not measured' in str(one.why)
+
+
+@pytest.mark.parametrize("column", ["context", "batch"])
+@pytest.mark.parametrize("figure", ["-5", "1e308", "0", "1.5"])
+def test_a_length_or_batch_that_cannot_be_is_the_reason_why_not(put, column, figure):
+    one = last(validate(put(table(MEMORY | {column: figure}))))
+    assert one.predicted is None
+    assert f'column {column}: cannot read "{figure}"' in str(one.why)
+
+
+@pytest.mark.parametrize("cut", [";", "\t"])
+def test_tables_of_offices_are_read(put, cut):
+    assert last(validate(put(table(GOOD, cut=cut)))) == last(validate(put(table(GOOD))))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "gbk"])
+def test_other_encodings_are_told_what_to_do(put, encoding):
+    note = "é" if encoding == "latin-1" else "显存"
+    content = table(GOOD | {"note": note}).encode(encoding)
+    with pytest.raises(DataError, match="save it as CSV in UTF-8"):
+        validate(put(content))
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\f", "\u0085"])
+def test_only_ends_of_lines_end_a_line(put, sign):
+    found = validate(put(table(GOOD | {"note": f'"one{sign}two"'}, GOOD | {"note": "three"})))
+    assert [row.line for row in found.rows] == [2, 3]
+
+
+def test_no_name_is_no_directory():
+    with pytest.raises(AskError, match="empty"):
+        validate("")
+
+
+def test_a_head_alone_is_said_to_have_no_rows(put):
+    found = validate(put(",".join(GOOD) + "\n"))
+    assert "the table has a head and no rows" in shown(found)
+
+
+def test_a_tick_stands_only_where_something_was_held(put):
+    assert pages.page(validate(put(table(GOOD)))).parts[0].tone == "good"
+    assert pages.page(validate(put(table(GOOD | {"peak_gib": ""})))).parts[0].tone == "plain"
+
+
+def test_pages_have_no_minus_zero_no_empty_table_and_no_one_times(put):
+    found = validate(put(table(GOOD, GOOD | {"micro_batch": "x"})))
+    page = shown(found)
+    assert "by source" in page
+    assert "by chip" not in page
+    assert "line 3, column micro_batch" in page
+    assert "1 times" not in page
+    assert pages._percent(-0.0004, signed=True) == "0.0 %"
+    assert pages._percent(-0.04, signed=True) == "-4.0 %"
+
+
+def test_rows_that_ask_the_same_are_predicted_once(put, monkeypatch):
+    asked = []
+    kind = frame.recognise(frame.read_text(put(table(GOOD))))
+    counted = frame.replace(kind, predict=lambda row: asked.append(row) or kind.predict(row))
+    monkeypatch.setattr(frame, "recognise", lambda _text: counted)
+    rows = [GOOD | {"id": f"r{place}", "peak_gib": f"6{place}"} for place in range(5)]
+    found = validate(put(table(*rows, GOOD | {"micro_batch": "1"})))
+    assert len(asked) == 2
+    assert [last(found, place).measured for place in range(5)] == [60, 61, 62, 63, 64]
+    assert last(found, 5).predicted < last(found, 0).predicted
+
+
+def test_a_kind_that_comes_later_does_not_count_rows(put):
+    page = shown(validate(put("engine,mode,metric,value\nvllm,serve,ttft,1\n")))
+    assert "0 rows" not in page
+
+
+def test_an_odd_file_is_one_sentence_at_the_command_line(put, capsys):
+    assert main(["validate", put(b"\xff\xfe\x00")]) == 3
+    assert "UTF-8" in capsys.readouterr().err

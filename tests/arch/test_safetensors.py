@@ -9,8 +9,8 @@ import tracemalloc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_files import ST_BYTES, safetensors_bytes, write_safetensors
 
+from made_files import ST_BYTES, safetensors_bytes, write_safetensors
 from rigright.arch.sources.safetensors import bits_by_dtype, read_header
 from rigright.base.errors import DataError, RigError
 

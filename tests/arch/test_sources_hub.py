@@ -13,8 +13,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import pytest
-from made_files import safetensors_bytes
 
+from made_files import safetensors_bytes
 from rigright.arch import count
 from rigright.arch.sources import hub
 from rigright.arch.sources.open import examine, open_model

@@ -46,7 +46,7 @@ def kv_bytes_per_token(arch: Arch) -> int | float:
 
 
 def kv_constant_bytes(arch: Arch) -> int:
-    """Bytes a long sequence holds whatever its length: full windows, states, keys of a fixed encoder output."""
+    """Bytes a long sequence holds whatever its length: full windows, states, keys of a fixed encoder."""
     return sum(_constant_bytes(mixer) for mixer in cached(arch)) + _cross_bytes(arch)
 
 

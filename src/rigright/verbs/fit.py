@@ -42,6 +42,9 @@ class FitWish:
     limit: int | None = SHOWN  # None: all
 
 
+MOST_TOLD = 12
+
+
 def fit(on: str, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
     """Every model that fits, best first: most parameters, then least loss of quality."""
     wish = wish or FitWish()
@@ -49,6 +52,8 @@ def fit(on: str, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
         raise AskError(say("the limit is 1 or more, not {limit}", limit=wish.limit))
     node = find_node(on)
     archs, unread = _models(node, wish)
+    if not archs:
+        raise _nothing_asked(wish)
     cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
     cases.sort(key=lambda case: (-count.params(case.arch), find_format(case.serving.weights).loss_rank))
     shown = cases if wish.limit is None else cases[: wish.limit]
@@ -59,7 +64,7 @@ def fit(on: str, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
         total_bytes=sum(card.total_bytes for card in node.cards) * node.n_nodes,
         context_tok=wish.context_tok or LEAST_CONTEXT_TOK,
         rows=tuple(_row(case) for case in shown),
-        found=len(cases),
+        found=len({case.arch.name for case in cases}),
         looked_at=len(archs),
         unread=unread,
         notes=node.notes,
@@ -83,6 +88,29 @@ def _models(node: Node, wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
             if len(_own_name(arch)) < len(_own_name(same)):
                 found[arch.towers, stored] = arch
     return list(found.values()), tuple(unread)
+
+
+def _nothing_asked(wish: FitWish) -> AskError:
+    """No model of the zoo is wanted: what there is of what was asked."""
+    archs = [arch for arch in map(zoo.arch, zoo.names()) if arch is not None]
+    said = {
+        "task": {arch.task for arch in archs},
+        "family": {arch.family for arch in archs},
+        "licence": {licence_of(arch.name) or "" for arch in archs},
+    }
+    for name, there in said.items():
+        asked = getattr(wish, name)
+        if asked is not None and not any(asked.lower() in one.lower() for one in there):
+            words = sorted(there - {""})[:MOST_TOLD]
+            return AskError(
+                say(
+                    'no model of the zoo has {field} "{asked}"; there are {there}',
+                    field=name,
+                    asked=asked,
+                    there=", ".join(words),
+                )
+            )
+    return AskError(say("no model of the zoo is all that was asked; leave one of the filters out"))
 
 
 def _own_name(arch: Arch) -> str:

@@ -61,6 +61,8 @@ def _params(text: str | None) -> float | None:
 
     number, unit = text[:-1], text[-1:].lower()
     try:
+        if not number.replace(".", "", 1).isdecimal():
+            raise ValueError(text)  # noqa: TRY301
         return float(number) * _SCALES[unit] * GIGA
     except (ValueError, KeyError):
         raise AskError(

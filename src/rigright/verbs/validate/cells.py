@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.tables import CellReader, number
 
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
-MOST_GIB, MOST_RATE = 999_999.0, 1e12  # beyond any machine there is
+MOST_GIB, MOST_RATE = 999_999, 999_999_999_999  # beyond any machine there is
 
 
 def count(most: int) -> CellReader:

@@ -12,9 +12,14 @@ from rigright.arch.pick import NESTED, read_family
 from rigright.arch.record import Arch
 from rigright.arch.stored import stored_format
 from rigright.base.errors import DataError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 MAX_KEYS = 100_000
+_KIND_STEMS = (  # what a word of `layer_types` has in it when it is known to some family
+    *("attention", "full", "slid", "local", "global", "chunk", "sparse", "latent", "mla", "compress"),
+    *("mamba", "ssm", "conv", "recurrent", "linear", "delta", "kda", "rwkv", "lightning", "hybrid", "lstm"),
+    *("moe", "mlp", "dense", "identity"),
+)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 
 
@@ -40,7 +45,21 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
         dtype=_dtype(config) or arch.dtype,
         stored=arch.stored or stored,
         source=arch.source or _source(config),
-        warnings=(*arch.warnings, *unknown),
+        warnings=(*arch.warnings, *unknown, *_odd_kinds(config)),
+    )
+
+
+def _odd_kinds(config: Config) -> tuple[Sentence, ...]:
+    """A kind of layer nobody knows is read as the family reads the rest: said, not silent."""
+    told = config.raw.get("layer_types")
+    words = [word for word in told[:MAX_KEYS] if isinstance(word, str)] if isinstance(told, list) else []
+    odd = [word for word in dict.fromkeys(words) if not any(stem in word.lower() for stem in _KIND_STEMS)]
+    return tuple(
+        say(
+            'layer_types says "{kind}", which is not known: those layers are read as plain ones',
+            kind=word[:40],
+        )
+        for word in odd[:3]
     )
 
 

@@ -27,11 +27,13 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "base/words.py": "where sentences are made",
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
     "verbs/look_up/table_figures.py": "what to use instead is a cell of data/outdated.csv",
+    "facts/training.py": "each precision is a row of data/precisions.toml",
     "faces/cli/complaints.py": "argparse's own words, matched against literals above",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences
     "myths.toml": ("claim", "right"),
     "outdated.csv": ("since", "instead"),
+    "precisions.toml": ("label",),
 }
 VALUES_COME_LATER = {
     "faces/cli/complaints.py": "templates to match against; the values are argparse's",
@@ -64,7 +66,8 @@ def rows_of(table):
     text = (house.PACKAGE / "data" / table).read_text(encoding="utf-8")
     if table.endswith(".csv"):
         return list(csv.DictReader(text.splitlines()))
-    return [row for group in tomllib.loads(text).values() for row in group]
+    groups = tomllib.loads(text).values()
+    return [row for group in groups for row in (group if isinstance(group, list) else [group])]
 
 
 def placeholders(template):

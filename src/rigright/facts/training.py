@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA, read_toml
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,11 @@ class Precision:
     residual: float
     input: float
     aliases: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> Sentence:
+        """The label in the reader's language."""
+        return Sentence(self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +139,16 @@ def _find(asked: str, rows: dict[str, _T], *, table: str) -> _T:
         known |= dict.fromkeys((key, *row.aliases), key)
     if name in known:
         return rows[known[name]]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or sorted(rows)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    if not near:
+        raise AskError(
+            say(
+                '{table} know no "{asked}"; there are: {known}',
+                table=table,
+                asked=asked,
+                known=", ".join(rows),
+            )
+        )
     raise AskError(
         say(
             '{table} know no "{asked}"; near it: {near}',

@@ -52,7 +52,7 @@ class Reason:
 
     part: str
     formula: Sentence
-    facts: str  # the numbers in it
+    facts: Sentence | str  # the numbers in it
     source: str
 
 

@@ -53,7 +53,7 @@ class Trained:
     chip: str
     trainer: str
     optimizer: str
-    precision: str
+    precision: Sentence | str
     training: Training
     layout: Layout
     ranks: tuple[RankUse, ...]

@@ -32,7 +32,7 @@ def explain_training(
         chip=case.chip,
         trainer=setup.trainer.label,
         optimizer=setup.optimizer.label,
-        precision=setup.precision.label,
+        precision=setup.precision.said,
         training=case.training,
         layout=case.layout,
         ranks=ranks,

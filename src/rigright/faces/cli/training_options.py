@@ -7,6 +7,7 @@ import shlex
 from dataclasses import fields
 from typing import Any
 
+from rigright.base.errors import AskError
 from rigright.base.units import parse_count
 from rigright.base.words import Sentence, say
 from rigright.demand import TrainingWish
@@ -37,6 +38,11 @@ _FLAGS: tuple[tuple[str, str, bool, Sentence], ...] = (
     ("--flash", "flash", True, say("attention tile by tile (the default)")),
     ("--chunked-loss", "chunked_loss", True, say("the logits never stand whole")),
     ("--sequence-parallel", "sequence_parallel", True, say("norms cut over tokens beside tensor parallel")),
+)
+_ONLY: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # flags that say something to some methods alone
+    ("--rank", "rank", ("lora", "qlora", "dora")),
+    ("--targets", "targets", ("lora", "qlora", "dora")),
+    ("--base", "base", ("qlora",)),
 )
 SHARED = ("tp", "pp", "dp", "ep", "cp")  # said once for serving and training
 TRAINING = (  # each option that says something of a training alone, and where it is kept
@@ -78,6 +84,7 @@ def answer_training(options: argparse.Namespace) -> Answer:
 
 def read_training(options: argparse.Namespace) -> TrainingWish:
     """What was said of the training; what was not said keeps the wish's own default."""
+    _refuse_idle(options)
     told: dict[str, Any] = {"method": options.train}
     told |= {name: getattr(options, name) for _, name, _ in _WORDS}
     told |= {name: _count(getattr(options, name)) for _, name, _ in _COUNTS}
@@ -87,6 +94,20 @@ def read_training(options: argparse.Namespace) -> TrainingWish:
     return TrainingWish(
         **{name: value for name, value in told.items() if value is not None and name in known}
     )
+
+
+def _refuse_idle(options: argparse.Namespace) -> None:
+    """What the method has no use for is not passed over in silence."""
+    for flag, name, methods in _ONLY:
+        if getattr(options, name) is not None and options.train not in methods:
+            raise AskError(
+                say(
+                    "{flag} says nothing of --train {method}; it is for {methods}",
+                    flag=flag,
+                    method=options.train,
+                    methods=", ".join(methods),
+                )
+            )
 
 
 def asked_training(options: argparse.Namespace) -> str:

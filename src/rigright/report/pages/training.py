@@ -228,7 +228,7 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
         "learnt_params": result.learns,
         "machine": result.machine,
         "trainer": result.trainer,
-        "precision": result.precision,
+        "precision": tell(result.precision, language),
         "optimizer": result.optimizer,
         "training": {field.name: getattr(result.training, field.name) for field in fields(result.training)},
         "layout": {field.name: getattr(result.layout, field.name) for field in fields(result.layout)},
@@ -257,7 +257,7 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
             {
                 "part": one.part,
                 "formula": tell(one.formula, language),
-                "numbers": one.facts,
+                "numbers": tell(one.facts, language),
                 "source": one.source,
             }
             for one in result.reasons

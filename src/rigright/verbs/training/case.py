@@ -18,6 +18,7 @@ from rigright.facts.nodes import Node
 
 SEQ_TOK = 2048
 COUNTS = ["tp", "pp", "dp", "ep", "cp", "micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages"]
+MOST = 999_999_999  # of any count: beyond it nothing is meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,15 @@ def _check_counts(wish: TrainingWish) -> None:
         if value is not None and value < 1:
             raise AskError(
                 say("{name} cannot be {value}; write a whole number above zero", name=name, value=value)
+            )
+        if value is not None and value > MOST:
+            raise AskError(
+                say(
+                    "{name} cannot be {value}; at most {most}",
+                    name=name,
+                    value=f"{value:,}",
+                    most=f"{MOST:,}",
+                )
             )
 
 

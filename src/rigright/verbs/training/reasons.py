@@ -16,6 +16,7 @@ from rigright.verbs.training.case import Case
 
 FITTED = "data/corrections/memory_training.toml"
 OPTIMIZERS, PRECISIONS, TRAINERS = "data/optimizers.toml", "data/precisions.toml", "data/trainers.toml"
+_Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
 
 def reasons(case: Case, worst: RankUse) -> tuple[Reason, ...]:
@@ -30,7 +31,7 @@ def reasons(case: Case, worst: RankUse) -> tuple[Reason, ...]:
     )
 
 
-def _states(setup: Setup) -> Iterator[tuple[str, Sentence, str, str]]:
+def _states(setup: Setup) -> Iterator[_Row]:
     precision, optimizer = setup.precision, setup.optimizer
     learnt = say("parameters that learn x bytes, cut over tp, pp, ep, divided by what the sharding divides")
     yield (
@@ -39,22 +40,22 @@ def _states(setup: Setup) -> Iterator[tuple[str, Sentence, str, str]]:
         setup.training.base,
         "data/formats.toml",
     )
-    yield "weights", learnt, f"{precision.label}: {precision.param:g} B", PRECISIONS
-    yield "master", learnt, f"{precision.label}: {precision.master:g} B", PRECISIONS
-    yield "gradients", learnt, f"{precision.label}: {precision.grad:g} B", PRECISIONS
+    yield "weights", learnt, _each(precision.said, precision.param), PRECISIONS
+    yield "master", learnt, _each(precision.said, precision.master), PRECISIONS
+    yield "gradients", learnt, _each(precision.said, precision.grad), PRECISIONS
     states = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
-    yield "optimizer", learnt, f"{optimizer.label}: {states:g} B", f"{OPTIMIZERS}: {optimizer.source}"
+    yield "optimizer", learnt, _each(optimizer.label, states), f"{OPTIMIZERS}: {optimizer.source}"
     step = say("parameters of the rank x copies the optimizer step makes")
     yield "step", step, f"{optimizer.label}: {optimizer.step_copies:g}", f"{OPTIMIZERS}: {optimizer.source}"
 
 
-def _activations(case: Case, setup: Setup) -> Iterator[tuple[str, Sentence, str, str]]:
-    trainer, habit = setup.trainer, setup.habit
+def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
+    trainer = setup.trainer
     source = f"{TRAINERS}: {trainer.source}"
     kept = say("micro-batches in flight x tokens x layers x bytes each layer keeps for its backward pass")
-    yield "activations", kept, f"recompute {habit.recompute}; {_layer(case, setup)}", source
+    yield "activations", kept, _kept(case, setup), source
     working = say("tokens x what one layer holds while its backward pass runs")
-    yield "working", working, f"{trainer.wide_grads:g} gradients as wide as the ffn", source
+    yield "working", working, _wide(trainer.wide_grads), source
     logits = say("tokens x vocabulary x bytes of a logit, its fp32 copies and gradients")
     yield "loss", logits, f"{trainer.logit:g} B; {case.arch.vocab}", source
     yield (
@@ -72,14 +73,26 @@ def _activations(case: Case, setup: Setup) -> Iterator[tuple[str, Sentence, str,
     )
 
 
-def _layer(case: Case, setup: Setup) -> str:
+def _each(name: Sentence | str, size: float) -> Sentence:
+    return say("{name}: {size} B", name=name, size=f"{size:g}")
+
+
+def _wide(count: float) -> Sentence:
+    return say("{count} gradients as wide as the ffn", count=f"{count:g}")
+
+
+def _kept(case: Case, setup: Setup) -> Sentence:
     tower = trunk_of(case.arch)
     saved: Saved = layer_saved(tower.layers[-1], setup.habit)
     a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
-    return f"{show_bytes(a_token)} a token in the last layer"
+    return say(
+        "recompute {level}; {size} a token in the last layer",
+        level=setup.habit.recompute,
+        size=show_bytes(a_token),
+    )
 
 
-def _beyond() -> Iterator[tuple[str, Sentence, str, str]]:
+def _beyond() -> Iterator[_Row]:
     terms = corrections("memory_training")["terms"]
     reserved = say(
         "what the allocator holds: the backward pass and the step, whose blocks do not serve each other"

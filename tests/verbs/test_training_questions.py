@@ -1,0 +1,60 @@
+"""`explain --train`: what a method has no use for, counts beyond all sense, and pages all in one language."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rigright.base.errors import AskError
+from rigright.base.words import CHINESE, tell
+from rigright.faces.cli.main import main
+from rigright.facts.training import find_optimizer, optimizers, precisions
+
+ASK = ["explain", "mistralai/Mistral-7B-v0.1", "--on", "rtx 4090"]
+
+
+@pytest.mark.parametrize(
+    ("method", "flag", "value"),
+    [
+        ("full", "--rank", "5"),
+        ("full", "--targets", "all"),
+        ("full", "--base", "nf4"),
+        ("lora", "--base", "nf4"),
+    ],
+)
+def test_a_flag_the_method_has_no_use_for_is_refused(capsys, method, flag, value):
+    assert main([*ASK, "--train", method, flag, value]) == 2
+    assert f"{flag} says nothing of --train {method}; it is for" in capsys.readouterr().err
+
+
+def test_the_same_flags_serve_where_they_are_for(capsys):
+    assert main([*ASK, "--train", "qlora", "--rank", "5", "--targets", "all", "--base", "nf4"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("flag", ["--seq", "--micro-batch", "--accumulate"])
+def test_a_count_beyond_all_sense_is_refused(capsys, flag):
+    assert main([*ASK, "--train", "full", flag, "1000000000000"]) == 2
+    assert "at most 999,999,999" in capsys.readouterr().err
+
+
+def test_what_is_near_nothing_is_not_called_near():
+    with pytest.raises(AskError, match="there are: ") as caught:
+        find_optimizer("zz")
+    assert all(name in str(caught.value) for name in optimizers())
+    with pytest.raises(AskError, match="near it: adamw"):
+        find_optimizer("adamww")
+
+
+def test_the_labels_of_precisions_are_told_in_chinese():
+    for precision in precisions().values():
+        assert not re.search(r"\b(?:with|and|under|pure|parameters)\b", tell(precision.said, CHINESE))
+
+
+def test_numbers_of_reasons_are_told_in_chinese(capsys):
+    assert main([*ASK, "--train", "lora", "--why", "--lang", "zh", "--width", "400"]) == 0
+    shown = capsys.readouterr().out
+    assert "最后一层每个 token 占" in shown
+    for english in ("a token in the last layer", "gradients as wide", "parameters under"):
+        assert english not in shown

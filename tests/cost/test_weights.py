@@ -87,12 +87,12 @@ def test_every_published_file_of_a_llama_is_within_rounding(shared):
 
 
 def test_fp8_checkpoint_of_llama_8b_loads_as_much_as_the_engine_logs():
-    # vLLM logs 8.49 GiB for Llama-3.1-8B-Instruct-FP8: linears in 8 bit, embedding and head in 16
+    # vLLM logs 8.49 GiB (recalled) for Llama-3.1-8B-Instruct-FP8: linears in 8 bit, embedding and head in 16
     assert weights_bytes(arch(), "fp8") / GIB == pytest.approx(8.49, abs=0.04)
 
 
 def test_awq_of_a_7b_is_the_published_safetensors_size():
-    # Qwen2.5-7B-Instruct-AWQ: 5.57 GB; here without its q, k, v biases: 4-bit linears, two 16-bit tables
+    # Qwen2.5-7B-Instruct-AWQ: 5.57 GB (recalled); here without its q, k, v biases
     qwen = arch(
         hidden_size=3584,
         intermediate_size=18944,
@@ -113,12 +113,12 @@ def test_awq_of_a_7b_is_the_published_safetensors_size():
         ("Qwen/Qwen2.5-0.5B", "gguf:Q4_K_M", 0.398e9),
         ("google/gemma-2-9b", "gguf:Q4_K_M", 5.76e9),
         ("meta-llama/Llama-3.2-1B", "gguf:Q4_K_M", 0.808e9),
-        ("Qwen/Qwen3-30B-A3B", "gguf:Q4_K_M", 18.56e9),
-        ("deepseek-ai/DeepSeek-R1", "gguf:Q4_K_M", 404.4e9),
+        ("Qwen/Qwen3-30B-A3B", "gguf:Q4_K_M", 18.6e9),
+        ("deepseek-ai/DeepSeek-R1", "gguf:Q4_K_M", 404e9),
     ],
 )
 def test_files_of_other_families_have_the_published_size(model, form, published_bytes):
-    # sizes as model pages list their GGUF files
+    # sizes of files on model pages, recalled and rounded
     assert file_bytes(open_model(model), form) == pytest.approx(published_bytes, rel=0.008)
 
 

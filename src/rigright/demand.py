@@ -117,3 +117,66 @@ class Layout:
     cp: Numbers = 1  # context parallel
     sequence_parallel: bool = False
     attention_dp: bool = False  # attention replicated over tp ranks, each with its own sequences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What is sent to a served model; with neither `concurrency` nor `rate_per_s`, as much as fits."""
+
+    prompt_tok: Numbers
+    output_tok: Numbers
+    concurrency: Numbers = None  # closed loop: requests in flight at once, over all replicas
+    rate_per_s: Numbers = None  # open loop: requests that arrive a second, over all replicas
+    cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
+    prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
+    output_spread: Numbers = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWish:
+    """What somebody wants planned, and within which limits; None was left to us."""
+
+    work: str = "serve"  # "serve", "chat", "batch", "finetune", "pretrain", "image"
+    on: str | None = None  # machines to plan on: "8x h100", "2x rtx 3090"; None: the whole catalogue
+    owned: str | None = None  # what is there already and costs only power: "2x rtx 3090"
+    chips: tuple[str, ...] = ()  # only these kinds of chip
+    vendors: tuple[str, ...] = ()
+    clouds: tuple[str, ...] = ()  # only what these rent out
+    buy: bool | None = None  # True: only bought; False: only rented
+    engines: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()  # formats; none: all that the chip runs
+    kv: tuple[str, ...] = ()
+    quality: str | None = None  # the format that may lose most: "fp8", "awq4"
+    licence: str | None = None
+    prompt_tok: int | None = None
+    output_tok: int | None = None
+    context_tok: int | None = None
+    users: float | None = None  # requests in flight at once
+    rate_per_s: float | None = None
+    cached_share: float = 0.0  # of prompts, found in the prefix cache
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    percentile: float | None = None  # the limits hold for such a share of requests; None: on average
+    tok_per_s: float | None = None  # output of the whole system, at least
+    budget_usd: float | None = None  # to buy
+    usd_per_h: float | None = None  # to rent or to run
+    usd_per_mtok: float | None = None
+    power_w: float | None = None
+    most_chips: int | None = None
+    growth: float = 1.0  # traffic to leave room for, over today's
+    grows_to: str | None = None  # a larger model that should fit later: "70B" or a name
+    train_tok: float | None = None  # tokens to train on
+    samples: float | None = None
+    epochs: float = 1.0
+    seq_tok: int | None = None
+    global_batch: int | None = None
+    method: str | None = None  # "full", "lora", "qlora"
+    trainer: str | None = None
+    days: float | None = None  # a deadline
+    tariff_usd_per_kwh: float | None = None
+    pue: float | None = None
+    years: float = 3.0  # a bought machine is written off over
+    duty: float = 1.0  # share of the time it works
+    prices_file: str | None = None
+    aim: str | None = None  # what the first plan is best at: "cost", "speed", "latency", "power"
+    most_plans: int = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -84,6 +84,20 @@ def weigh(arch: Arch, format_id: str) -> WeightBytes:
             + [law.outer(tower, tower.outer) for tower in others]
         ),
     )
+
+
+def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, float]]:
+    """Every weight of the trunk with its layer (None: outside all) and the bytes its format stores it in."""
+    form, trunk = find_format(format_id), arch.trunk
+    outside, experts = place(arch), has_experts(arch)
+    for index, layer in enumerate((*trunk.layers, None)):
+        for weight in trunk.outer if layer is None else layer.weights:
+            if isinstance(form, formats.Mix):
+                where = outside if layer is None else place_of(layer, outside, index=index)
+                yield weight, layer, _ggml_bytes(weight, tensor_type(weight, form, where=where))
+            else:
+                around = _Around(trunk=True, experts=experts, latent=layer is not None and _is_latent(layer))
+                yield weight, layer, _uniform_bytes(form, weight, around=around)
 
 
 def _merged(parts: Iterable[ByCut]) -> ByCut:

@@ -1,21 +1,34 @@
-"""inference.csv: speed of serving and generation; known by its header, predicted later."""
+"""inference.csv: speed of serving and generation, each row by what its load was."""
 
 from __future__ import annotations
 
-from rigright.base.tables import text
-from rigright.base.words import say
-from rigright.verbs.validate.record import Kind
+from rigright.base.tables import CellReader, Row, text
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.served_rows import predict_served
+from rigright.verbs.validate.stream_rows import predict_stream
 
-_COLUMNS = (
-    "id source measured engine engine_version model arch chip n_chips tp pp ep "
-    "attn_dp moe_tp disagg weights kv mode load prompt_tok output_tok metric value note"
-)
+_TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
+COLUMNS: dict[str, CellReader] = {
+    **dict.fromkeys(_TEXTS.split(), text),
+    **dict.fromkeys(("n_chips", "tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
+    **dict.fromkeys(("load", "prompt_tok", "output_tok"), figure(MOST_TOK)),
+    "value": figure(MOST_RATE),
+}
+
+
+def predict(row: Row) -> tuple[Prediction, ...]:
+    """A load of many is served; one stream or one static batch runs alone."""
+    served = row.get("mode") in {"serve", "max"}
+    return (predict_served(row) if served else predict_stream(row),)
+
 
 KIND = Kind(
     name="inference",
-    columns=dict.fromkeys(_COLUMNS.split(), text),
+    columns=COLUMNS,
     marks=("engine", "mode", "metric"),
     metrics=lambda raw: (raw.get("metric") or "value",),
-    predict=lambda _row: (),
-    later=say("the speed of inference cannot be predicted yet: this kind of file comes with the speed model"),
+    predict=predict,
+    needed=("metric",),
+    measured=("value",),
 )

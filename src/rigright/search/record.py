@@ -1,0 +1,70 @@
+"""What a search finds: plans, and why others were not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
+from rigright.cost.memory_serving import ServingMemory
+from rigright.demand import Layout, Serving, Training
+from rigright.facts.chips import Chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """Where the chips come from, and what they cost."""
+
+    how: str  # "buy", "rent", "own"
+    label: str  # "2x RTX 5090", "aws p5.48xlarge"
+    n_units: int  # machines or instances
+    usd: Estimate | None  # to buy, the cards alone
+    usd_per_h: Estimate | None  # to rent, or what bought cards and power come to
+    as_of: str | None  # date of the price; None: no price is known
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One way to do the work, with what it gives and costs. Figures that do not apply are not there."""
+
+    chip: Chip
+    n_chips: int
+    n_nodes: int
+    layout: Layout
+    work: Serving | Training
+    concurrency: float | None  # requests in flight at once over all replicas
+    memory: tuple[ServingMemory, ...]  # unlike ranks, the fullest first; none for training
+    rank_bytes: Estimate  # the fullest rank
+    room_bytes: float  # of a card
+    figures: Mapping[str, Estimate]  # by aim: "ttft_s" "tpot_s" "output_tok_per_s" "requests_per_s" "power_w"
+    # "usd" "usd_per_h" "usd_per_mtok" "headroom" "days" "usd_total" "train_tok_per_s" "mfu" "images_per_s"
+    supply: Supply
+    bound: str  # what limits it: "memory", "compute", "links", "fixed", "cache"
+    reasons: tuple[Sentence, ...] = ()  # why it is among the plans: best at what
+    notes: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Something cheaper or smaller that was looked at, and the limit that it breaks."""
+
+    label: str  # "1x RTX 5090, awq4"
+    reason: Sentence
+    limit: str  # "memory", "ttft_s", "tpot_s", "output_tok_per_s", "usd", "power_w", "format", "licence", ...
+    usd_per_h: float | None = None
+    nearest: float | None = None  # what it reaches, in the unit of the limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The front, best first, and what was left behind."""
+
+    plans: tuple[Plan, ...]
+    rejections: tuple[Rejection, ...]
+    looked_at: int  # layouts scored
+    chips: int
+    nearest: Plan | None = None  # where nothing meets every limit: what comes closest
+    broken: tuple[Rejection, ...] = ()  # the limits it breaks
+    notes: tuple[Sentence, ...] = ()

@@ -164,7 +164,6 @@ def test_kinds_of_peaks_are_never_pooled(write):
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
-        ("id,source,measured,engine,engine_version,model,arch,chip,mode,load,metric,value", "inference"),
         ("id,source,model,gpu,n_gpus,mode,img_size,batch_size,precision,samples_per_s", "vision"),
     ],
 )

@@ -11,18 +11,24 @@ import numpy as np
 from rigright.base.tables import Row
 
 Tables = Mapping[str, Any]  # a table of data/corrections as it is read
+Path = tuple[str, ...]  # of a term in its tables: ("chips", "nvidia-hopper", "memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dial:
-    """One term that may move. Its prior is the value of the wider class; `spread` says how far it may go."""
+    """One term that may move. Its prior is the value of the wider class; `spread` says how far it may go.
 
-    path: tuple[str, ...]  # into the tables: ("chips", "nvidia-hopper", "memory")
-    parent: tuple[str, ...] | None = None  # the term it shrinks toward; None: `prior`
+    A term is above zero: what moves is its logarithm, as a distance from its parent, so that a chip
+    nobody has measured follows its class, and a class its kin.
+    """
+
+    path: Path
+    parent: Path | None = None  # the term it shrinks toward; None, or not there: `prior`
     prior: float = 1.0
     spread: float = 0.3  # standard deviation of its logarithm about the parent
     low: float = 0.0
     high: float = float("inf")
+    touches: tuple[int, ...] | None = None  # rows it can move; None: all. Dials apart are turned together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,7 @@ class Subject:
     ]  # rows -> whatever predict needs, once; what cannot be read raises
     predict: Callable[[Any, Tables], np.ndarray]  # one figure a row, as measured; nan: not answered
     dials: Callable[[Sequence[Row], Tables], tuple[Dial, ...]]
-    keys: Callable[
-        [Row], Mapping[str, str]
-    ]  # "source", "chip", "model", "engine", "metric": what is left out whole
+    keys: Callable[[Row], Mapping[str, str]]  # what is left out whole, and what bands are told by:
+    # "source", "chip", "model", "engine", "metric"; also, where they are known, "class" (of chip),
+    # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric)
+    noise: float = 0.1  # of a good run about a good prediction, in logarithms; errors beyond count less

@@ -1,0 +1,80 @@
+"""Fits the terms of a subject to runs: robust, with priors from class to chip, with numpy alone.
+
+A term that no row moves stays where its class is; one that few rows move goes part of the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.base.tables import Row
+from rigright.verbs.calibrate.descent import Progress, descend
+from rigright.verbs.calibrate.problem import Problem, pose
+from rigright.verbs.calibrate.record import Path, Subject, Tables
+from rigright.verbs.calibrate.terms import NEAR, drop, put, rounded, start, term
+from rigright.verbs.calibrate.weights import row_weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A term before and after; None: the table bears none of its own, its class's holds."""
+
+    path: Path
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """What a fit found."""
+
+    problem: Problem
+    tables: Tables  # as they would be written
+    moved: tuple[Moved, ...]
+    before: np.ndarray  # log(predicted/measured) of each row; nan: not answered
+    after: np.ndarray
+    steps: np.ndarray  # of the dials
+    slopes: np.ndarray  # of rows' errors by dial: what leaving out starts from
+
+
+def fit(subject: Subject, rows: Sequence[Row], tables: Tables, *, progress: Progress | None = None) -> Fitted:
+    """Fit the dials of a subject to its rows, starting from what its tables say."""
+    problem = pose(subject, rows, tables)
+    begun = start(problem.hung, tables)
+    place, slopes = descend(problem, begun, weights=row_weights(problem.keys), progress=progress)
+    written = _written(problem, place.steps)
+    return Fitted(
+        problem=problem,
+        tables=written,
+        moved=tuple(_moved(problem, written)),
+        before=problem.errors_of(tables),
+        after=problem.errors_of(written),
+        steps=place.steps,
+        slopes=slopes,
+    )
+
+
+def _written(problem: Problem, steps: np.ndarray) -> dict[str, Any]:
+    """The tables as they are written: rounded, and without terms that say what their parent says."""
+    hung = problem.hung
+    values = {dial.path: rounded(float(v)) for dial, v in zip(hung.dials, hung.values(steps), strict=True)}
+    made = put(problem.tables, values)
+    for number, dial in enumerate(hung.dials):
+        if hung.parents[number] >= 0 and abs(steps[number]) < NEAR:
+            made = drop(made, dial.path)
+    return made
+
+
+def _moved(problem: Problem, written: Tables) -> list[Moved]:
+    both = (
+        (dial.path, term(problem.tables, dial.path), term(written, dial.path)) for dial in problem.hung.dials
+    )
+    return [
+        Moved(path=path, before=before, after=after)
+        for path, before, after in sorted(both, key=lambda one: one[0])
+        if before != after
+    ]

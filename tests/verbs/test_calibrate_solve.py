@@ -30,7 +30,7 @@ def share(fitted, chip):
 
 
 def test_a_known_truth_is_recovered():
-    fitted = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), TABLES)
+    fitted = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), tables=TABLES)
     for chip in (*HOPPER, *ADA[:2]):
         assert share(fitted, chip) == pytest.approx(TRUTH[chip], rel=0.02)
     assert term(fitted.tables, ("chips", "all", "start_s")) == pytest.approx(START_S, rel=0.05)
@@ -39,17 +39,19 @@ def test_a_known_truth_is_recovered():
 
 def test_the_tables_given_are_left_as_they_are():
     before = str(TABLES)
-    fit(SUBJECT, runs(*HOPPER), TABLES)
+    fit(SUBJECT, runs(*HOPPER), tables=TABLES)
     assert str(TABLES) == before
 
 
 def test_the_same_runs_give_the_same_terms():
-    assert fit(SUBJECT, runs(*HOPPER), TABLES).tables == fit(SUBJECT, runs(*HOPPER), TABLES).tables
+    assert (
+        fit(SUBJECT, runs(*HOPPER), tables=TABLES).tables == fit(SUBJECT, runs(*HOPPER), tables=TABLES).tables
+    )
 
 
 def test_a_fit_of_what_is_fitted_moves_nothing_much():
-    once = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), TABLES)
-    again = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), once.tables)
+    once = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), tables=TABLES)
+    again = fit(SUBJECT, runs(*HOPPER, *ADA[:2]), tables=once.tables)
     for moved in again.moved:
         assert moved.before is not None
         assert moved.after == pytest.approx(moved.before, rel=0.01)
@@ -57,52 +59,52 @@ def test_a_fit_of_what_is_fitted_moves_nothing_much():
 
 def test_a_chip_with_one_run_stays_near_its_class_and_goes_with_more():
     known = runs("rtx-4090", "rtx-4080")
-    one = fit(SUBJECT, [*known, run("rtx-4070", SIZES[2], source="s2")], TABLES)
-    many = fit(SUBJECT, [*known, *runs("rtx-4070", source="s2")], TABLES)
+    one = fit(SUBJECT, [*known, run("rtx-4070", SIZES[2], source="s2")], tables=TABLES)
+    many = fit(SUBJECT, [*known, *runs("rtx-4070", source="s2")], tables=TABLES)
     of_class = terms_of(one.tables["chips"], by_id()["rtx-4060-ti-16gb"])["memory"]
     assert TRUTH["rtx-4070"] < share(one, "rtx-4070") < of_class
     assert abs(share(many, "rtx-4070") - TRUTH["rtx-4070"]) < abs(share(one, "rtx-4070") - TRUTH["rtx-4070"])
 
 
 def test_a_wild_run_moves_little():
-    calm = fit(SUBJECT, runs(*HOPPER), TABLES)
-    wild = fit(SUBJECT, [*runs(*HOPPER), run(HOPPER[0], SIZES[1], noise=20)], TABLES)
+    calm = fit(SUBJECT, runs(*HOPPER), tables=TABLES)
+    wild = fit(SUBJECT, [*runs(*HOPPER), run(HOPPER[0], SIZES[1], noise=20)], tables=TABLES)
     assert share(wild, HOPPER[0]) == pytest.approx(share(calm, HOPPER[0]), rel=0.02)
 
 
 def test_a_large_source_does_not_outvote_a_small_one():
     small = [run(HOPPER[0], size, source="small", share=0.8) for size in SIZES for _ in range(10)]
     large = [run(HOPPER[0], size, source="large", share=0.6) for size in SIZES for _ in range(200)]
-    assert share(fit(SUBJECT, [*small, *large], TABLES), HOPPER[0]) == pytest.approx(0.7, abs=0.04)
+    assert share(fit(SUBJECT, [*small, *large], tables=TABLES), HOPPER[0]) == pytest.approx(0.7, abs=0.04)
 
 
 def test_bounds_hold():
     fast = [run(chip, size, share=1.6) for chip in HOPPER for size in SIZES]
-    assert share(fit(SUBJECT, fast, TABLES), HOPPER[0]) <= 1.0
+    assert share(fit(SUBJECT, fast, tables=TABLES), HOPPER[0]) <= 1.0
 
 
 def test_a_term_that_says_what_its_class_says_is_not_written():
     same = [run(chip, size, share=0.7) for chip in HOPPER for size in SIZES for _ in range(5)]
-    chips = fit(SUBJECT, same, TABLES).tables["chips"]
+    chips = fit(SUBJECT, same, tables=TABLES).tables["chips"]
     assert all("memory" not in chips.get(chip, {}) for chip in HOPPER)
 
 
 def test_what_cannot_be_predicted_counts_as_a_large_error_and_stops_nothing():
     rows = runs(*HOPPER)
     rows[0]["size"] = math.nan
-    fitted = fit(SUBJECT, rows, TABLES)
+    fitted = fit(SUBJECT, rows, tables=TABLES)
     assert np.isnan(fitted.after[0])
     assert share(fitted, HOPPER[0]) == pytest.approx(TRUTH[HOPPER[0]], rel=0.02)
 
 
 def test_nothing_to_learn_from_is_said():
     with pytest.raises(DataError, match="no run teaches toy"):
-        fit(SUBJECT, [], TABLES)
+        fit(SUBJECT, [], tables=TABLES)
 
 
 def test_progress_is_told_and_what_is_left_only_falls():
     told = []
-    fit(SUBJECT, runs(*HOPPER, *ADA), TABLES, progress=lambda turn, left: told.append((turn, left)))
+    fit(SUBJECT, runs(*HOPPER, *ADA), tables=TABLES, progress=lambda turn, left: told.append((turn, left)))
     turns, left = zip(*told, strict=True)
     assert list(turns) == list(range(1, len(told) + 1))
     assert list(left) == sorted(left, reverse=True)
@@ -110,7 +112,7 @@ def test_progress_is_told_and_what_is_left_only_falls():
 
 def test_a_chip_left_out_is_predicted_by_its_class():
     rows = runs(*ADA[:2], source="a") + runs("rtx-4070", source="b")
-    left = leave_out(fit(SUBJECT, rows, TABLES), "chip")
+    left = leave_out(fit(SUBJECT, rows, tables=TABLES), "chip")
     slow = [error for error, row in zip(left.errors, rows, strict=True) if row["chip"] == "rtx-4070"]
     # the class reads at 0.9, this one at 0.5: long reads are told far too short
     assert min(slow) < math.log(0.5 / 0.9) / 2
@@ -125,7 +127,7 @@ def test_leaving_out_fast_is_leaving_out_slowly(by):
         for number, chip in enumerate((*HOPPER, *ADA[:2]) * 5)
         for size in SIZES
     ]
-    fitted = fit(SUBJECT, rows, TABLES)
+    fitted = fit(SUBJECT, rows, tables=TABLES)
     fast, slow = leave_out(fitted, by), leave_out(fitted, by, fresh=True)
     assert np.abs(fast.errors - slow.errors).max() < 0.02
     assert fast.groups == slow.groups
@@ -133,8 +135,8 @@ def test_leaving_out_fast_is_leaving_out_slowly(by):
 
 def test_left_out_errors_are_those_of_a_fit_that_never_saw_the_source():
     rows = runs(*HOPPER, source="a") + [run(HOPPER[0], size, source="b", share=0.5) for size in SIZES]
-    left = leave_out(fit(SUBJECT, rows, TABLES), "source")
-    without = fit(SUBJECT, [row for row in rows if row["source"] == "a"], TABLES)
+    left = leave_out(fit(SUBJECT, rows, tables=TABLES), "source")
+    without = fit(SUBJECT, [row for row in rows if row["source"] == "a"], tables=TABLES)
     alone = [row for row in rows if row["source"] == "b"]
     predicted = SUBJECT.predict(SUBJECT.prepare(alone), without.tables)
     expected = np.log(predicted / np.array([row["value"] for row in alone]))
@@ -145,7 +147,7 @@ def test_many_small_groups_share_folds_and_stay_whole():
     rows = [
         run(HOPPER[0], size, model=f"m{number}") for number in range(40) for size in SIZES[: 1 + number % 3]
     ]
-    left = leave_out(fit(SUBJECT, rows, TABLES), "model")
+    left = leave_out(fit(SUBJECT, rows, tables=TABLES), "model")
     assert len(set(left.folds)) == 10
     for name in set(left.groups):
         assert len({fold for fold, group in zip(left.folds, left.groups, strict=True) if group == name}) == 1

@@ -35,7 +35,7 @@ def stand(problem: Problem, steps: np.ndarray, *, weights: np.ndarray, damping: 
     """The place with dials turned so; what bounds hold back is not kept."""
     kept = problem.hung.steps(problem.hung.values(steps))
     errors = problem.errors(kept)
-    left = loss(problem, errors, kept, weights=weights)
+    left = loss(problem, errors, steps=kept, weights=weights)
     return Place(steps=kept, errors=errors, left=left, damping=damping)
 
 
@@ -84,7 +84,7 @@ def newton(
     return -np.linalg.solve(curve + damping * np.diag(np.diag(curve)), slope)
 
 
-def loss(problem: Problem, errors: np.ndarray, steps: np.ndarray, *, weights: np.ndarray) -> float:
+def loss(problem: Problem, errors: np.ndarray, *, steps: np.ndarray, weights: np.ndarray) -> float:
     """What is left of rows and of dials."""
     scaled = np.where(np.isfinite(errors), errors, LOUDEST) / problem.subject.noise
     rows = weights * (np.sqrt(1 + scaled**2) - 1)

@@ -44,7 +44,7 @@ class Problem:
         return log_ratio(predicted, self.measured)
 
 
-def pose(subject: Subject, rows: Sequence[Row], tables: Tables) -> Problem:
+def pose(subject: Subject, rows: Sequence[Row], *, tables: Tables) -> Problem:
     """Read rows and dials once; rows that teach nothing must be gone by now."""
     if not rows:
         raise DataError(say("no run teaches {subject}: nothing to fit", subject=subject.name))

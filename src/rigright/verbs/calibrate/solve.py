@@ -41,9 +41,9 @@ class Fitted:
     slopes: np.ndarray  # of rows' errors by dial: what leaving out starts from
 
 
-def fit(subject: Subject, rows: Sequence[Row], tables: Tables, *, progress: Progress | None = None) -> Fitted:
+def fit(subject: Subject, rows: Sequence[Row], *, tables: Tables, progress: Progress | None = None) -> Fitted:
     """Fit the dials of a subject to its rows, starting from what its tables say."""
-    problem = pose(subject, rows, tables)
+    problem = pose(subject, rows, tables=tables)
     begun = start(problem.hung, tables)
     place, slopes = descend(problem, begun, weights=row_weights(problem.keys), progress=progress)
     written = _written(problem, place.steps)

@@ -10,10 +10,13 @@ from rigright.report.page import (
     Bars,
     Column,
     Commands,
+    Curve,
     Line,
     Page,
     Piece,
+    Plot,
     Points,
+    Spot,
     Table,
 )
 from rigright.report.screen import Screen
@@ -49,11 +52,24 @@ pieces = st.builds(Piece, name=shown, size=sizes, shown=texts)
 bars = st.builds(
     Bar, label=shown, pieces=st.lists(pieces, max_size=9).map(tuple), limit=st.floats(0, 1e12), shown=texts
 )
+figures = st.floats(1e-9, 1e18) | st.sampled_from([0.0, -1.0, float("nan"), float("inf")])
+curves = st.builds(
+    Curve, letter=texts, name=shown, points=st.lists(st.tuples(figures, figures), max_size=4).map(tuple)
+)
+spots = st.builds(Spot, letter=texts, name=shown, x=figures, y=figures, curve=st.integers(0, 9))
 parts = st.one_of(
     lines,
     tables(),
     st.builds(Bars, bars=st.lists(bars, max_size=4).map(tuple), title=titles),
     st.builds(Points, items=st.lists(shown, max_size=4).map(tuple), title=titles, tone=tones),
+    st.builds(
+        Plot,
+        curves=st.lists(curves, max_size=3).map(tuple),
+        spots=st.lists(spots, max_size=3).map(tuple),
+        x_name=shown,
+        y_name=shown,
+        title=titles,
+    ),
     st.builds(Commands, items=st.lists(texts, max_size=3).map(tuple), title=titles),
 )
 pages = st.builds(Page, title=shown, parts=st.lists(parts, max_size=5).map(tuple))

@@ -57,6 +57,12 @@ OURS = {
     "ul",
     "li",
     "pre",
+    "b",
+    "svg",
+    "path",
+    "text",
+    "polyline",
+    "circle",
 }
 
 

@@ -82,7 +82,38 @@ class Commands:
     title: Shown | None = None
 
 
-Part = Line | Table | Bars | Points | Commands
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Points joined by a line, told apart by one letter."""
+
+    letter: str
+    name: Shown
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """One point, shown as a letter; `curve` is the place of the curve it belongs to."""
+
+    letter: str
+    name: Shown
+    x: float
+    y: float
+    curve: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Curves and points over two axes, both in powers of ten; what is not above zero is not drawn."""
+
+    curves: tuple[Curve, ...]
+    spots: tuple[Spot, ...]
+    x_name: Shown
+    y_name: Shown
+    title: Shown | None = None
+
+
+Part = Line | Table | Bars | Points | Commands | Plot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

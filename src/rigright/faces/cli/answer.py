@@ -17,3 +17,4 @@ class Answer:
     plain: Callable[[str], Any]  # language -> JSON-able data
     exit_code: int = 0
     text: Callable[[], str] | None = None  # printed as it is, instead of the page
+    sheet: Callable[[], Page] | None = None  # for `--csv`, where the page's own table is for eyes

@@ -46,7 +46,7 @@ def unknown_verb(verb: str) -> Sentence:
 
 
 _OPTIONS = (
-    ("--json  --markdown  --html", say("another form than text for a terminal")),
+    ("--json  --markdown  --html  --csv", say("another form than text for a terminal")),
     ("--why", say("show formulas, facts and their sources")),
     ("--lang en|zh", say("language; by default the locale's")),
     ("--color auto|always|never", say("colours; auto: on a terminal, unless NO_COLOR is set")),

@@ -19,7 +19,7 @@ from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, tro
 from rigright.report.draw.cells import clean
 from rigright.report.page import Page
 
-_FORMS = ("json", "markdown", "html")
+_FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
 
 
@@ -95,7 +95,7 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str
         return dumps(answer.plain(language), language) + "\n"
     if answer.text is not None and options.form == "text":
         return answer.text()
-    page: Page = answer.page()
+    page: Page = answer.sheet() if options.form == "csv" and answer.sheet is not None else answer.page()
     render = shelf.take("rigright.report.formats", options.form, bears="render")
     return str(render(page, screen(options, language, stream=sys.stdout)))
 

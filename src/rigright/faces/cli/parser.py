@@ -119,6 +119,7 @@ def add_output(parser: argparse.ArgumentParser, language: str) -> None:
         ("json", say("print JSON, for scripts")),
         ("markdown", say("print Markdown, to paste")),
         ("html", say("print one self-contained HTML page")),
+        ("csv", say("print the first table, for a spreadsheet")),
     ):
         form.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, default="text", help=str(text)

@@ -85,4 +85,9 @@ def _look_alike(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]
-    return "".join(_LOOK_ALIKES.get(letter, "?") for letter in letters), error.end
+    return "".join(_LOOK_ALIKES.get(letter, _plain_dot(letter)) for letter in letters), error.end
+
+
+def _plain_dot(letter: str) -> str:
+    """A pattern of Braille dots is a dot of a drawing; nothing stands for other letters."""
+    return "." if "\u2800" < letter <= "\u28ff" else "?"

@@ -10,11 +10,13 @@ from rigright.base.words import tell
 from rigright.report.draw.bars import legend_entries, piece_orders, total
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
-from rigright.report.page import Bar, Bars, Commands, Line, Page, Points, Shown, Table
+from rigright.report.draw.scales import Scales, scales_of, shown_tick
+from rigright.report.page import Bar, Bars, Commands, Line, Page, Plot, Points, Shown, Table
 from rigright.report.screen import Screen
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}
 _PIECES = 8
+_WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 
 
 def render(page: Page, screen: Screen) -> str:
@@ -93,6 +95,58 @@ def _points(points: Points, screen: Screen) -> str:
     return f'<ul class="{points.tone}">{items}</ul>' if items else ""
 
 
+def _plot(plot: Plot, screen: Screen) -> str:
+    scales = scales_of(plot)
+    if scales is None:
+        return ""
+    names = [(curve.letter, curve.name, order) for order, curve in enumerate(plot.curves)]
+    names += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
+    legend = "".join(
+        f'<span><i class="p{order % _PIECES}"></i><b>{_told(letter, screen)}</b> {_told(name, screen)}</span>'
+        for letter, name, order in names
+    )
+    return (
+        f'<svg class="plot" viewBox="-60 -10 {_WIDE + 80:.0f} {_HIGH + 50:.0f}" role="img"'
+        f' aria-label="{_told(plot.title or plot.y_name, screen)}">\n'
+        + "\n".join((*_grid(scales), *_axes(plot, screen), *_drawn(plot, scales, screen=screen)))
+        + f'\n</svg>\n<div class="legend">{legend}</div>'
+    )
+
+
+def _axes(plot: Plot, screen: Screen) -> list[str]:
+    return [
+        f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_told(plot.x_name, screen)}</text>',
+        f'<text x="6" y="6">{_told(plot.y_name, screen)}</text>',
+    ]
+
+
+def _grid(scales: Scales) -> list[str]:
+    found = []
+    for tick in scales.x_ticks:
+        x = scales.across(tick) * _WIDE
+        found.append(f'<path class="grid" d="M{x:.1f} 0V{_HIGH:.0f}"/>')
+        found.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{shown_tick(tick)}</text>')
+    for tick in scales.y_ticks:
+        y = (1 - scales.up(tick)) * _HIGH
+        found.append(f'<path class="grid" d="M0 {y:.1f}H{_WIDE:.0f}"/>')
+        found.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{shown_tick(tick)}</text>')
+    return found
+
+
+def _drawn(plot: Plot, scales: Scales, *, screen: Screen) -> list[str]:
+    found = []
+    for order, curve in enumerate(plot.curves):
+        places = scales.places(curve.points)
+        path = " ".join(f"{x * _WIDE:.1f},{(1 - y) * _HIGH:.1f}" for x, y in places)
+        found.append(f'<polyline class="s{order % _PIECES}" points="{path}"/>')
+    for spot in plot.spots:
+        for x, y in scales.places(((spot.x, spot.y),)):
+            left, top = x * _WIDE, (1 - y) * _HIGH
+            found.append(f'<circle class="f{spot.curve % _PIECES}" cx="{left:.1f}" cy="{top:.1f}" r="4"/>')
+            found.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_told(spot.letter, screen)}</text>')
+    return found
+
+
 def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
     lines = "\n".join(escape(clean(item)) for item in commands.items)
     return f"<pre>{lines}</pre>" if lines else ""
@@ -104,4 +158,5 @@ _WRITTEN: dict[type, Callable[..., str]] = {
     Bars: _bars,
     Points: _points,
     Commands: _commands,
+    Plot: _plot,
 }

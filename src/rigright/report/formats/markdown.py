@@ -10,7 +10,8 @@ from rigright.base.words import tell
 from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
-from rigright.report.page import Bars, Commands, Line, Page, Points, Shown, Table
+from rigright.report.draw.plots import draw_plot
+from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Table
 from rigright.report.screen import Screen
 
 _BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen
@@ -62,6 +63,11 @@ def _bars(bars: Bars, screen: Screen) -> str:
     return _fenced("text", [line.replace("```", "'''") for line in lines])
 
 
+def _plot(plot: Plot, screen: Screen) -> str:
+    lines = draw_plot(plot, replace(screen, width=_BAR_CELLS, colour=False))
+    return _fenced("text", [line.replace("```", "'''") for line in lines])
+
+
 def _points(points: Points, screen: Screen) -> str:
     return "\n".join(f"- {_opened(item, screen)}" for item in points.items)
 
@@ -80,4 +86,5 @@ _WRITTEN: dict[type, Callable[..., str]] = {
     Bars: _bars,
     Points: _points,
     Commands: _commands,
+    Plot: _plot,
 }

@@ -1,0 +1,126 @@
+"""A plot in characters: curves in dots of Braille, points as letters, powers of ten on both axes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from rigright.base.words import tell
+from rigright.report.draw.cells import clean, cut, pad, width, wrap
+from rigright.report.draw.ink import dye, toned
+from rigright.report.draw.scales import Place, Scales, scales_of, shown_tick
+from rigright.report.page import Plot, Shown
+from rigright.report.screen import Screen
+
+_WIDEST, _LINES = 72, 14  # cells of the drawing
+_ACROSS, _UP = 2, 4  # dots of a cell
+_BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # of a column, from its foot up
+_BLANK = 0x2800
+
+Cells = dict[tuple[int, int], tuple[str, int]]  # column, line from the foot -> letter, order of its curve
+
+
+def draw_plot(plot: Plot, screen: Screen) -> list[str]:
+    """The lines of a plot and its legend; nothing where there is nothing to draw."""
+    scales = scales_of(plot)
+    if scales is None:
+        return []
+    side = max((len(shown_tick(tick)) for tick in scales.y_ticks), default=0)
+    room = max(min(screen.width - side - 3, _WIDEST), 4)
+    cells = _dots(plot, scales, room=room, screen=screen) | _letters(plot, scales, room=room)
+    ticks = {round(scales.up(tick) * (_LINES - 1)): shown_tick(tick) for tick in scales.y_ticks}
+    edge = "│" if screen.unicode else "|"
+    lines = _wrapped(plot.y_name, screen)
+    for line in reversed(range(_LINES)):
+        drawn = "".join(_cell(cells.get((column, line)), screen) for column in range(room))
+        lines.append(f"{pad(ticks.get(line, ''), side, right=True)} {edge}{drawn}".rstrip())
+    return lines + _foot(plot, scales, sizes=(side, room), screen=screen) + _legend(plot, screen)
+
+
+def _cell(found: tuple[str, int] | None, screen: Screen) -> str:
+    return " " if found is None else dye(found[0], found[1], screen=screen)
+
+
+def _letters(plot: Plot, scales: Scales, *, room: int) -> Cells:
+    """The points, over all curves; the right end of each curve bears its letter."""
+    cells: Cells = {}
+    for order, curve in enumerate(plot.curves):
+        for place in scales.places(curve.points)[-1:]:
+            column, line = _spot(place, room)
+            while (column, line) in cells and column > 0:
+                column -= 1
+            cells[column, line] = (_letter(curve.letter), order)
+    for spot in plot.spots:
+        for place in scales.places(((spot.x, spot.y),)):
+            cells[_spot(place, room)] = (_letter(spot.letter), spot.curve)
+    return cells
+
+
+def _spot(place: Place, room: int) -> tuple[int, int]:
+    return round(place[0] * (room - 1)), round(place[1] * (_LINES - 1))
+
+
+def _dots(plot: Plot, scales: Scales, *, room: int, screen: Screen) -> Cells:
+    """The curves; where two cross, the later one is seen."""
+    wide, high = room * _ACROSS - 1, _LINES * _UP - 1
+    cells: Cells = {}
+    for order, curve in enumerate(plot.curves):
+        patterns: dict[tuple[int, int], int] = {}
+        for across, up in _line(scales.places(curve.points), steps=2 * wide):
+            column, line = round(across * wide), round(up * high)
+            where = column // _ACROSS, line // _UP
+            patterns[where] = patterns.get(where, 0) | _BRAILLE[column % _ACROSS][line % _UP]
+        for where, pattern in patterns.items():
+            cells[where] = (chr(_BLANK + pattern) if screen.unicode else ".", order)
+    return cells
+
+
+def _line(places: list[Place], *, steps: int) -> list[Place]:
+    """Points close together along the stretches between places."""
+    found = list(places[:1])
+    for (x, y), (to_x, to_y) in pairwise(places):
+        count = max(int(max(abs(to_x - x), abs(to_y - y)) * steps), 1)
+        found += [(x + (to_x - x) * n / count, y + (to_y - y) * n / count) for n in range(1, count + 1)]
+    return found
+
+
+def _foot(plot: Plot, scales: Scales, *, sizes: tuple[int, int], screen: Screen) -> list[str]:
+    """The axis below, its ticks, and what it counts."""
+    side, room = sizes
+    rule, corner = ("─", "└") if screen.unicode else ("-", "+")
+    ticks = ""
+    for tick in scales.x_ticks:
+        label = shown_tick(tick)
+        start = min(round(scales.across(tick) * (room - 1)), room - len(label))
+        if start >= len(ticks) + bool(ticks):
+            ticks = ticks.ljust(start) + label
+    names = wrap(_told(plot.x_name, screen), room)
+    return [
+        f"{' ' * side} {corner}{rule * room}",
+        f"{' ' * (side + 2)}{ticks}".rstrip(),
+        *(" " * (side + 2 + max(room - width(name), 0)) + name for name in names),
+    ]
+
+
+def _legend(plot: Plot, screen: Screen) -> list[str]:
+    """Which letter is what."""
+    named = [(curve.letter, curve.name, order) for order, curve in enumerate(plot.curves)]
+    named += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
+    lines = []
+    for letter, name, order in named:
+        first, *more = wrap(_told(name, screen), screen.width - 4)
+        lines.append(f"  {dye(_letter(letter), order, screen=screen)} {first}".rstrip())
+        lines += [f"    {line}" for line in more]
+    return lines
+
+
+def _letter(text: str) -> str:
+    """What stands for a curve or a point: one cell."""
+    return pad(cut(clean(text), 1, mark="") or "*", 1)
+
+
+def _wrapped(said: Shown, screen: Screen) -> list[str]:
+    return [toned(line, "dim", screen=screen) for line in wrap(_told(said, screen), screen.width) if line]
+
+
+def _told(said: Shown, screen: Screen) -> str:
+    return clean(tell(said, screen.language))

@@ -1,0 +1,78 @@
+"""Where a value stands on axes of powers of ten, each from 0 to 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rigright.report.page import Plot
+
+Place = tuple[float, float]
+_LEAST_SPAN = 0.3  # decades: a plot of one value still has a width
+_MOST_TICKS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scales:
+    """Both axes in decades."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def across(self, x: float) -> float:
+        """0 at the left edge, 1 at the right."""
+        return (math.log10(x) - self.left) / (self.right - self.left)
+
+    def up(self, y: float) -> float:
+        """0 at the bottom, 1 at the top."""
+        return (math.log10(y) - self.bottom) / (self.top - self.bottom)
+
+    def places(self, points: Iterable[Place]) -> list[Place]:
+        """Points that can be drawn, on both axes from 0 to 1."""
+        return [(self.across(x), self.up(y)) for x, y in points if _is_drawn(x, y)]
+
+    @property
+    def x_ticks(self) -> list[float]:
+        """Powers of ten across."""
+        return _ticks(self.left, self.right)
+
+    @property
+    def y_ticks(self) -> list[float]:
+        """Powers of ten upwards."""
+        return _ticks(self.bottom, self.top)
+
+
+def scales_of(plot: Plot) -> Scales | None:
+    """Axes that hold every point; None where there is none."""
+    points = [point for curve in plot.curves for point in curve.points]
+    points += [(spot.x, spot.y) for spot in plot.spots]
+    drawn = [(math.log10(x), math.log10(y)) for x, y in points if _is_drawn(x, y)]
+    if not drawn:
+        return None
+    left, right = _spread([x for x, _ in drawn])
+    bottom, top = _spread([y for _, y in drawn])
+    return Scales(left=left, right=right, bottom=bottom, top=top)
+
+
+def shown_tick(value: float) -> str:
+    """A power of ten in few letters: 0.01, 100, 1e+06."""
+    return f"{value:g}"
+
+
+def _is_drawn(x: float, y: float) -> bool:
+    return math.isfinite(x) and math.isfinite(y) and x > 0 and y > 0
+
+
+def _spread(logs: list[float]) -> tuple[float, float]:
+    low, high = min(logs), max(logs)
+    lack = max(_LEAST_SPAN - (high - low), 0.0) / 2
+    return low - lack, high + lack
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    whole = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+    step = -(-len(whole) // _MOST_TICKS) or 1
+    return [10.0**power for power in whole[::step]]

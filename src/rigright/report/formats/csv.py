@@ -1,0 +1,40 @@
+"""The first table of a page as CSV: what a spreadsheet opens."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from rigright.base.errors import AskError
+from rigright.base.words import say, tell
+from rigright.report.draw.cells import clean
+from rigright.report.page import Page, Shown, Table
+from rigright.report.screen import Screen
+
+_FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
+
+
+def render(page: Page, screen: Screen) -> str:
+    """The table, its heads in the first line; the screen only tells the language."""
+    table = next((part for part in page.parts if isinstance(part, Table)), None)
+    if table is None:
+        raise AskError(say("this answer holds no table to print as CSV; ask for --json"))
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    write([_cell(column.head, screen) for column in table.columns])
+    for row in table.rows:
+        write([_cell(cell, screen) for cell in row])
+    return out.getvalue()
+
+
+def _cell(said: Shown, screen: Screen) -> str:
+    text = clean(tell(said, screen.language))
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True

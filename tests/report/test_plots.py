@@ -1,0 +1,110 @@
+"""Curves and points on axes of powers of ten, in characters and as a picture."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.report.draw.plots import draw_plot
+from rigright.report.draw.scales import scales_of
+from rigright.report.formats.html import render
+from rigright.report.page import Curve, Page, Plot, Spot
+from rigright.report.screen import Screen
+
+PLAIN = Screen(width=60, unicode=False)
+
+
+def roof(letter, peak, slope):
+    return Curve(
+        letter=letter,
+        name=f"roof of {letter}",
+        points=((1.0, slope), (peak / slope, peak), (1000.0, peak)),
+    )
+
+
+def plot(*curves, spots=()):
+    return Plot(curves=curves, spots=tuple(spots), x_name="FLOP a byte", y_name="TFLOP/s")
+
+
+ROOFS = plot(roof("A", 900, 3), roof("B", 90, 1), spots=[Spot(letter="a", name="here", x=10, y=30, curve=0)])
+
+
+def rows(drawn):
+    """The drawing alone: what stands right of its edge."""
+    return [line.partition("|")[2] for line in drawn if "|" in line]
+
+
+def test_a_roof_rises_and_then_is_flat():
+    drawn = rows(draw_plot(plot(roof("A", 90, 1)), PLAIN))
+    top = drawn[0]
+    assert top.endswith("A")
+    assert set(top.strip()) == {".", "A"}
+    starts = [len(line) - len(line.lstrip()) for line in drawn if line.strip()]
+    assert starts == sorted(starts, reverse=True)
+
+
+def test_each_curve_ends_in_its_letter_and_the_higher_roof_stands_higher():
+    drawn = rows(draw_plot(ROOFS, PLAIN))
+    assert [line[-1] for line in drawn if line.endswith(("A", "B"))] == ["A", "B"]
+
+
+def test_a_point_on_a_roof_stands_on_it():
+    drawn = rows(draw_plot(ROOFS, PLAIN))
+    (line,) = [line for line in drawn if "a" in line]
+    assert re.search(r"\.a|a\.", line)
+
+
+def test_the_legend_names_every_letter():
+    drawn = draw_plot(ROOFS, PLAIN)
+    assert drawn[-3:] == ["  A roof of A", "  B roof of B", "  a here"]
+
+
+def test_ticks_are_powers_of_ten_where_they_stand():
+    drawn = draw_plot(ROOFS, PLAIN)
+    ticks = next(line for line in drawn if re.fullmatch(r"\s*1 +10 +100 +1000", line))
+    places = [match.start() for match in re.finditer(r"1", ticks)]
+    steps = [after - before for before, after in pairwise(places)]
+    assert steps[0] == pytest.approx(steps[1], abs=1)
+
+
+def test_braille_shows_what_dots_show():
+    fine = draw_plot(ROOFS, Screen(width=60))
+    assert any("\u2800" < letter <= "\u28ff" for line in fine for letter in line)
+    assert len(fine) == len(draw_plot(ROOFS, PLAIN))
+
+
+def test_nothing_to_draw_is_nothing():
+    assert draw_plot(plot(), PLAIN) == []
+    assert draw_plot(plot(Curve(letter="A", name="", points=((0.0, 1.0), (float("nan"), 2.0)))), PLAIN) == []
+
+
+@given(st.lists(st.tuples(st.floats(1e-6, 1e15), st.floats(1e-6, 1e15)), min_size=1, max_size=6))
+def test_every_point_lies_inside_the_axes(points):
+    scales = scales_of(plot(Curve(letter="A", name="", points=tuple(points))))
+    for x, y in scales.places(points):
+        assert -1e-9 <= x <= 1 + 1e-9
+        assert -1e-9 <= y <= 1 + 1e-9
+    assert all(0 <= scales.across(tick) <= 1 + 1e-9 for tick in scales.x_ticks)
+
+
+@given(st.floats(0.01, 100), st.floats(1.5, 50))
+def test_equal_factors_are_equal_lengths(start, factor):
+    points = tuple((start * factor**n, 1.0) for n in range(3))
+    across = [x for x, _ in scales_of(plot(Curve(letter="A", name="", points=points))).places(points)]
+    assert across[1] - across[0] == pytest.approx(across[2] - across[1])
+
+
+def test_the_picture_holds_what_the_drawing_holds():
+    written = render(Page(title="T", parts=(ROOFS,)), Screen())
+    svg = ET.fromstring(re.search(r"<svg.*?</svg>", written, re.DOTALL).group(0))  # noqa: S314 - our own
+    assert len(svg.findall("polyline")) == 2
+    circle = svg.find("circle")
+    first = svg.find("polyline").get("points").split()
+    (left, bottom), (right, top) = (tuple(map(float, pair.split(","))) for pair in first[:2])
+    x, y = float(circle.get("cx")), float(circle.get("cy"))
+    assert bottom + (top - bottom) * (x - left) / (right - left) == pytest.approx(y, abs=0.2)

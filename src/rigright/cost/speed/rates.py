@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rigright.facts.links import pcie_bytes_per_s
 
 NETWORK_BYTES_PER_S = 50 * GIGA  # a rank's share of the network where nobody says: 400 Gbit/s
 SUBJECT = "speed_serving"
+Terms = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,52 +27,88 @@ class Rates:
     """Each figure a number, or an array with one entry a chip."""
 
     flops_per_s: Numbers  # dense, in the format the engine computes in, as reached by large shapes
+    plain_flops_per_s: Numbers  # the same for weights kept in 16 bit
     attention_flops_per_s: Numbers  # 16 bit
     mem_bytes_per_s: Numbers  # as reached when streaming weights
+    kv_bytes_per_s: Numbers  # as reached when reading caches
     layer_s: Numbers  # fixed cost of a layer of a pass
+    moe_layer_s: Numbers  # what a layer with experts adds
+    latent_layer_s: Numbers  # what a layer with latent attention adds
+    eager_layer_s: Numbers  # what a layer adds in a pass that holds a prompt: no graph covers it
     step_s: Numbers  # fixed cost of a pass
+    seq_s: Numbers  # and of each sequence in it: scheduling, sampling
     half_tok: Numbers  # tokens of a pass at which a multiplication reaches half its rate
+    expert_half_tok: Numbers  # the same, of the tokens one expert gets
+    expert_compute: Numbers  # rate of multiplications by experts, over that of plain ones
+    expert_memory: Numbers
+    imbalance: Numbers  # how much more the fullest rank of expert parallelism has
+    touched: Numbers  # share of the experts an even router would touch that are touched
+    grown: Numbers  # share of its output a sequence is counted with when it is admitted
+    wave: Numbers  # of a load that comes at once, share of the requests that meet it so
+    mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
 
 
-def rates_of(chips: Sequence[Chip], engine: Engine, *, weights: str) -> Rates:
+_PLAIN = (
+    *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
+    *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
+    *("grown", "wave", "mixed"),
+)
+
+
+def rates_of(
+    chips: Sequence[Chip], engine: Engine, *, weights: str, tables: Mapping[str, Any] | None = None
+) -> Rates:
     """The rates of chips, in their order, for weights of a format."""
-    tables = corrections(SUBJECT)
-    terms = [{**terms_of(tables["chips"], chip), **tables["engines"].get(engine.id, {})} for chip in chips]
-    peaks = np.array([_peak(chip, weights) for chip in chips])
-    plain = np.array([_peak(chip, "bf16") for chip in chips])
+    tables = corrections(SUBJECT) if tables is None else tables
+    own = tables["engines"].get(engine.id, {})
+    terms = [{**terms_of(tables["chips"], chip), **own} for chip in chips]
+    plain = np.array([_plain_flops_per_s(chip) for chip in chips])
+    narrow = np.array(
+        [
+            _narrow_flops_per_s(chip, weights, terms=term) * term["compute"]
+            for chip, term in zip(chips, terms, strict=True)
+        ]
+    )
+    bandwidth = np.array([chip.mem_bytes_per_s for chip in chips])
     return Rates(
-        flops_per_s=peaks * _column(terms, "compute"),
+        flops_per_s=narrow * _column(terms, "engine_compute"),
+        plain_flops_per_s=plain * _column(terms, "compute") * _column(terms, "engine_compute"),
         attention_flops_per_s=plain * _column(terms, "attention"),
-        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(terms, "memory"),
-        layer_s=_column(terms, "layer_s"),
-        step_s=_column(terms, "step_s"),
-        half_tok=_column(terms, "half_tok"),
+        mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
+        kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
         wire=_wire(chips, terms),
+        **{name: _column(terms, name) for name in _PLAIN},
     )
 
 
-def _column(terms: Sequence[dict[str, float]], name: str) -> np.ndarray:
+def _column(terms: Sequence[Terms], name: str) -> np.ndarray:
     return np.array([term[name] for term in terms], dtype=float)
 
 
-def _peak(chip: Chip, weights: str) -> float:
-    """Dense rate in the format weights are multiplied in; what the chip lacks is done in 16 bit."""
-    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
-    if weights.startswith("fp8"):
-        return chip.fp8_flops_per_s or plain
-    if weights in {"nvfp4", "mxfp4"}:
-        return chip.fp4_flops_per_s or chip.fp8_flops_per_s or plain
-    if weights == "int8":
-        return chip.int8_ops_per_s or plain
-    return plain
+def _plain_flops_per_s(chip: Chip) -> float:
+    return chip.training_flops_per_s or chip.fp16_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
 
 
-def _wire(chips: Sequence[Chip], terms: Sequence[dict[str, float]]) -> Wire:
+def _narrow_flops_per_s(chip: Chip, weights: str, *, terms: Terms) -> float:
+    """Dense rate for weights of a format. What the chip cannot multiply is turned into 16 bit on the way."""
+    plain = _plain_flops_per_s(chip)
+    if weights.startswith("fp8") and chip.fp8_flops_per_s:
+        return chip.fp8_flops_per_s * terms["fp8"]
+    if weights in {"int8", "w8a8-int8"} and chip.int8_ops_per_s:
+        return chip.int8_ops_per_s * terms["fp8"]
+    if weights == "nvfp4" and chip.fp4_flops_per_s:
+        return chip.fp4_flops_per_s * terms["fp4"]
+    if weights == "mxfp4" and chip.fp4_flops_per_s and chip.fp8_flops_per_s:
+        return chip.fp8_flops_per_s * terms["fp8"]  # weights of 4 bit meet activations of 8
+    return plain if weights in {"bf16", "fp16", "fp32"} else plain * terms["upcast"]
+
+
+def _wire(chips: Sequence[Chip], terms: Sequence[Terms]) -> Wire:
     linked = np.array([(chip.link_max_chips or 0) > 1 for chip in chips])
     inner = np.array([_link_bytes_per_s(chip) for chip in chips])
     return Wire(
-        bytes_per_s=inner * _column(terms, "link"),
+        bytes_per_s=inner * np.where(linked, _column(terms, "link"), _column(terms, "pcie")),
         start_s=np.where(linked, _column(terms, "link_start_s"), _column(terms, "pcie_start_s")),
         domain=np.array([max(chip.link_max_chips or 8, 1) for chip in chips], dtype=float),
         outer_bytes_per_s=np.full(len(chips), NETWORK_BYTES_PER_S),

@@ -1,4 +1,9 @@
-"""Service in steady state: first tokens, next tokens and throughput of replicas, in closed form."""
+"""Service in steady state: first tokens, next tokens and throughput of replicas, in closed form.
+
+A sequence that decodes shares its passes with the prompts of others: while it lives, each of the other
+sequences is replaced once, so it waits for as many prompts as there are others. A load that starts all at
+once meets a queue of prompts; later requests come one by one, as others end.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
+
+ROUNDS = 4  # of the fixed point of an open load
+P95, P99 = 1.645, 2.326  # of a normal spread
+SLOWEST = 0.999  # a queue this full is as good as endless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +45,7 @@ class Service:
     total_tok_per_s: Numbers
     running: Numbers  # sequences a replica works on, on average
     waiting_s: Numbers  # of the first token's time, in the queue
-    busy: (
-        Numbers  # share of its capacity in use; 1 where a closed loop keeps it full; above 1: the queue grows
-    )
+    busy: Numbers  # share of capacity in use; 1: a closed loop keeps it full; above 1: the queue grows
     step_s: Numbers  # a pass that only makes next tokens
     prefill_s: Numbers  # a prompt alone
     memory_share: Numbers  # of a decode pass: bound by memory, computing, links, fixed costs
@@ -47,62 +54,128 @@ class Service:
     fixed_share: Numbers
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """What goes through one replica."""
+
+    running: Numbers
+    wait_s: Numbers
+    per_s: Numbers
+    busy: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Load:
+    """One replica with so many sequences at work."""
+
+    decode: StepTime  # a pass that only makes next tokens
+    decode_s: Numbers
+    prompt_s: Numbers  # what one prompt adds to the passes it is part of
+    alone_s: Numbers  # from a prompt's first pass to its first token
+    tpot_s: Numbers
+    life_s: Numbers  # of a request, once admitted
+
+
 def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
-    """Replicas (layout.dp of them) under a closed or open load."""
-    context = traffic.prompt_tok + traffic.output_tok / 2
-    room = np.maximum(np.floor(limits.pool_tok / (traffic.prompt_tok + traffic.output_tok)), 0)
-    most = np.maximum(np.minimum(room, limits.max_seqs), 1)
-    prefill = _prefill_s(work, rates, layout=layout, traffic=traffic)
-    running = _running(work, rates, layout=layout, traffic=traffic, most=most, prefill_s=prefill)
-    alone = step(
-        work, rates, layout=layout, content=Pass(decode_seqs=running / layout.pp, decode_context_tok=context)
-    )
-    tpot = alone.total_s + prefill * running / traffic.output_tok / layout.pp
-    per_request = prefill + traffic.output_tok * tpot
-    capacity = most / per_request * layout.dp
-    closed = traffic.concurrency if traffic.concurrency is not None else None
+    """Replicas (layout.dp of them) under a closed or open load, or as much as fits."""
+    most = admitted(rates, traffic=traffic, limits=limits)
     if traffic.rate_per_s is not None:
-        requests = np.minimum(traffic.rate_per_s, capacity)
-        busy = traffic.rate_per_s / capacity
-        wait = np.where(busy < 1, prefill * busy / np.maximum(1 - busy, 1e-3) / 2, np.inf)
-    else:
-        asked = most if closed is None else closed / layout.dp
-        requests = np.minimum(asked, most) / per_request * layout.dp
-        busy = np.minimum(asked / most, 1.0)
-        wait = np.maximum(asked / most - 1, 0) * per_request
-    ttft = prefill + wait
-    total = alone.total_s
-    return Service(
-        ttft_s=ttft, ttft_p50_s=ttft, ttft_p95_s=ttft * 2, ttft_p99_s=ttft * 3,
-        tpot_s=tpot, tpot_p95_s=tpot * 1.2,
-        requests_per_s=requests,
-        output_tok_per_s=requests * traffic.output_tok,
-        total_tok_per_s=requests * (traffic.output_tok + traffic.prompt_tok),
-        running=running, waiting_s=wait, busy=busy, step_s=total, prefill_s=prefill,
-        memory_share=(alone.gemm_s + alone.attention_s) / total,
-        compute_share=alone.compute_s * 0 / total,
-        link_share=alone.link_s / total, fixed_share=alone.fixed_s / total,
+        return _open(work, rates, layout=layout, traffic=traffic, limits=limits)
+    asked = most if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
+    running = np.minimum(asked, most)
+    load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    per_s = running / load.life_s
+    queued = (asked - running) / per_s
+    wait = queued + rates.wave * (running - 1) / 2 * load.prompt_s
+    flow = _Flow(running=running, wait_s=wait, per_s=per_s, busy=asked / most)
+    return _service(load, flow, layout=layout, traffic=traffic)
+
+
+def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
+    """Sequences a replica holds at once, at most: as many as the cache has room for."""
+    each = traffic.prompt_tok + rates.grown * traffic.output_tok
+    room = np.floor(limits.pool_tok / each)
+    return np.maximum(np.minimum(room, limits.max_seqs), 1)
+
+
+def _load(
+    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
+) -> _Load:
+    passes = running / layout.pp
+    fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
+    each = 1 + traffic.drafted_tok
+    base = {
+        "decode_seqs": passes,
+        "decode_context_tok": traffic.prompt_tok + traffic.output_tok / 2,
+        "decode_each_tok": each,
+    }
+    decode = step(work, rates, layout=layout, content=Pass(**base))
+    chunk = np.minimum(fresh, np.maximum(limits.budget_tok - passes * each, 1))
+    content = Pass(
+        prefill_tok=chunk,
+        prefill_seen_tok=traffic.cached_tok + fresh / 2,
+        prefill_seqs=np.minimum(chunk, 1),
+        **base,
+    )
+    chunks = fresh / chunk
+    decode_s = decode.total_s
+    pass_s = step(work, rates, layout=layout, content=content).total_s
+    prompt_s = chunks * np.maximum(pass_s - decode_s, 0)
+    others = np.maximum(running - 1, 0) / layout.pp
+    token_s = decode_s / (1 + traffic.accepted_tok)
+    tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s
+    alone = chunks * pass_s + decode_s / 2
+    return _Load(
+        decode=decode, decode_s=decode_s, prompt_s=prompt_s, alone_s=alone,
+        tpot_s=tpot, life_s=alone + np.maximum(traffic.output_tok - 1, 0) * tpot,
     )  # fmt: skip
 
 
-def _prefill_s(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic) -> Numbers:
-    fresh = traffic.prompt_tok - traffic.cached_tok
-    content = Pass(prefill_tok=fresh, prefill_seen_tok=traffic.cached_tok + fresh / 2, prefill_seqs=1)
-    return step(work, rates, layout=layout, content=content).total_s
+def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+    """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
+    most = admitted(rates, traffic=traffic, limits=limits)
+    arriving = traffic.rate_per_s / layout.dp
+    full = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=most)
+    capacity = most / full.life_s
+    running, load = np.minimum(most, 1.0), full
+    for _ in range(ROUNDS):
+        load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
+        running = np.clip(arriving * load.life_s, 1, most)
+    busy = arriving / capacity
+    line = np.minimum(arriving * load.prompt_s, SLOWEST)  # share of the time somebody's prompt is worked on
+    wait = load.prompt_s * line / (1 - line) / 2
+    wait = np.where(busy < 1, wait, np.inf)
+    per_s = np.minimum(arriving, capacity)
+    flow = _Flow(running=running, wait_s=wait, per_s=per_s, busy=busy)
+    return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _running(
-    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, most: Numbers, prefill_s: Numbers
-) -> Numbers:
-    """Sequences at work: as many as are in flight, as fit, or as an open load keeps busy."""
-    if traffic.rate_per_s is None:
-        asked = most if traffic.concurrency is None else traffic.concurrency / layout.dp
-        return np.maximum(np.minimum(asked, most), 1)
-    context = traffic.prompt_tok + traffic.output_tok / 2
-    running = np.ones(np.shape(most))
-    for _ in range(8):  # a fixed point: more at work, slower passes, more at work
-        content = Pass(decode_seqs=running / layout.pp, decode_context_tok=context)
-        tpot = step(work, rates, layout=layout, content=content).total_s
-        tpot = tpot + prefill_s * running / traffic.output_tok
-        running = np.clip(traffic.rate_per_s / layout.dp * traffic.output_tok * tpot, 1, most)
-    return running
+def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:
+    wait, running = flow.wait_s, flow.running
+    ttft = load.alone_s + wait
+    spread = np.sqrt(wait * wait / 3 + (traffic.prompt_spread * load.alone_s) ** 2)
+    requests = flow.per_s * layout.dp
+    total = load.decode_s
+    hidden = load.decode.compute_s + load.decode.memory_s
+    worked = load.decode.gemm_s + load.decode.attention_s
+    by_memory = worked * load.decode.memory_s / hidden
+    return Service(
+        ttft_s=ttft,
+        ttft_p50_s=ttft,
+        ttft_p95_s=ttft + P95 * spread,
+        ttft_p99_s=ttft + P99 * spread,
+        tpot_s=load.tpot_s,
+        tpot_p95_s=load.tpot_s + (load.tpot_s - total / (1 + traffic.accepted_tok)) / 2,
+        requests_per_s=requests,
+        output_tok_per_s=requests * traffic.output_tok,
+        total_tok_per_s=requests * (traffic.output_tok + traffic.prompt_tok),
+        running=running,
+        waiting_s=wait,
+        busy=flow.busy,
+        step_s=total,
+        prefill_s=load.prompt_s,
+        memory_share=by_memory / total,
+        compute_share=(worked - by_memory) / total,
+        link_share=load.decode.link_s / total,
+        fixed_share=load.decode.fixed_s / total,
+    )

@@ -1,4 +1,8 @@
-"""Time of one forward pass of one replica: each kind of work takes the longer of computing and reading."""
+"""Time of one forward pass of one replica: each kind of work takes the longer of computing and reading.
+
+Computing and reading overlap well, not wholly: the time of both is the root of their squares, which is
+within a few per cent of what is measured on single multiplications of every class of chip.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ import numpy as np
 
 from rigright.arch.count import flops_per_pair
 from rigright.arch.record import Mixer
-from rigright.cost.links import all_reduce_s, send_s
-from rigright.cost.memory_kv import entry_bytes, state_bytes
-from rigright.cost.shards import attention_share, share
+from rigright.cost.links import all_gather_s, all_reduce_s, send_s
+from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
+from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Gemm, Work
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 
 ACT_BYTES = 2
+STATE_CHUNK_TOK = 128  # linear attention and SSM see so many tokens at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +32,7 @@ class Pass:
     prefill_seqs: Numbers = 0  # prompts they belong to
     decode_seqs: Numbers = 0  # sequences that make their next token
     decode_context_tok: Numbers = 0  # tokens each of those has in its cache, on average
+    decode_each_tok: Numbers = 1  # tokens worked on for each of those: more where some are drafted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,52 +52,121 @@ class StepTime:
         return self.gemm_s + self.attention_s + self.link_s + self.fixed_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rank:
+    """What the fullest rank of attention has in a pass: all of it, or its own sequences."""
+
+    prefill_tok: Numbers
+    decode_seqs: Numbers
+    tok: Numbers
+
+
 def step(work: Work, rates: Rates, *, layout: Layout, content: Pass) -> StepTime:
     """Time of a pass; with a pipeline, of one micro-batch through all stages."""
-    tok = content.prefill_tok + content.decode_seqs
-    gemms = [_gemm(gemm, rates, layout=layout, content=content, tok=tok) for gemm in work.gemms]
+    rank = _rank(content, layout)
+    tok = content.prefill_tok + content.decode_seqs * content.decode_each_tok
+    gemms = [_gemm(part, rates, layout=layout, content=content, rank=rank, tok=tok)
+             for part in parts_of(work, layout)]  # fmt: skip
+    prefill = _prefill_attention(work, rates, layout=layout, content=content, rank=rank)
     reads = [
-        _attention(mixer, times, work=work, rates=rates, layout=layout, content=content)
+        (times * compute, times * memory)
         for mixer, times in work.mixers
+        for compute, memory in [
+            _decode_attention(mixer, work, rates=rates, layout=layout, content=content, rank=rank)
+        ]
     ]
+    pairs = (*gemms, *reads)
     return StepTime(
-        gemm_s=sum(np.maximum(compute, memory) for compute, memory in gemms),
-        attention_s=sum(np.maximum(compute, memory) for compute, memory in reads),
-        link_s=_links(work, rates, layout=layout, tok=tok),
-        fixed_s=work.layers * rates.layer_s + rates.step_s,
-        compute_s=sum(compute for compute, _ in (*gemms, *reads)),
-        memory_s=sum(memory for _, memory in (*gemms, *reads)),
+        gemm_s=sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms),
+        attention_s=prefill + sum(np.maximum(compute, memory) for compute, memory in reads),
+        link_s=_links(work, rates, layout=layout, content=content, tok=tok),
+        fixed_s=_fixed(work, rates, content=content, rank=rank),
+        compute_s=prefill + sum(compute for compute, _ in pairs),
+        memory_s=sum(memory for _, memory in pairs),
     )
 
 
+def _rank(content: Pass, layout: Layout) -> _Rank:
+    ranks = ranks_of(layout)
+    # a prompt is worked on by one rank; several prompts spread over the ranks
+    prefill = content.prefill_tok / np.clip(content.prefill_seqs, 1, ranks)
+    decode = np.ceil(content.decode_seqs / ranks) if layout.attention_dp else content.decode_seqs
+    return _Rank(prefill_tok=prefill, decode_seqs=decode, tok=prefill + decode * content.decode_each_tok)
+
+
 def _gemm(
-    gemm: Gemm, rates: Rates, *, layout: Layout, content: Pass, tok: Numbers
+    part: Part, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank, tok: Numbers
 ) -> tuple[Numbers, Numbers]:
-    rows = content.prefill_seqs + content.decode_seqs if gemm.kind == "head" else tok
-    part = share(gemm.cut, layout)
-    used = gemm.per_tok / gemm.experts if gemm.experts else 1.0
-    touched = 1 - (1 - used) ** np.maximum(rows, 1) if gemm.experts else 1.0
-    compute = 2 * gemm.elems * used * (rows + rates.half_tok) * part / rates.flops_per_s
-    return compute, gemm.size_bytes * touched * part / rates.mem_bytes_per_s
+    peak = rates.flops_per_s if part.narrow else rates.plain_flops_per_s
+    if part.kind == "expert":
+        return _experts(part, rates, layout=layout, tok=tok, peak=peak)
+    seqs = content.decode_seqs * content.decode_each_tok + content.prefill_seqs
+    rows = seqs if part.kind == "head" else rank.tok
+    compute = (2 * part.elems / peak) * (rows + rates.half_tok)
+    return compute, part.size_bytes / rates.mem_bytes_per_s
 
 
-def _attention(
-    mixer: Mixer, times: int, *, work: Work, rates: Rates, layout: Layout, content: Pass
+def _experts(
+    part: Part, rates: Rates, *, layout: Layout, tok: Numbers, peak: Numbers
 ) -> tuple[Numbers, Numbers]:
-    window = np.inf if mixer.window_tok is None else mixer.window_tok
-    heads = attention_share(layout)
-    seen = np.minimum(content.prefill_seen_tok, window)
-    context = np.minimum(content.decode_context_tok, window)
-    pairs = content.prefill_tok * seen + content.decode_seqs * context
+    """Experts that no token goes to are not read; each that is read works on a tile at least."""
+    used = part.per_tok / part.experts
+    touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * rates.touched * tok)
+    fuller = 1 + rates.imbalance * (1 - 1 / np.asarray(layout.ep, dtype=float))
+    rows = tok * used + rates.expert_half_tok * touched
+    compute = (2 * part.elems / (peak * rates.expert_compute)) * rows * fuller
+    memory = part.size_bytes * touched / (rates.mem_bytes_per_s * rates.expert_memory)
+    return compute, memory * fuller
+
+
+def _prefill_attention(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
+    heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
+    flops = sum(
+        times * flops_per_pair(mixer) * np.minimum(content.prefill_seen_tok, _reach(mixer))
+        for mixer, times in work.mixers
+    )
+    return rank.prefill_tok * flops * heads / rates.attention_flops_per_s
+
+
+def _reach(mixer: Mixer) -> float:
+    """Keys a token sees at most; what keeps a state works in chunks."""
+    if mixer.kind not in CACHED:
+        return STATE_CHUNK_TOK
+    return min(mixer.window_tok or np.inf, mixer.topk_tok or np.inf)
+
+
+def _decode_attention(
+    mixer: Mixer, work: Work, *, rates: Rates, layout: Layout, content: Pass, rank: _Rank
+) -> tuple[Numbers, Numbers]:
+    context = np.minimum(content.decode_context_tok, _reach(mixer)) / mixer.every_tok
     entry = entry_bytes(mixer, layout, element_bytes=work.kv_elem_bytes)
-    read = content.decode_seqs * (context * entry + 2 * state_bytes(mixer, layout))
-    compute = times * flops_per_pair(mixer) * pairs * heads / rates.attention_flops_per_s
-    return compute, times * read / rates.mem_bytes_per_s
+    read = rank.decode_seqs * (context * entry + 2 * state_bytes(mixer, layout))
+    heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
+    flops = _decode_flops(mixer) * content.decode_each_tok * heads
+    return rank.decode_seqs * context * flops / rates.attention_flops_per_s, read / rates.kv_bytes_per_s
 
 
-def _links(work: Work, rates: Rates, *, layout: Layout, tok: Numbers) -> Numbers:
+def _decode_flops(mixer: Mixer) -> float:
+    """Of one key: latents are not unfolded in decoding, each head works on the latent itself."""
+    return 4 * mixer.heads * mixer.latent_dim if mixer.latent_dim else flops_per_pair(mixer)
+
+
+def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numbers) -> Numbers:
     size = tok * work.hidden * ACT_BYTES
-    reduced = 2 * work.layers * all_reduce_s(size, layout.tp, wire=rates.wire)
+    sums = work.moe_layers if layout.attention_dp else 2 * work.layers
+    reduced = sums * all_reduce_s(size, layout.tp, wire=rates.wire)
+    rows = content.decode_seqs + content.prefill_seqs
+    logits = all_gather_s(rows * work.vocab * ACT_BYTES, layout.tp, wire=rates.wire)
     stages = np.asarray(layout.pp, dtype=float)
     outer = np.asarray(layout.tp) * stages > rates.wire.domain
-    return reduced + (stages - 1) * send_s(size, wire=rates.wire, outer=outer)
+    return reduced + logits + (stages - 1) * send_s(size, wire=rates.wire, outer=outer)
+
+
+def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
+    layers = (
+        work.layers * rates.layer_s
+        + work.moe_layers * rates.moe_layer_s
+        + work.latent_layers * rates.latent_layer_s
+    )
+    eager = np.minimum(content.prefill_tok, 1) * work.layers * rates.eager_layer_s
+    return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s

@@ -10,10 +10,11 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mixer, Weight
 from rigright.arch.roles import is_matrix, part
 from rigright.cost.memory_kv import lanes
-from rigright.cost.weights import tensors
+from rigright.cost.weights import BITS, tensors
 from rigright.facts.kv_formats import find_kv_format
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
+WIDE_BITS = 12  # an element stored in more than this is multiplied as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,9 @@ class Gemm:
     elems: float  # of the weights, all copies
     size_bytes: float
     calls: float  # matrices
-    experts: int = (
-        0  # of one layer, and how many of them a token goes through; 0: every token goes through all
-    )
-    per_tok: int = 0
+    narrow: bool = False  # stored in the format, not in 16 bit beside it
+    experts: int = 0  # of one layer; 0: every token goes through all
+    per_tok: int = 0  # of them, those a token goes through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,44 +41,53 @@ class Work:
     kv_elem_bytes: float
     layers: int
     moe_layers: int
+    latent_layers: int
+    kv_heads: int  # the most any layer has
     hidden: int
     vocab: int
+
+    @property
+    def matrices(self) -> float:
+        """Multiplications of a pass, all experts of a layer as one."""
+        return sum(gemm.calls for gemm in self.gemms)
 
 
 @cache
 def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
     """Sum the weights of the trunk by kind and cut."""
-    groups: dict[tuple[str, Cut, int, int], list[float]] = {}
+    groups: dict[tuple[str, Cut, bool, int, int], list[float]] = {}
     for weight, layer, size in tensors(arch, weights):
         if not _multiplies(weight, arch):
             continue
-        experts, per_tok = _routed(weight, layer)
-        group = groups.setdefault((_kind(weight), weight.cut, experts, per_tok), [0.0, 0.0, 0.0])
-        group[0] += count.elems(weight) * weight.copies
+        elems = count.elems(weight) * weight.copies
+        narrow = size / elems * BITS < WIDE_BITS
+        key = (_kind(weight), weight.cut, narrow, *_routed(weight, layer))
+        group = groups.setdefault(key, [0.0, 0.0, 0.0])
+        group[0] += elems
         group[1] += size
         group[2] += 1
-    trunk = arch.trunk
+    trunk, found = arch.trunk, lanes(arch)
     return Work(
-        gemms=tuple(
-            Gemm(
-                kind=kind,
-                cut=cut,
-                experts=experts,
-                per_tok=per_tok,
-                elems=elems,
-                size_bytes=size,
-                calls=calls,
-            )
-            for (kind, cut, experts, per_tok), (elems, size, calls) in groups.items()
-        ),
-        mixers=tuple(lanes(arch).items()),
+        gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
+        mixers=tuple(found.items()),
         weights=weights,
         kv_elem_bytes=find_kv_format(kv).element_bytes,
         layers=len(trunk.layers),
         moe_layers=sum(times for layer, times in Counter(trunk.layers).items() if _is_moe(layer)),
+        latent_layers=sum(times for mixer, times in found.items() if mixer.latent_dim),
+        kv_heads=max((mixer.kv_heads for mixer in found), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
     )
+
+
+def _gemm(key: tuple[str, Cut, bool, int, int], sums: list[float]) -> Gemm:
+    kind, cut, narrow, experts, per_tok = key
+    elems, size, calls = sums
+    return Gemm(
+        kind=kind, cut=cut, elems=elems, size_bytes=size, calls=calls,
+        narrow=narrow, experts=experts, per_tok=per_tok,
+    )  # fmt: skip
 
 
 def _multiplies(weight: Weight, arch: Arch) -> bool:

@@ -1,0 +1,54 @@
+"""What one rank holds of a model's multiplications: the few groups a pass is timed by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.cost.shards import share
+from rigright.cost.speed.work import Gemm, Work
+from rigright.demand import Layout, Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Multiplications of one rank that take their tokens, experts and format alike."""
+
+    kind: str  # "dense", "expert", "head"
+    narrow: bool
+    elems: Numbers
+    size_bytes: Numbers
+    experts: int
+    per_tok: int
+
+
+def parts_of(work: Work, layout: Layout) -> Iterator[Part]:
+    """The groups, in a fixed order."""
+    groups: dict[tuple[str, bool, int, int], list[Gemm]] = {}
+    for gemm in work.gemms:
+        kind = gemm.kind if gemm.kind in {"expert", "head"} else "dense"
+        groups.setdefault((kind, gemm.narrow, gemm.experts, gemm.per_tok), []).append(gemm)
+    for (kind, narrow, experts, per_tok), gemms in groups.items():
+        shares = [_share(gemm, work, layout) for gemm in gemms]
+        yield Part(
+            kind=kind,
+            narrow=narrow,
+            experts=experts,
+            per_tok=per_tok,
+            elems=sum(gemm.elems * held for gemm, held in zip(gemms, shares, strict=True)),
+            size_bytes=sum(gemm.size_bytes * held for gemm, held in zip(gemms, shares, strict=True)),
+        )
+
+
+def _share(gemm: Gemm, work: Work, layout: Layout) -> Numbers:
+    """Where each rank has its own sequences, it holds whole what is not the experts' or the head's."""
+    if layout.attention_dp and gemm.kind not in {"expert", "head"}:
+        return 1.0
+    return share(gemm.cut, layout, kv_heads=work.kv_heads)
+
+
+def ranks_of(layout: Layout) -> Numbers:
+    """Ranks that hold sequences of their own inside a replica."""
+    return np.asarray(layout.tp, dtype=float) if layout.attention_dp else np.float64(1.0)

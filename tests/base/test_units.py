@@ -93,3 +93,103 @@ def test_counts_are_shown_as_people_say_them(number, shown):
 @given(st.floats(0, 1e15))
 def test_gib_there_and_back(size_gib):
     assert units.to_gib(units.from_gib(size_gib)) == size_gib
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (units.parse_seconds, "1s", 1),
+        (units.parse_seconds, "50ms", 0.05),
+        (units.parse_seconds, "50 毫秒", 0.05),
+        (units.parse_seconds, "0.5", 0.5),
+        (units.parse_seconds, "2min", 120),
+        (units.parse_seconds, "14d", 14 * 86400),
+        (units.parse_watts, "800", 800),
+        (units.parse_watts, "1.5kW", 1500),
+        (units.parse_watts, "2 MW", 2e6),
+        (units.parse_amount, "10B", 1e10),
+        (units.parse_amount, "500k", 5e5),
+        (units.parse_amount, "3亿", 3e8),
+        (units.parse_rate, "5", 5),
+        (units.parse_rate, "300/min", 5),
+        (units.parse_rate, "7.2k/h", 2),
+        (units.parse_factor, "2x", 2),
+        (units.parse_factor, "+50%", 1.5),
+        (units.parse_factor, "1.25", 1.25),
+        (units.parse_share, "90%", 0.9),
+        (units.parse_share, "0.95", 0.95),
+    ],
+)
+def test_figures_with_units_are_read(read, text, value):
+    assert read(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("$8000", 8000, "USD"),
+        ("8k", 8000, "USD"),
+        ("US$ 8,000", 8000, "USD"),
+        ("1.2M usd", 1.2e6, "USD"),
+        ("60000 CNY", 60000, "CNY"),
+        ("5万", 50000, "CNY"),
+        ("¥3.5万", 35000, "CNY"),
+        ("6万元", 60000, "CNY"),
+        ("1万美元", 10000, "USD"),
+        ("20000 rmb", 20000, "CNY"),
+        ("€900", 900, "EUR"),
+    ],
+)
+def test_money_is_read_with_its_currency(text, amount, currency):
+    assert units.parse_money(text) == (pytest.approx(amount), currency)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *((units.parse_seconds, text) for text in ("", "fast", "1 week", "-1s", "0ms", "1e999s")),
+        *((units.parse_watts, text) for text in ("", "1.5 horses", "0", "-3W")),
+        *((units.parse_money, text) for text in ("", "cheap", "$8000 CNY", "-5$", "$", "8000 JPY")),
+        *((units.parse_rate, text) for text in ("5/fortnight", "x/s", "/s")),
+        *((units.parse_factor, text) for text in ("twice", "0x", "-2x")),
+        *((units.parse_amount, text) for text in ("many", "10Q", "nan", "0")),
+        *((units.parse_share, text) for text in ("most", "-1", "50 %%")),
+    ],
+)
+def test_what_is_no_such_figure_is_refused_with_an_example(read, text):
+    with pytest.raises(AskError, match="write"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("show", "value", "shown"),
+    [
+        (units.show_seconds, 0.0123, "12 ms"),
+        (units.show_seconds, 0.00042, "0.42 ms"),
+        (units.show_seconds, 1.42, "1.4 s"),
+        (units.show_seconds, 60, "60 s"),
+        (units.show_seconds, 600, "10 min"),
+        (units.show_seconds, 7200, "2.0 h"),
+        (units.show_seconds, 3.2 * 86400, "3.2 d"),
+        (units.show_watts, 450.4, "450 W"),
+        (units.show_watts, 5612, "5.6 kW"),
+        (units.show_short, 8421.7, "8,420"),
+        (units.show_short, 41.23, "41"),
+        (units.show_short, 4.123, "4.1"),
+        (units.show_short, 0.0351, "0.035"),
+        (units.show_short, 0, "0"),
+        (units.show_short, math.nan, "-"),
+    ],
+)
+def test_figures_are_shown_with_as_many_digits_as_are_known(show, value, shown):
+    assert show(value) == shown
+
+
+@given(st.floats(1e-6, 1e15))
+def test_what_is_shown_short_is_within_five_percent(number):
+    assert float(units.show_short(number).replace(",", "")) == pytest.approx(number, rel=0.051)
+
+
+@given(st.floats(1e-3, 1e6))
+def test_a_time_written_out_is_read_back(time_s):
+    assert units.parse_seconds(f"{time_s * 1000} ms") == pytest.approx(time_s)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 KILO, MEGA, GIGA, TERA, PETA = 1e3, 1e6, 1e9, 1e12, 1e15
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
@@ -23,6 +24,19 @@ _SCALES = {
     "gi": GIB,
     "ti": TIB,
 }
+_SECONDS = {
+    "": 1, "s": 1, "sec": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60, "m": 60, "h": 3600, "d": 86400,
+    "day": 86400, "days": 86400, "hours": 3600, "seconds": 1, "秒": 1, "毫秒": 1e-3, "分钟": 60, "小时": 3600, "天": 86400,
+}  # fmt: skip
+_WATTS = {"": 1, "w": 1, "kw": 1e3, "mw": 1e6, "瓦": 1, "千瓦": 1e3}
+_AMOUNTS = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "千": 1e3, "万": 1e4, "亿": 1e8}
+_PERIODS_S = {"": 1, "s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+_MONEY = (
+    ("USD", "USD"), ("$", "USD"), ("＄", "USD"), ("美元", "USD"),
+    ("US", "USD"), ("CNY", "CNY"), ("RMB", "CNY"), ("¥", "CNY"), ("￥", "CNY"), ("人民币", "CNY"), ("元", "CNY"),
+    ("EUR", "EUR"), ("€", "EUR"),
+)  # fmt: skip
+_MEASURE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s*\Z")
 _QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
 
 
@@ -56,6 +70,104 @@ def parse_count(text: str) -> int:
     if not math.isfinite(number) or number != int(number):
         raise AskError(say('cannot read "{text}" as a count; write for example 4096 or 32k', text=text))
     return int(number)
+
+
+def parse_seconds(text: str) -> float:
+    """Read "50ms", "1.5 s", "2min", "8h", "14d"; a bare number is seconds."""
+    return _measured(text, _SECONDS, say('cannot read "{text}" as a time; write 50ms, 1s or 2min', text=text))
+
+
+def parse_watts(text: str) -> float:
+    """Read "800", "800W", "1.5kW", "2 MW"."""
+    wrong = say('cannot read "{text}" as a power; write for example 800W or 1.5kW', text=text)
+    return _measured(text, _WATTS, wrong)
+
+
+def parse_amount(text: str) -> float:
+    """Read "10B", "500k", "1.5T", "5万" as a number; k is 1000 here."""
+    wrong = say('cannot read "{text}" as a number; write for example 500k, 10M or 10B', text=text)
+    return _measured(text, _AMOUNTS, wrong)
+
+
+def parse_rate(text: str) -> float:
+    """Read "5", "5/s", "300/min", "20k/h", "1M/day" as events a second."""
+    number, _, unit = text.partition("/")
+    per_s = _PERIODS_S.get(unit.strip().lower())
+    if per_s is None:
+        raise AskError(say('cannot read "{text}" as a rate; write for example 5/s or 300/min', text=text))
+    return parse_amount(number) / per_s
+
+
+def parse_factor(text: str) -> float:
+    """Read "2x", "1.5", "+50%" as a factor."""
+    wrong = say('cannot read "{text}" as a factor; write for example 2x or +50%', text=text)
+    if text.strip().endswith("%"):
+        return 1 + _measured(text.strip().strip("+%"), {"": 1}, wrong) / 100
+    return _measured(text, {"": 1, "x": 1, "×": 1, "倍": 1}, wrong)
+
+
+def parse_share(text: str) -> float:
+    """Read "0.9", "90%" as a share."""
+    wrong = say('cannot read "{text}" as a share; write for example 0.9', text=text)
+    if text.strip().endswith("%"):
+        return _measured(text.strip().removesuffix("%"), {"": 1}, wrong) / 100
+    return _measured(text, {"": 1}, wrong)
+
+
+def parse_money(text: str) -> tuple[float, str]:
+    """Read "$8000", "8k", "60000 CNY", "5万", "¥3.5万" as an amount and its currency."""
+    wrong = say('cannot read "{text}" as money; write for example $8000, 8k, 60000 CNY or 5万', text=text)
+    plain = text.strip().replace(",", "").replace("，", "")
+    said = set()
+    for mark, code in _MONEY:
+        if mark in plain.upper():
+            said.add(code)
+            plain = re.sub(re.escape(mark), " ", plain, flags=re.IGNORECASE)
+    if len(said) > 1:
+        raise AskError(wrong)
+    return _measured(plain, _AMOUNTS, wrong), next(iter(said), "CNY" if "万" in plain else "USD")
+
+
+def _measured(text: str, scales: Mapping[str, float], wrong: Sentence) -> float:
+    """A number above zero and its unit."""
+    match = _MEASURE.match(text)
+    scale = None if match is None else scales.get(match.group(2), scales.get(match.group(2).lower()))
+    if match is None or scale is None or not 0 < float(match.group(1)) * scale < math.inf:
+        raise AskError(wrong)
+    return float(match.group(1)) * scale
+
+
+def show_seconds(time_s: float) -> str:
+    """A time for people: "12 ms", "1.4 s", "3.2 days"."""
+    for unit, name in ((86400, "d"), (3600, "h"), (120, "min")):
+        if time_s >= unit:
+            return f"{_short(time_s / (60 if name == 'min' else unit))} {name}"
+    return f"{_short(time_s)} s" if time_s >= 1 else f"{_short(time_s * KILO)} ms"
+
+
+def show_watts(power_w: float) -> str:
+    """A power for people: "450 W", "5.6 kW"."""
+    if power_w >= MEGA:
+        return f"{_short(power_w / MEGA)} MW"
+    return f"{_short(power_w / KILO)} kW" if power_w >= KILO else f"{power_w:.0f} W"
+
+
+def show_short(number: float) -> str:
+    """A figure known to two or three digits: "0.35", "41", "8,420"."""
+    return _short(number)
+
+
+def _short(number: float) -> str:
+    """Two digits below ten, three above, whole from a hundred on."""
+    if not math.isfinite(number):
+        return "-"
+    size = abs(number)
+    if size >= 100:
+        step = 10 ** max(math.floor(math.log10(size)) - 2, 0)
+        return f"{round(number / step) * step:,.0f}"
+    if number == 0:
+        return "0"
+    return f"{number:.{max(1 - math.floor(math.log10(size)), 0)}f}"
 
 
 def show_bytes(size_bytes: float) -> str:

@@ -74,6 +74,10 @@ class Training:
     references: int = 0  # frozen copies of the model beside it: reference and reward models of DPO, PPO
     accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
+    matmul: str | None = None  # format of multiplications: "16bit", "fp8", "mxfp8", "nvfp4"; None: the precision's
+    compiled: bool = False  # cheap operations fused by a compiler
+    padded: Numbers = 0.0  # share of the tokens of a batch that are padding
+    imbalance: Numbers = 1.0  # tokens of the busiest experts over those of all, on average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +134,8 @@ class Traffic:
     cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
     prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
     output_spread: Numbers = 0.0
+    drafted_tok: Numbers = 0  # tokens drafted for each pass of a sequence (speculative decoding, MTP)
+    accepted_tok: Numbers = 0  # of them, those kept, on average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +149,7 @@ class PlanWish:
     vendors: tuple[str, ...] = ()
     clouds: tuple[str, ...] = ()  # only what these rent out
     buy: bool | None = None  # True: only bought; False: only rented
+    spot: bool = False  # rented hours that may end at any moment, where their price is known
     engines: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()  # formats; none: all that the chip runs
     kv: tuple[str, ...] = ()

@@ -1,4 +1,8 @@
-"""Time of collectives: so many start-ups and so many bytes over the slowest wire, for any number of ranks."""
+"""Time of collectives: so many start-ups and so many bytes over the slowest wire, for any number of ranks.
+
+A message takes the quickest way there is: a protocol that starts at once and uses part of the wire, one
+that starts late and uses all of it, and for sums the kernels engines bring, where each rank reads all others.
+"""
 
 from __future__ import annotations
 
@@ -11,45 +15,114 @@ from rigright.demand import Numbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """How ranks reach each other: inside a domain of `domain` ranks, and between domains."""
+    """How ranks reach each other: inside a domain, between the domains of a box, between boxes."""
 
-    bytes_per_s: Numbers  # one way and rank, inside a domain, as reached by a collective
+    bytes_per_s: Numbers  # one way and rank, inside a domain, as reached by a collective of many bytes
     start_s: Numbers  # one message
     domain: Numbers  # ranks that such a wire joins
-    outer_bytes_per_s: Numbers  # one way and rank, between domains
+    outer_bytes_per_s: Numbers  # one way and rank, between boxes
     outer_start_s: Numbers
+    hop_s: Numbers = 0.0  # each rank that a message is handed on to
+    low_share: Numbers = 1.0  # of the rate, by the protocol for few bytes
+    bulk_start_s: Numbers = 0.0  # what the protocol for many bytes adds
+    lead: Numbers = 0.0  # bytes handled more than once: nearly twice with two ranks, hardly with many
+    crowd: Numbers = 0.0  # how ranks that share a hub slow each other: power of their number over two
+    mesh: Numbers = False  # links go to one neighbour each: few ranks use few of them
+    quick_start_s: Numbers = np.inf  # a sum in one kernel, each rank reading all others
+    quick_share: Numbers = 1.0
+    pair_start_s: Numbers = 0.0  # what the same in two halves adds
+    pair_share: Numbers = 1.0
+    box: Numbers = 0  # ranks of a box where that is more than a domain
+    box_bytes_per_s: Numbers = 1.0
+    box_start_s: Numbers = 0.0
 
 
-def all_reduce_s(size_bytes: Numbers, ranks: Numbers, *, wire: Wire) -> Numbers:
-    """Everybody ends with the sum: scatter of sums, then a gather."""
-    return 2 * all_gather_s(size_bytes, ranks, wire=wire)
+def all_reduce_s(
+    size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None = None
+) -> Numbers:
+    """Everybody ends with the sum. `inside`: ranks that share a domain, where not as many as can."""
+    return _collective_s(size_bytes, ranks, wire=wire, inside=inside, rounds=2)
 
 
-def all_gather_s(size_bytes: Numbers, ranks: Numbers, *, wire: Wire) -> Numbers:
+def all_gather_s(
+    size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None = None
+) -> Numbers:
     """Everybody ends with the whole of `size_bytes`; a reduce-scatter takes as long."""
-    ranks = np.asarray(ranks, dtype=float)
-    inner = np.minimum(ranks, wire.domain)
-    outer = np.ceil(ranks / np.maximum(inner, 1))
-    return _ring_s(size_bytes, inner, bytes_per_s=wire.bytes_per_s, start_s=wire.start_s) + _ring_s(
-        size_bytes, outer, bytes_per_s=wire.outer_bytes_per_s, start_s=wire.outer_start_s
-    )
+    return _collective_s(size_bytes, ranks, wire=wire, inside=inside, rounds=1)
 
 
-def all_to_all_s(size_bytes: Numbers, ranks: Numbers, *, wire: Wire) -> Numbers:
+def all_to_all_s(
+    size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None = None
+) -> Numbers:
     """Everybody sends an equal part of its `size_bytes` to each."""
-    ranks = np.maximum(np.asarray(ranks, dtype=float), 1)
-    inner = np.minimum(ranks, wire.domain)
-    inside = size_bytes * (inner - 1) / ranks / wire.bytes_per_s
-    outside = size_bytes * (ranks - inner) / ranks / wire.outer_bytes_per_s
-    starts = np.where(ranks > inner, wire.outer_start_s, wire.start_s)
-    return np.where(ranks > 1, inside + outside + starts, 0.0)
+    ranks, inner, boxed = _levels(ranks, wire, inside)
+    within = size_bytes * (inner + wire.lead) / ranks * (inner - 1) / inner
+    low_s, bulk_s = _both_s(within, inner, wire=wire)
+    between_s = size_bytes * (boxed - inner) / ranks / wire.box_bytes_per_s
+    outside_s = size_bytes * (ranks - boxed) / ranks / wire.outer_bytes_per_s
+    starts_s = wire.start_s + _further_s(ranks, inner, boxed=boxed, wire=wire)
+    wires_s = np.maximum(np.minimum(low_s, bulk_s), np.maximum(between_s, outside_s))
+    return np.where(ranks > 1, starts_s + wires_s, 0.0)
 
 
 def send_s(size_bytes: Numbers, *, wire: Wire, outer: Numbers = False) -> Numbers:
     """One rank to its neighbour."""
-    rate = np.where(outer, wire.outer_bytes_per_s, wire.bytes_per_s)
+    rate = np.where(outer, wire.outer_bytes_per_s, _rate(2, wire) * (1 + wire.lead / 2))
     return size_bytes / rate + np.where(outer, wire.outer_start_s, wire.start_s)
 
 
-def _ring_s(size_bytes: Numbers, ranks: Numbers, *, bytes_per_s: Numbers, start_s: Numbers) -> Numbers:
-    return np.where(ranks > 1, (ranks - 1) / ranks * size_bytes / bytes_per_s + start_s, 0.0)
+def _collective_s(
+    size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None, rounds: int
+) -> Numbers:
+    """A ring, `rounds` times round; where it leaves a domain, the slowest wire holds up the others."""
+    ranks, inner, boxed = _levels(ranks, wire, inside)
+    within = rounds * size_bytes * (inner - 1) / inner * (1 + wire.lead / inner)
+    low_s, bulk_s = _both_s(within, inner, wire=wire)
+    hops_s = wire.start_s + rounds * (inner - 1) * wire.hop_s
+    inner_s = np.minimum(low_s, bulk_s) + hops_s
+    if rounds > 1:
+        inner_s = np.minimum(inner_s, _quick_s(size_bytes, inner, wire=wire))
+    sent = rounds * size_bytes * (ranks - 1) / ranks / inner
+    between_s = np.where(boxed > inner, sent / wire.box_bytes_per_s * inner, 0.0)
+    outside_s = np.where(ranks > boxed, sent / wire.outer_bytes_per_s, 0.0)
+    wires_s = np.maximum(np.where(inner > 1, inner_s, 0.0), np.maximum(between_s, outside_s))
+    return np.where(ranks > 1, wires_s + _further_s(ranks, inner, boxed=boxed, wire=wire), 0.0)
+
+
+def _levels(ranks: Numbers, wire: Wire, inside: Numbers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ranks in all, of a domain, and of a box."""
+    ranks = np.maximum(np.asarray(ranks, dtype=float), 1)
+    most = np.maximum(wire.domain, 1) if inside is None else np.maximum(inside, 1)
+    inner = np.minimum(ranks, most)
+    return ranks, inner, np.minimum(ranks, np.maximum(inner * _boxes(wire), inner))
+
+
+def _boxes(wire: Wire) -> Numbers:
+    """Domains of a box."""
+    return np.maximum(np.asarray(wire.box) / np.maximum(wire.domain, 1), 1)
+
+
+def _both_s(sent_bytes: Numbers, inner: Numbers, *, wire: Wire) -> tuple[Numbers, Numbers]:
+    """The protocol for few bytes, and the one for many."""
+    rate = _rate(inner, wire)
+    return sent_bytes / (rate * wire.low_share), wire.bulk_start_s + sent_bytes / rate
+
+
+def _rate(inner: Numbers, wire: Wire) -> Numbers:
+    alone = np.maximum(inner, 2)
+    used = np.where(wire.mesh, (alone - 1) / np.maximum(np.asarray(wire.domain) - 1, 1), 1.0)
+    return wire.bytes_per_s * used / (alone / 2) ** wire.crowd
+
+
+def _quick_s(size_bytes: Numbers, inner: Numbers, *, wire: Wire) -> Numbers:
+    """Engines' own sums: in one go, or gathered in two halves."""
+    rate = _rate(inner, wire)
+    at_once = (inner - 1) * size_bytes / (rate * wire.quick_share)
+    halves = wire.pair_start_s + 2 * (inner - 1) / inner * size_bytes / (rate * wire.pair_share)
+    return wire.quick_start_s + np.minimum(at_once, halves)
+
+
+def _further_s(ranks: Numbers, inner: Numbers, *, boxed: Numbers, wire: Wire) -> Numbers:
+    """Start-ups beyond the domain: a tree of the domains, then of the boxes."""
+    domains, boxes = np.ceil(boxed / inner), np.ceil(ranks / boxed)
+    return np.log2(domains) * wire.box_start_s + np.log2(boxes) * wire.outer_start_s

@@ -1,0 +1,101 @@
+"""How far a predicted figure may be off: 80 % bands, wider the less of its like was measured.
+
+A band is told as two ratios, measured over predicted. It comes from runs whose source no fit had seen;
+where also the chip, its class, the engine or the kind of model was not measured, it is as much wider
+as runs of chips and models left out asked for. Everything is a number or an array, one entry a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import NOTHING, Known, bands_of
+from rigright.demand import Numbers
+
+UNTESTED = {"low": 0.4, "high": 2.5}  # a figure that no run ever tested: physics alone
+FIGURES = {  # as run files and plans name them -> as bands are told
+    "ttft_ms": "ttft", "ttft_s": "ttft",
+    "tpot_ms": "tpot", "tpot_s": "tpot",
+    "decode_tok_s_per_user": "decode",
+    "prefill_tok_s": "prefill",
+    "output_tok_s_total": "output", "output_tok_per_s": "output", "requests_per_s": "output",
+    "total_tok_s": "output",
+    "latency_ms": "latency", "latency_s": "latency",
+    "tok_per_s_per_chip": "train", "train_tok_per_s": "train",
+    "samples_per_s": "samples", "images_per_s": "samples",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Banded:
+    """A figure with low and high, where the user's own runs put it."""
+
+    value: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def figure_of(metric: str) -> str:
+    """The figure that a metric of a run or of a plan is; "ttft, queued" is a kind of ttft."""
+    return FIGURES.get(metric, metric)
+
+
+def band(subject: str, metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
+    """Low and high as ratios to the predicted figure; never narrower where less is known."""
+    edges = _edges(subject, figure_of(metric))
+    width = widening(bands_of(subject).get("wider", {}), known=known) * _of(known.narrow, metric)
+    return np.exp(np.log(edges["low"]) * width), np.exp(np.log(edges["high"]) * width)
+
+
+def banded(subject: str, metric: str, value: Numbers, *, known: Known) -> Banded:
+    """A predicted figure with its band, moved to where the user's own runs put it."""
+    low, high = band(subject, metric, known=known)
+    moved = value * _of(known.shift, metric)
+    return Banded(value=moved, low=moved * low, high=moved * high)
+
+
+def estimate(subject: str, metric: str, value: float, *, known: Known) -> Estimate:
+    """The same of a single figure, as a record."""
+    found = banded(subject, metric, value, known=known)
+    return Estimate(
+        value=float(found.value),
+        low=float(found.low),
+        high=float(found.high),
+        mark=mark(subject, metric, known=known),
+    )
+
+
+def mark(subject: str, metric: str, *, known: Known) -> str:
+    """How a figure is known: by the user's own runs, by terms fitted on the like, or by physics alone."""
+    if np.any(_of(known.narrow, metric) < 1):
+        return "measured"
+    return "fitted" if bands_of(subject) and np.all(known.chip > NOTHING) else "physics"
+
+
+def widening(wider: Mapping[str, float], *, known: Known) -> Numbers:
+    """How much wider a band is for what was not measured; 1 where all was."""
+    of_class = wider.get("class", 1.3)
+    chips = np.array([max(wider.get("nothing", 1.6), of_class), of_class, 1.0])
+    return (
+        np.take(chips, known.chip)
+        * np.where(known.engine, 1.0, wider.get("engine", 1.2))
+        * np.where(known.kind, 1.0, wider.get("kind", 1.2))
+    )
+
+
+def _edges(subject: str, figure: str) -> Mapping[str, Any]:
+    """The band of a figure, else of what it is a kind of, else of all others, else of none tested."""
+    bands = bands_of(subject).get("bands", {})
+    for name in (figure, figure.partition(",")[0], "other"):
+        if name in bands:
+            return dict(bands[name])
+    return UNTESTED
+
+
+def _of(told: Mapping[str, Numbers], metric: str) -> Numbers:
+    return told.get(figure_of(metric).partition(",")[0], 1.0)

@@ -1,0 +1,108 @@
+"""How much of the like of a plan was measured: its chip, its engine, its kind of model, and by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.record import Arch, Mix
+from rigright.base.tables import DATA
+from rigright.cost.memory_kv import unlike_layers
+from rigright.demand import Numbers
+from rigright.facts.anchors import Anchor, anchors, told
+from rigright.facts.chips import Chip
+from rigright.facts.classes import class_of
+from rigright.facts.corrections import corrections
+
+NOTHING, CLASS, CHIP = 0, 1, 2  # what was measured of a chip: neither, others of its class, itself
+LANGUAGE = {"text", "image-text", "audio-text"}
+STATES = {Mix.LINEAR, Mix.SSM}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known; arrays have an entry a chip, or after `at` a plan."""
+
+    chip: Numbers = CHIP
+    engine: Numbers = True
+    kind: Numbers = True  # of model
+    shift: Mapping[str, Numbers] = field(default_factory=dict)  # by the user's own runs, by figure: a factor,
+    narrow: Mapping[str, Numbers] = field(default_factory=dict)  # and how much of the band's width is left
+
+    def at(self, chips: Numbers) -> Known:
+        """One entry a plan, from one a chip: `chips` are places in the list of chips."""
+        return Known(
+            chip=np.asarray(self.chip)[chips],
+            engine=self.engine,
+            kind=self.kind,
+            shift={figure: np.asarray(shift)[chips] for figure, shift in self.shift.items()},
+            narrow={figure: np.asarray(narrow)[chips] for figure, narrow in self.narrow.items()},
+        )
+
+
+def known_of(subject: str, chips: Sequence[Chip], *, engine: str = "", kind: str = "") -> Known:
+    """What was measured of each chip, of the engine and of the kind of model (see `kind_of`)."""
+    seen = bands_of(subject).get("seen", {})
+    own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
+    figures = sorted({one.figure for one in own})
+    return Known(
+        chip=np.array([_level(chip, seen) for chip in chips]),
+        engine=not engine or engine in seen.get("engines", ()),
+        kind=not kind or kind in seen.get("kinds", ()),
+        shift={name: np.array([_shift(own, chip, name) for chip in chips]) for name in figures},
+        narrow={name: np.array([_narrow(own, chip, name) for chip in chips]) for name in figures},
+    )
+
+
+def known_of_one(subject: str, chip: Chip, *, engine: str = "", kind: str = "") -> Known:
+    """The same of a single chip, as plain numbers."""
+    return known_of(subject, (chip,), engine=engine, kind=kind).at(0)
+
+
+@cache
+def kind_of(arch: Arch) -> str:
+    """What an architecture is to time: "dense", "moe", "latent", "state", with "+" between, or its task."""
+    if arch.task not in LANGUAGE:
+        return arch.task
+    layers = unlike_layers(arch)
+    mixes = {layer.mixer.kind for layer in layers if layer.mixer is not None}
+    found = [
+        "moe" if any(layer.ffn is not None and layer.ffn.experts for layer in layers) else "dense",
+        "latent" if Mix.LATENT in mixes else "",
+        "state" if mixes & STATES else "",
+    ]
+    return "+".join(one for one in found if one)
+
+
+@cache
+def bands_of(subject: str) -> Mapping[str, Any]:
+    """The bands of a subject; empty where none were ever tested."""
+    name = f"bands_{subject}"
+    return corrections(name) if (DATA / "corrections" / f"{name}.toml").is_file() else {}
+
+
+def _level(chip: Chip, seen: Mapping[str, Any]) -> int:
+    if chip.id in seen.get("chips", ()):
+        return CHIP
+    return CLASS if class_of(chip).id in seen.get("classes", ()) else NOTHING
+
+
+def _own(own: Sequence[Anchor], chip: Chip, figure: str) -> Anchor | None:
+    found = [one for one in own if one.chip == chip.id and one.figure == figure]
+    for one in found[:1]:
+        told(one)
+    return found[0] if found else None
+
+
+def _shift(own: Sequence[Anchor], chip: Chip, figure: str) -> float:
+    found = _own(own, chip, figure)
+    return 1.0 if found is None else found.shift
+
+
+def _narrow(own: Sequence[Anchor], chip: Chip, figure: str) -> float:
+    found = _own(own, chip, figure)
+    return 1.0 if found is None else found.narrow

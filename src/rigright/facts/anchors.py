@@ -1,0 +1,91 @@
+"""The user's own runs, as `calibrate --from` wrote them: factors by chip, engine and figure.
+
+They stand in the user's folder of settings, or in the file that was named; `use` names it for a while.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from rigright.base.errors import AskError, DataError
+from rigright.base.tables import read_toml
+from rigright.base.words import say
+
+NONE = "none"  # instead of a file: leave the user's own runs out
+FILE = "anchors.toml"
+
+_NAMED: ContextVar[str | None] = ContextVar("anchors", default=None)
+_USED: ContextVar[set[str] | None] = ContextVar("used", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """What runs of the user's own say of one figure of one chip in one engine."""
+
+    subject: str
+    chip: str
+    engine: str  # "": any
+    figure: str
+    shift: float  # own runs over predictions, as far as they are believed
+    narrow: float  # of the band's width, what is left
+    runs: int
+    as_of: str = ""
+
+
+def place() -> Path:
+    """Where anchors stand unless another file is named."""
+    windows = os.environ.get("APPDATA")
+    home = os.environ.get("XDG_CONFIG_HOME") or windows or str(Path.home() / ".config")
+    return Path(home) / "rigright" / FILE
+
+
+@contextmanager
+def use(named: str | None) -> Iterator[set[str]]:
+    """Take anchors from a file (None: the usual place; "none": nowhere); yields those that moved a figure."""
+    if named is not None and named != NONE and not Path(named).is_file():
+        raise AskError(say("there is no file {file}", file=named))
+    used: set[str] = set()
+    before, spoken = _NAMED.set(named), _USED.set(used)
+    try:
+        yield used
+    finally:
+        _NAMED.reset(before)
+        _USED.reset(spoken)
+
+
+def anchors() -> tuple[Anchor, ...]:
+    """Every anchor in force; outside of `use` there is none."""
+    used, named = _USED.get(), _NAMED.get()
+    if used is None or named == NONE:
+        return ()
+    path = Path(named) if named is not None else place()
+    return _read(path) if path.is_file() else ()
+
+
+def told(anchor: Anchor) -> None:
+    """Note that an anchor moved a figure, so that the answer can say so."""
+    used = _USED.get()
+    if used is not None:
+        used.add(f"{anchor.chip}, {anchor.engine}, {anchor.figure}" if anchor.engine else anchor.chip)
+
+
+@cache
+def _read(path: Path) -> tuple[Anchor, ...]:
+    """Read a file of anchors; what cannot be one is an error that names it."""
+    found = []
+    for number, row in enumerate(read_toml(path).get("anchor", ()), 1):
+        try:
+            one = Anchor(**row)
+            good = 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise DataError(say("{file}: anchor {number} cannot be read", file=path.name, number=number))
+        found.append(one)
+    return tuple(found)

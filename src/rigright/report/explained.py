@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
+from rigright.report.timed import Speed
 
 PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context", "slack")
 
@@ -89,6 +90,7 @@ class Explained:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Sentence, ...] = ()
     asked: str = ""  # the command that asks this again
+    speed: Speed | None = None  # None where nothing is generated, or it does not fit
 
     @property
     def fits(self) -> bool:

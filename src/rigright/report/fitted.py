@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Fitting:
     model_context_tok: int | None
     is_endless: bool = False  # it generates, and no context is too long
     licence: str | None
+    user_tok_per_s: Estimate | None = None  # of one user, at that context; None where nothing is generated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

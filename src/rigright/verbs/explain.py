@@ -15,6 +15,7 @@ from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
+from rigright.verbs.serving.speed import speed
 
 
 def explain(
@@ -53,4 +54,5 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         remedies=() if fits else remedies(case),
         reasons=reasons(case, memory) if why else (),
         notes=case.notes,
+        speed=speed(case, memory) if fits and generates(case.arch) else None,
     )

@@ -20,6 +20,7 @@ from rigright.report.fitted import Fitted, Fitting
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.case import GGUF, Case, build_case, generates
 from rigright.verbs.serving.limits import context_limit
+from rigright.verbs.serving.speed import speed
 
 LEAST_CONTEXT_TOK = 4096  # what a row must hold when nobody says
 MOST_LOSS = 8  # formats that lose more are shown only when asked for
@@ -208,4 +209,5 @@ def _row(case: Case) -> Fitting:
         model_context_tok=arch.max_context_tok,
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
+        user_tok_per_s=speed(case, memory).user_tok_per_s if generates(arch) else None,
     )

@@ -10,6 +10,7 @@ from rigright.base.units import GIB, show_bytes, to_gib
 from rigright.base.words import Sentence, say, tell
 from rigright.report.explained import PARTS, CardUse, Explained, Limits
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
+from rigright.report.pages.speed import plain_speed, speed_lines, speed_table
 
 NAMES = {
     "weights": say("weights"),
@@ -34,6 +35,8 @@ def page(result: Explained, *, why: bool = False) -> Page:
     parts: list[Part] = [_verdict(result), _bars(result), _table(result)]
     if result.limits is not None:
         parts.append(Points(items=tuple(_limits(result, result.limits))))
+    if result.speed is not None:
+        parts += [speed_table(result.speed), Points(items=tuple(speed_lines(result.speed)))]
     if result.remedies:
         parts.append(_remedies(result))
     if why:
@@ -278,6 +281,7 @@ def plain(result: Explained, language: str) -> dict[str, Any]:
         "limits": None
         if limits is None
         else {name: getattr(limits, name) for name in type(limits).__slots__},
+        "speed": plain_speed(result.speed),
         "remedies": [
             {
                 "change": one.change,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.units import show_bytes, show_count, to_gib
+from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, say
 from rigright.report.fitted import Fitted, Fitting
 from rigright.report.page import Column, Commands, Line, Page, Part, Table
+from rigright.report.pages.speed import plain_estimate
 
 
 def page(result: Fitted) -> Page:
@@ -18,7 +19,7 @@ def page(result: Fitted) -> Page:
         Line(
             said=say(
                 "best first: most parameters, then the format that loses least; "
-                "each row holds {context} tokens, or all its model allows",
+                "each row holds {context} tokens, or all its model allows; tok/s: next tokens of one user",
                 context=f"{result.context_tok:,}",
             ),
             tone="dim",
@@ -56,6 +57,7 @@ def _table(result: Fitted) -> Table:
             Column(head=say("format")),
             Column(head=say("engine")),
             Column(head=say("largest context"), right=True),
+            Column(head=say("tok/s"), right=True),
             Column(head=say("used GiB"), right=True),
             Column(head=say("spare GiB"), right=True),
         ),
@@ -66,6 +68,7 @@ def _table(result: Fitted) -> Table:
                 row.weights_format.removeprefix("gguf:"),
                 row.engine,
                 _context(row),
+                "" if row.user_tok_per_s is None else show_short(row.user_tok_per_s.value),
                 f"{to_gib(row.used_bytes):.1f}",
                 f"{to_gib(row.spare_bytes):.1f}",
             )
@@ -105,7 +108,12 @@ def plain(result: Fitted, _language: str) -> dict[str, Any]:
         "found": result.found,
         "looked_at": result.looked_at,
         "order": "params descending, then loss of the format",
-        "models": [{name: getattr(row, name) for name in type(row).__slots__} for row in result.rows],
+        "models": [_row(row) for row in result.rows],
         "unread": list(result.unread),
         "notes": list(result.notes),
     }
+
+
+def _row(row: Fitting) -> dict[str, Any]:
+    told = {name: getattr(row, name) for name in type(row).__slots__}
+    return told | {"user_tok_per_s": plain_estimate(row.user_tok_per_s)}

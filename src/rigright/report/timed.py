@@ -1,0 +1,50 @@
+"""How fast a serving is: what users see, with low and high, and what the time goes into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.cost.estimate import Estimate
+
+TIME_PARTS = ("memory", "compute", "links", "fixed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeParts:
+    """Seconds of passes, by what they go into: each kind of work by the longer of reading and computing."""
+
+    memory_s: float
+    compute_s: float
+    links_s: float
+    fixed_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.memory_s + self.compute_s + self.links_s + self.fixed_s
+
+    @property
+    def bound(self) -> str:
+        """What takes most of it."""
+        return max(TIME_PARTS, key=self.of)
+
+    def of(self, part: str) -> float:
+        """One part."""
+        return float(getattr(self, f"{part}_s"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """One serving under one load."""
+
+    prompt_tok: float
+    output_tok: float
+    concurrency: float  # asked for
+    running: float  # at work at once; fewer where the cache holds fewer
+    ttft_s: Estimate
+    tpot_s: Estimate
+    output_tok_per_s: Estimate  # of all users
+    user_tok_per_s: Estimate  # of one, once it started
+    prefill_tok_per_s: Estimate  # one prompt alone
+    token_pass: TimeParts  # a pass that makes each user's next token
+    prompt_pass: TimeParts  # all passes of one prompt alone

@@ -1,0 +1,151 @@
+"""How fast a case is: the laws of time asked about one machine, its cards alike or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.cost.bands import estimate
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import kind_of, known_of
+from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.service import Limits, Service, serve
+from rigright.cost.speed.step import Pass, StepTime, step
+from rigright.cost.speed.work import Work, work_of
+from rigright.demand import Layout, Numbers, Traffic
+from rigright.facts.chips import Chip
+from rigright.report.timed import Speed, TimeParts
+from rigright.verbs.serving.case import Case
+
+SUBJECT = "speed_serving"
+OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
+OUTPUT_SHARE = 0.25  # and never more of it than this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Machine:
+    """Unlike cards, and what share of a pass each does: layers dealt out, or all wait for the slowest."""
+
+    chips: tuple[Chip, ...]
+    shares: Numbers
+    dealt: bool
+
+    def time(self, values: Numbers) -> float:
+        """One time of the whole from one a kind of card."""
+        found = np.broadcast_to(np.asarray(values, dtype=float), self.shares.shape)
+        return float(found @ self.shares) if self.dealt else float(found.max())
+
+    def rate(self, values: Numbers) -> float:
+        """The same for so much a second."""
+        return 1 / self.time(1 / np.asarray(values, dtype=float))
+
+
+def traffic_of(case: Case) -> Traffic:
+    """The load a case tells of: its batch in flight, its context split into prompt and output."""
+    serving = case.serving
+    told = serving.prompt_tok
+    output = max(serving.context_tok - told, 1) if told else _output_tok(serving.context_tok)
+    prompt = max(min(told or serving.context_tok, serving.context_tok) - (0 if told else output), 1)
+    return Traffic(prompt_tok=prompt, output_tok=output, concurrency=serving.batch)
+
+
+def _output_tok(context_tok: int) -> int:
+    return max(min(OUTPUT_TOK, int(context_tok * OUTPUT_SHARE)), 1)
+
+
+def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) -> Speed:
+    """What users see of a case that fits, and where the time goes."""
+    traffic = traffic or traffic_of(case)
+    machine = _machine(case)
+    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
+    rates = rates_of(machine.chips, case.engine, weights=case.serving.weights)
+    limits = _limits(case, memory)
+    found = serve(work, rates, layout=case.layout, traffic=traffic, limits=limits)
+    running = machine.rate(found.running)
+    prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
+    token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
+    chunks = float(np.ceil(traffic.prompt_tok / _chunk_tok(traffic, limits)))
+    return Speed(
+        prompt_tok=float(traffic.prompt_tok),
+        output_tok=float(traffic.output_tok),
+        concurrency=float(traffic.concurrency or running),
+        running=running * case.layout.dp,
+        token_pass=_parts(token, machine),
+        prompt_pass=_parts(prompt, machine, times=chunks),
+        prefill_tok_per_s=_banded(
+            case, "prefill_tok_s", float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks)
+        ),
+        **_seen(case, found, machine=machine),
+    )
+
+
+def _seen(case: Case, found: Service, *, machine: _Machine) -> dict[str, Estimate]:
+    """The figures that users see, with their bands."""
+    tpot = machine.time(found.tpot_s)
+    return {
+        "ttft_s": _banded(case, "ttft_s", machine.time(found.ttft_s)),
+        "tpot_s": _banded(case, "tpot_s", tpot),
+        "user_tok_per_s": _banded(case, "decode_tok_s_per_user", 1 / tpot),
+        "output_tok_per_s": _banded(case, "output_tok_per_s", machine.rate(found.output_tok_per_s)),
+    }
+
+
+def _banded(case: Case, figure: str, value: float) -> Estimate:
+    """A figure with the band of its least known card."""
+    chips = list({card.chip.id: card.chip for card in case.cards}.values())
+    known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
+    least = int(np.argmin(known.chip))
+    return estimate(SUBJECT, figure, value, known=known.at(least))
+
+
+def _machine(case: Case) -> _Machine:
+    """Layers go to cards by their memory where they are dealt out; else each rank does as much."""
+    counts: dict[str, float] = {}
+    for card in case.cards:
+        counts[card.chip.id] = counts.get(card.chip.id, 0.0) + card.total_bytes
+    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    parts = np.array([counts[chip.id] for chip in chips])
+    return _Machine(chips=chips, shares=parts / parts.sum(), dealt=case.engine.split == "layer")
+
+
+def _limits(case: Case, memory: ServingMemory) -> Limits:
+    settings = case.settings
+    return Limits(
+        pool_tok=max(float(memory.pool_tok), float(memory.unit_tok), 1.0)
+        if float(memory.unit_bytes) > 0
+        else np.inf,
+        max_seqs=max(float(settings.max_seqs), 1.0),
+        budget_tok=max(float(settings.budget_tok), 1.0),
+    )
+
+
+def _chunk_tok(traffic: Traffic, limits: Limits) -> float:
+    return float(min(traffic.prompt_tok, limits.budget_tok))
+
+
+def _prompt_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> StepTime:
+    """One pass of a prompt alone, in the middle of it."""
+    chunk = _chunk_tok(traffic, limits)
+    content = Pass(prefill_tok=chunk, prefill_seen_tok=traffic.prompt_tok / 2, prefill_seqs=1)
+    return step(work, rates, layout=layout, content=content)
+
+
+def _token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, running: float) -> StepTime:
+    """A pass that makes the next token of everybody at work."""
+    context = traffic.prompt_tok + traffic.output_tok / 2
+    content = Pass(decode_seqs=running / layout.pp, decode_context_tok=context)
+    return step(work, rates, layout=layout, content=content)
+
+
+def _parts(time: StepTime, machine: _Machine, *, times: float = 1.0) -> TimeParts:
+    """Seconds by what they go into; what is worked counts by how long reading and computing would take."""
+    worked = time.gemm_s + time.attention_s
+    read = worked * time.memory_s / (time.memory_s + time.compute_s)
+    return TimeParts(
+        memory_s=machine.time(read) * times,
+        compute_s=machine.time(worked - read) * times,
+        links_s=machine.time(time.link_s) * times,
+        fixed_s=machine.time(time.fixed_s) * times,
+    )

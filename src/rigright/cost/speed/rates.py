@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.units import GIGA
 from rigright.cost.links import Wire
+from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
-from rigright.facts.links import pcie_bytes_per_s
 
-NETWORK_BYTES_PER_S = 50 * GIGA  # a rank's share of the network where nobody says: 400 Gbit/s
 SUBJECT = "speed_serving"
 Terms = dict[str, float]
 
@@ -44,6 +42,8 @@ class Rates:
     imbalance: Numbers  # how much more the fullest rank of expert parallelism has
     touched: Numbers  # share of the experts an even router would touch that are touched
     grown: Numbers  # share of its output a sequence is counted with when it is admitted
+    request_s: Numbers  # from a request to its first pass, and from that to the user: words, wires, queues
+    sync_s: Numbers  # what ranks wait for each other before each sum
     wave: Numbers  # of a load that comes at once, share of the requests that meet it so
     mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
@@ -52,7 +52,7 @@ class Rates:
 _PLAIN = (
     *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
-    *("grown", "wave", "mixed"),
+    *("grown", "request_s", "sync_s", "wave", "mixed"),
 )
 
 
@@ -77,7 +77,7 @@ def rates_of(
         attention_flops_per_s=plain * _column(terms, "attention"),
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
-        wire=_wire(chips, terms),
+        wire=wire_of(chips, engine=engine.id),
         **{name: _column(terms, name) for name in _PLAIN},
     )
 
@@ -102,21 +102,3 @@ def _narrow_flops_per_s(chip: Chip, weights: str, *, terms: Terms) -> float:
     if weights == "mxfp4" and chip.fp4_flops_per_s and chip.fp8_flops_per_s:
         return chip.fp8_flops_per_s * terms["fp8"]  # weights of 4 bit meet activations of 8
     return plain if weights in {"bf16", "fp16", "fp32"} else plain * terms["upcast"]
-
-
-def _wire(chips: Sequence[Chip], terms: Sequence[Terms]) -> Wire:
-    linked = np.array([(chip.link_max_chips or 0) > 1 for chip in chips])
-    inner = np.array([_link_bytes_per_s(chip) for chip in chips])
-    return Wire(
-        bytes_per_s=inner * np.where(linked, _column(terms, "link"), _column(terms, "pcie")),
-        start_s=np.where(linked, _column(terms, "link_start_s"), _column(terms, "pcie_start_s")),
-        domain=np.array([max(chip.link_max_chips or 8, 1) for chip in chips], dtype=float),
-        outer_bytes_per_s=np.full(len(chips), NETWORK_BYTES_PER_S),
-        outer_start_s=_column(terms, "network_start_s"),
-    )
-
-
-def _link_bytes_per_s(chip: Chip) -> float:
-    if chip.link_one_way_bytes_per_s and (chip.link_max_chips or 0) > 1:
-        return chip.link_one_way_bytes_per_s
-    return pcie_bytes_per_s(chip.pcie_gen or 4, chip.pcie_lanes or 16)

@@ -124,7 +124,7 @@ def _load(
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
     tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s
-    alone = chunks * pass_s + decode_s / 2
+    alone = rates.request_s + chunks * pass_s + decode_s / 2
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=prompt_s, alone_s=alone,
         tpot_s=tpot, life_s=alone + np.maximum(traffic.output_tok - 1, 0) * tpot,

@@ -154,7 +154,10 @@ def _decode_flops(mixer: Mixer) -> float:
 def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numbers) -> Numbers:
     size = tok * work.hidden * ACT_BYTES
     sums = work.moe_layers if layout.attention_dp else 2 * work.layers
-    reduced = sums * all_reduce_s(size, layout.tp, wire=rates.wire)
+    reduced = sums * (
+        all_reduce_s(size, layout.tp, wire=rates.wire)
+        + np.where(np.asarray(layout.tp) > 1, rates.sync_s, 0.0)
+    )
     rows = content.decode_seqs + content.prefill_seqs
     logits = all_gather_s(rows * work.vocab * ACT_BYTES, layout.tp, wire=rates.wire)
     stages = np.asarray(layout.pp, dtype=float)

@@ -1,13 +1,45 @@
-"""Rows of inference.csv: served."""
+"""Rows of inference.csv that were served: loads of many, in a closed loop or as much as fits."""
 
 from __future__ import annotations
 
+from functools import reduce
+
+import numpy as np
+
 from rigright.base.tables import Row
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.served_asks import read_served
+from rigright.verbs.validate.served_cases import best_of_rows, group_cases
+
+BAND = (0.75, 1.35)  # measured over predicted
 
 
 def predict_served(row: Row) -> Prediction:
     """The figure a row measures."""
     metric = row["metric"]
-    return Prediction(metric=metric, group=metric, why=say("the speed model is not built yet"))
+    ask = read_served(row)
+    value = float(best_of_rows(group_cases([ask]), [ask])[0])
+    if not np.isfinite(value) or value <= 0:
+        return Prediction(metric=metric, group=metric, why=_why(metric, value))
+    return Prediction(
+        metric=metric,
+        group=metric,
+        measured=row.get("value"),
+        predicted=value,
+        low=value * BAND[0],
+        high=value * BAND[1],
+        why=_joined(ask.assumed),
+    )
+
+
+def _why(metric: str, value: float) -> Sentence:
+    if np.isnan(value):
+        return say('"{metric}" is not a figure of serving we know', metric=metric)
+    return say("one request does not fit in the memory of these chips")
+
+
+def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
+    if not notes:
+        return None
+    return reduce(lambda one, other: say("{first}; {second}", first=one, second=other), notes)

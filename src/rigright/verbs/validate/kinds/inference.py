@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from rigright.base.tables import CellReader, Row, text
+from rigright.base.tables import CellReader, Row, number, text
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.served_rows import predict_served
 from rigright.verbs.validate.stream_rows import predict_stream
 
+AS_MUCH_AS_FITS = "max-throughput"  # a load that is no number
+
+
+def _length(cell: str) -> object:
+    """Tokens; none at all is a length too: nothing was asked before the answer, or nothing was answered."""
+    return 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
+
+
+def _load(cell: str) -> object:
+    return None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell)
+
+
 _TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("n_chips", "tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
-    **dict.fromkeys(("load", "prompt_tok", "output_tok"), figure(MOST_TOK)),
+    **dict.fromkeys(("prompt_tok", "output_tok"), _length),
+    "load": _load,
     "value": figure(MOST_RATE),
 }
 

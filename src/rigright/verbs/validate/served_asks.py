@@ -1,0 +1,161 @@
+"""Rows of inference.csv that were served: what was asked, with what the row leaves open filled in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.tables import Row
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card, find_node
+from rigright.verbs.validate.models import model_of
+
+NARROW_BITS = 8  # caches follow weights of so few bits where the engine stores them so
+USUAL_TOK = 512  # where no row and no note tells a length
+_OUTPUTS = re.compile(r"mean ~?(\d+)(?: output tokens| out)")
+_WORKERS = re.compile(
+    r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
+)  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Workers alike, and how one of them is cut over its chips."""
+
+    workers: int
+    tp: int
+    pp: int
+    ep: int
+    attention_dp: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAsk:
+    """One served row."""
+
+    arch: Arch
+    weights: str
+    kv: str
+    engine: Engine
+    card: Card
+    cut: Cut | None  # None: not told, the best there is
+    prefill: Cut | None  # where prompts have workers of their own; `cut` is then of the others
+    chips: int
+    load: float | None  # requests in flight at once; None: as many as fit
+    prompt_tok: float
+    output_tok: float
+    metric: str
+    assumed: tuple[Sentence, ...] = ()
+
+    @property
+    def chip(self) -> Chip:
+        """The accelerator."""
+        return self.card.chip
+
+
+def read_served(row: Row) -> ServedAsk:
+    """What a row asks; raises a RigError that says what is missing."""
+    arch, notes = model_of(row)
+    if arch.vocab == 0 or arch.task not in {"text", "image-text", "audio-text"}:
+        raise AskError(say("{model} makes no text, so nothing is served token by token", model=arch.name))
+    assumed = list(notes)
+    engine = _engine(row, assumed)
+    card = _card(row)
+    weights = _weights(row, arch, engine=engine, card=card, assumed=assumed)
+    prompt, output = _lengths(row, assumed)
+    chips = row.get("n_chips") or 1
+    prefill, cut = _cuts(row, chips=chips, assumed=assumed)
+    return ServedAsk(
+        arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
+        engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
+        load=row.get("load") if row.get("mode") != "max" else None,
+        prompt_tok=prompt, output_tok=output, metric=row["metric"], assumed=tuple(assumed),
+    )  # fmt: skip
+
+
+def _engine(row: Row, assumed: list[Sentence]) -> Engine:
+    name, version = row.get("engine") or "vllm", row.get("engine_version") or ""
+    told = re.match(r"\d+(\.\d+)+", version)
+    engine = find_engine(f"{name} {told[0]}" if told else name)
+    if not told:
+        assumed.append(say("the version of {engine} is not told: the newest is taken", engine=engine.label))
+    return engine
+
+
+def _card(row: Row) -> Card:
+    if not row.get("chip"):
+        raise AskError(say("the row names no chip"))
+    return find_node(row["chip"]).cards[0]
+
+
+def _weights(row: Row, arch: Arch, *, engine: Engine, card: Card, assumed: list[Sentence]) -> str:
+    """The format told; else as published, or what the chip multiplies fastest."""
+    told = row.get("weights")
+    if told is None:
+        told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
+        assumed.append(say("weights are not told: {weights} is taken", weights=told))
+    form = find_format(engine.says.get(told.lower(), told)).id
+    same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
+    return arch.stored if same_bits and arch.stored else form
+
+
+def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> str:
+    if row.get("kv"):
+        return find_kv_format(row["kv"]).id
+    narrow = weights.startswith(("fp8", "nvfp4")) and engine.kv_save == "fp8"
+    kv = "fp8" if narrow else "16bit"
+    assumed.append(say("the cache's format is not told: {kv} is taken", kv=kv))
+    return kv
+
+
+def _lengths(row: Row, assumed: list[Sentence]) -> tuple[float, float]:
+    """Lengths told; else of the outputs the note's mean, and prompts as long as these."""
+    noted = _OUTPUTS.search(row.get("note") or "")
+    output = row.get("output_tok")
+    if output is None:
+        output = float(noted[1]) if noted else USUAL_TOK
+        assumed.append(say("the length of outputs is not told: {tok} tokens are taken", tok=f"{output:g}"))
+    prompt = row.get("prompt_tok")
+    if prompt is None:
+        prompt = output
+        assumed.append(say("the length of prompts is not told: {tok} tokens are taken", tok=f"{prompt:g}"))
+    return max(float(prompt), 1.0), max(float(output), 1.0)
+
+
+def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None, Cut | None]:
+    """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
+    if row.get("disagg"):
+        found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
+        if set(found) != {"prefill", "decode"}:
+            raise AskError(
+                say('workers are told as "prefill 1x(tp8 pp1 dp1 ep1) decode ...", not as "{text}"',
+                    text=row["disagg"])
+            )  # fmt: skip
+        return found["prefill"], found["decode"]
+    if row.get("tp") is None:
+        assumed.append(say("the layout is not told: the best there is is taken"))
+        return None, None
+    return None, _told(row, chips=chips, assumed=assumed)
+
+
+def _worker(match: re.Match[str]) -> Cut:
+    workers, tp, pp, dp, ep = map(int, match.groups()[1:])
+    return Cut(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)
+
+
+def _told(row: Row, *, chips: int, assumed: list[Sentence]) -> Cut:
+    """Attention ranks times their tp make a replica; sources write one or the other where both are alike."""
+    tp, pp = row["tp"], row.get("pp") or 1
+    ranks, ep = row.get("attn_dp") or 1, row.get("ep") or 1
+    each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
+    experts = (row.get("moe_tp") or 1) * ep
+    if experts > max(each, chips):
+        assumed.append(say("experts are cut over {ranks} chips: so many are taken", ranks=experts))
+        each = experts
+    return Cut(workers=max(1, chips // (each * pp)), tp=each, pp=pp, ep=min(ep, each), attention_dp=ranks > 1)

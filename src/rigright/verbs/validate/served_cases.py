@@ -1,0 +1,224 @@
+"""Served rows as arrays: those of one model, format and engine together, each with its chips and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from rigright.base.units import KILO
+from rigright.cost.links import Wire
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import serving_memory
+from rigright.cost.speed.apart import serve_apart
+from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.work import Work, work_of
+from rigright.cost.weights import WeightBytes, weigh
+from rigright.demand import Layout, Serving, Traffic
+from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine
+from rigright.verbs.validate.served_asks import Cut, ServedAsk
+
+CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
+LEAST_TOK = 1.0
+LESS_IS_BETTER = frozenset({"ttft_ms", "tpot_ms", "latency_ms"})
+Figures = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Cases that share their work and engine; every array has one entry a case."""
+
+    work: Work
+    engine: Engine
+    chips: tuple[Chip, ...]
+    chip_of: np.ndarray  # index into chips
+    layout: Layout
+    prefill: Layout | None  # workers of prompts, where they are apart
+    traffic: Traffic
+    limits: Limits
+    row_of: np.ndarray  # index of the row a case is of
+    fits: np.ndarray  # whether one sequence has room
+    metrics: Mapping[str, np.ndarray]  # which cases are asked for which figure
+
+
+def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
+    """All cases of rows: one a row, or one a layout where the row tells none."""
+    cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
+    groups: dict[Any, list[tuple[int, ServedAsk, Cut]]] = {}
+    for case in cases:
+        groups.setdefault(_key(case[1], case[2]), []).append(case)
+    pools = _Pools()
+    return tuple(_group(members, pools) for members in groups.values())
+
+
+def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
+    if ask.cut is not None:
+        return (ask.cut,)
+    return tuple(Cut(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0)
+
+
+def _key(ask: ServedAsk, cut: Cut) -> Any:
+    apart = None if ask.prefill is None else ask.prefill.attention_dp
+    return (
+        id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, ask.load is None
+    )  # fmt: skip
+
+
+def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Group:
+    asks = [ask for _, ask, _ in members]
+    cuts = [cut for _, _, cut in members]
+    chips = tuple(dict.fromkeys(ask.chip for ask in asks))
+    first = asks[0]
+    loads = [_load(ask) for ask in asks]
+    prefills = [ask.prefill for ask in asks if ask.prefill is not None]
+    prompts, outputs = (_column(asks, name) for name in ("prompt_tok", "output_tok"))
+    room = np.array([pools.tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
+    asked = np.array([ask.metric for ask in asks])
+    return Group(
+        work=work_of(first.arch, weights=first.weights, kv=first.kv),
+        engine=first.engine,
+        chips=chips,
+        chip_of=np.array([chips.index(ask.chip) for ask in asks]),
+        layout=_layout(cuts),
+        prefill=_layout(prefills) if prefills else None,
+        traffic=Traffic(
+            prompt_tok=prompts,
+            output_tok=outputs,
+            concurrency=None if loads[0] is None else np.array(loads, dtype=float),
+        ),
+        limits=Limits(
+            pool_tok=np.maximum(room, LEAST_TOK),
+            max_seqs=np.array([_max_seqs(ask, cut) for ask, cut in zip(asks, cuts, strict=True)]),
+            budget_tok=np.array([_budget_tok(ask) for ask in asks]),
+        ),
+        row_of=np.array([index for index, _, _ in members]),
+        fits=room >= prompts,
+        metrics={name: np.flatnonzero(asked == name) for name in dict.fromkeys(asked)},
+    )
+
+
+def _load(ask: ServedAsk) -> float | None:
+    """One request alone tells a latency where no load is told."""
+    return 1.0 if ask.load is None and ask.metric == "latency_ms" else ask.load
+
+
+def _column(asks: Sequence[ServedAsk], name: str) -> np.ndarray:
+    return np.array([getattr(ask, name) for ask in asks], dtype=float)
+
+
+def _layout(cuts: Sequence[Cut]) -> Layout:
+    return Layout(
+        tp=np.array([float(cut.tp) for cut in cuts]),
+        pp=np.array([float(cut.pp) for cut in cuts]),
+        ep=np.array([float(cut.ep) for cut in cuts]),
+        dp=np.array([float(cut.workers) for cut in cuts]),
+        attention_dp=cuts[0].attention_dp,
+    )
+
+
+def _budget_tok(ask: ServedAsk) -> float:
+    return float(ask.engine.default(ask.engine.budget_tok, ask.card.total_bytes, chip=ask.chip.id) or np.inf)
+
+
+def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
+    """An engine is started for the load it is measured with."""
+    own = ask.engine.default(ask.engine.max_seqs, ask.card.total_bytes, chip=ask.chip.id) or np.inf
+    return max(float(own), (ask.load or 0) / cut.workers)
+
+
+class _Pools:
+    """Tokens a replica's cache holds, worked out once for rows alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, float] = {}
+        self._weights: dict[Any, WeightBytes] = {}
+
+    def tok(self, ask: ServedAsk, cut: Cut) -> float:
+        """Where ranks hold their own sequences, all of them together."""
+        alone = replace(cut, workers=1)
+        engine = ask.engine
+        key = (id(ask.arch), ask.weights, ask.kv, engine.id, engine.version, ask.chip.id, alone)
+        if key not in self._known:
+            self._known[key] = self._count(ask, alone)
+        return self._known[key] * (cut.tp if cut.attention_dp else 1)
+
+    def _count(self, ask: ServedAsk, cut: Cut) -> float:
+        model = (id(ask.arch), ask.weights)
+        if model not in self._weights:
+            self._weights[model] = weigh(ask.arch, ask.weights)
+        memory = serving_memory(
+            ask.arch,
+            self._weights[model],
+            serving=Serving(engine=f"{ask.engine.id} {ask.engine.version}", weights=ask.weights, kv=ask.kv),
+            layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
+            device=device_of(ask.card, ask.engine),
+        )
+        return float(np.nan_to_num(memory.pool_tok, nan=np.inf))
+
+
+def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
+    """Every metric of the cases of a group, in the units of the file."""
+    each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables)
+    rates = _taken(each, group.chip_of)
+    asked: Any = {"layout": group.layout, "traffic": group.traffic, "limits": group.limits}
+    if group.prefill is not None:
+        apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
+        return _metrics(
+            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, per_s=apart.requests_per_s, prompt_s=apart.ttft_s
+        )
+    found = serve(group.work, rates, **asked)
+    return _metrics(
+        group,
+        ttft_s=found.ttft_s,
+        tpot_s=found.tpot_s,
+        per_s=found.requests_per_s,
+        prompt_s=found.prefill_s,
+    )
+
+
+def _metrics(group: Group, **of: np.ndarray) -> Figures:
+    prompts, outputs = group.traffic.prompt_tok, group.traffic.output_tok
+    ttft_s, tpot_s, per_s = of["ttft_s"], of["tpot_s"], of["per_s"] * group.fits
+    return {
+        "ttft_ms": from_s(ttft_s),
+        "tpot_ms": from_s(tpot_s),
+        "output_tok_s_total": per_s * outputs,
+        "total_tok_s": per_s * (prompts + outputs),
+        "latency_ms": from_s(ttft_s + np.maximum(outputs - 1, 0) * tpot_s),
+        "decode_tok_s_per_user": 1 / tpot_s,
+        "prefill_tok_s": prompts / of["prompt_s"],
+    }
+
+
+def from_s(seconds: np.ndarray) -> np.ndarray:
+    """Milliseconds, as the file has them."""
+    return seconds * KILO
+
+
+def _taken(rates: Rates, index: np.ndarray) -> Rates:
+    """Rates of chips as rates of cases."""
+    plain = {item.name: getattr(rates, item.name)[index] for item in fields(Rates) if item.name != "wire"}
+    wire = {item.name: getattr(rates.wire, item.name) for item in fields(Wire)}
+    return Rates(
+        wire=Wire(**{name: value[index] if np.ndim(value) else value for name, value in wire.items()}),
+        **plain,
+    )
+
+
+def best_of_rows(
+    groups: Sequence[Group], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
+) -> np.ndarray:
+    """One figure a row: that of its layout, or of the layout that serves most."""
+    best = np.full(len(asks), np.nan)
+    for group in groups:
+        found = figures(group, tables=tables)
+        for metric, own in group.metrics.items():
+            rows = group.row_of[own]
+            values = found[metric][own] if metric in found else np.full(len(rows), np.nan)
+            better = np.fmin if metric in LESS_IS_BETTER else np.fmax
+            better.at(best, rows, values)
+    return best

@@ -183,10 +183,16 @@ def test_dials_hang_below_their_parents_in_any_order():
 @pytest.mark.parametrize(
     "dials",
     [
-        (Dial(path=("x",)), Dial(path=("x",))),
+        (Dial(path=("x",), prior=1.0), Dial(path=("x",), prior=1.0)),
         (Dial(path=("x",), parent=("y",)), Dial(path=("y",), parent=("x",))),
     ],
 )
 def test_dials_that_make_no_tree_are_refused(dials):
     with pytest.raises(DataError):
         tree(dials, {})
+
+
+def test_a_root_without_prior_begins_where_its_tables_stand():
+    assert tree((Dial(path=("x",)),), {"x": 3.0}).values(np.zeros(1)) == pytest.approx([3.0])
+    with pytest.raises(DataError, match="the term x has no value above zero"):
+        tree((Dial(path=("x",)),), {})

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,21 +46,21 @@ def figure_of(metric: str) -> str:
 
 def band(subject: str, metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
     """Low and high as ratios to the predicted figure; never narrower where less is known."""
-    edges = _edges(subject, figure_of(metric))
+    edges = edges_in(bands_of(subject).get("bands", {}), figure_of(metric))
     width = widening(bands_of(subject).get("wider", {}), known=known) * _of(known.narrow, metric)
     return np.exp(np.log(edges["low"]) * width), np.exp(np.log(edges["high"]) * width)
 
 
-def banded(subject: str, metric: str, value: Numbers, *, known: Known) -> Banded:
+def banded(subject: str, metric: str, *, value: Numbers, known: Known) -> Banded:
     """A predicted figure with its band, moved to where the user's own runs put it."""
     low, high = band(subject, metric, known=known)
     moved = value * _of(known.shift, metric)
     return Banded(value=moved, low=moved * low, high=moved * high)
 
 
-def estimate(subject: str, metric: str, value: float, *, known: Known) -> Estimate:
+def estimate(subject: str, metric: str, *, value: float, known: Known) -> Estimate:
     """The same of a single figure, as a record."""
-    found = banded(subject, metric, value, known=known)
+    found = banded(subject, metric, value=value, known=known)
     return Estimate(
         value=float(found.value),
         low=float(found.low),
@@ -88,13 +87,10 @@ def widening(wider: Mapping[str, float], *, known: Known) -> Numbers:
     )
 
 
-def _edges(subject: str, figure: str) -> Mapping[str, Any]:
+def edges_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[str, float]:
     """The band of a figure, else of what it is a kind of, else of all others, else of none tested."""
-    bands = bands_of(subject).get("bands", {})
-    for name in (figure, figure.partition(",")[0], "other"):
-        if name in bands:
-            return dict(bands[name])
-    return UNTESTED
+    names = (figure, figure.partition(",")[0], "other")
+    return next((bands[name] for name in names if name in bands), UNTESTED)
 
 
 def _of(told: Mapping[str, Numbers], metric: str) -> Numbers:

@@ -53,8 +53,8 @@ def known_of(subject: str, chips: Sequence[Chip], *, engine: str = "", kind: str
         chip=np.array([_level(chip, seen) for chip in chips]),
         engine=not engine or engine in seen.get("engines", ()),
         kind=not kind or kind in seen.get("kinds", ()),
-        shift={name: np.array([_shift(own, chip, name) for chip in chips]) for name in figures},
-        narrow={name: np.array([_narrow(own, chip, name) for chip in chips]) for name in figures},
+        shift={name: np.array([_shift(own, chip, figure=name) for chip in chips]) for name in figures},
+        narrow={name: np.array([_narrow(own, chip, figure=name) for chip in chips]) for name in figures},
     )
 
 
@@ -91,18 +91,18 @@ def _level(chip: Chip, seen: Mapping[str, Any]) -> int:
     return CLASS if class_of(chip).id in seen.get("classes", ()) else NOTHING
 
 
-def _own(own: Sequence[Anchor], chip: Chip, figure: str) -> Anchor | None:
+def _own(own: Sequence[Anchor], chip: Chip, *, figure: str) -> Anchor | None:
     found = [one for one in own if one.chip == chip.id and one.figure == figure]
     for one in found[:1]:
         told(one)
     return found[0] if found else None
 
 
-def _shift(own: Sequence[Anchor], chip: Chip, figure: str) -> float:
-    found = _own(own, chip, figure)
+def _shift(own: Sequence[Anchor], chip: Chip, *, figure: str) -> float:
+    found = _own(own, chip, figure=figure)
     return 1.0 if found is None else found.shift
 
 
-def _narrow(own: Sequence[Anchor], chip: Chip, figure: str) -> float:
-    found = _own(own, chip, figure)
+def _narrow(own: Sequence[Anchor], chip: Chip, *, figure: str) -> float:
+    found = _own(own, chip, figure=figure)
     return 1.0 if found is None else found.narrow

@@ -24,7 +24,7 @@ class Dial:
 
     path: Path
     parent: Path | None = None  # the term it shrinks toward; None, or not there: `prior`
-    prior: float = 1.0
+    prior: float | None = None  # None: what the tables say before the fit
     spread: float = 0.3  # standard deviation of its logarithm about the parent
     low: float = 0.0
     high: float = float("inf")

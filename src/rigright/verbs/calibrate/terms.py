@@ -108,7 +108,12 @@ def start(hung: Tree, tables: Tables) -> np.ndarray:
 
 def _anchor(dial: Dial, tables: Tables) -> float:
     fixed = term(tables, dial.parent) if dial.parent else None
-    return dial.prior if fixed is None else fixed
+    told = (fixed, dial.prior, term(tables, dial.path))
+    known = next((value for value in told if value is not None), None)
+    if known is None or known <= 0:
+        path = ".".join(dial.path)
+        raise DataError(say("the term {path} has no value above zero to start from", path=path))
+    return known
 
 
 def _ordered(dials: Sequence[Dial]) -> list[Dial]:

@@ -97,7 +97,7 @@ def _banded(case: Case, figure: str, value: float) -> Estimate:
     chips = list({card.chip.id: card.chip for card in case.cards}.values())
     known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
     least = int(np.argmin(known.chip))
-    return estimate(SUBJECT, figure, value, known=known.at(least))
+    return estimate(SUBJECT, figure, value=value, known=known.at(least))
 
 
 def _machine(case: Case) -> _Machine:

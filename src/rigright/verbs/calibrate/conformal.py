@@ -1,0 +1,180 @@
+"""Makes bands from runs that were left out: quantiles in which every source counts alike.
+
+First the band of each figure where the chip, the engine and the kind of model stayed known; then how much
+wider it must be where they did not. The aim is set so that groups no band has seen are held often enough:
+a new source is unlike all that were seen before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.bands import edges_in, widening
+from rigright.cost.known import CHIP, CLASS, NOTHING, Known
+from rigright.verbs.calibrate.leave_out import DIMENSIONS
+from rigright.verbs.calibrate.left_runs import LeftRuns
+
+PROMISED = 0.80
+MARGIN = 0.015  # above what is promised, of groups never seen
+AIMS = (0.76, 0.78, 0.80, 0.82, 0.84, 0.86, 0.88, 0.90, 0.92)
+WIDEST = 3.0  # a band is not widened more than that for one thing unknown
+LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
+NARROWEST = 0.02  # logarithm: no figure is surer than that
+MANY = 3  # runs of a source on a chip that tell what they share
+UNTOLD = 0.5  # the shared part where no runs tell it
+DIGITS, HALF = 3, 0.0005  # as bands are written
+
+Bands = dict[str, Any]  # as a table is written: "wider" and "bands"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """The share of left-out runs inside bands made without them."""
+
+    by: str
+    name: str  # "": the average over all groups
+    runs: int
+    inside: float
+
+
+def tuned_aim(runs: LeftRuns) -> float:
+    """The least aim at which groups that no band has seen are held as often as is promised."""
+    for aim in AIMS:
+        if average(coverage(runs, aim=aim)) >= PROMISED + MARGIN:
+            return aim
+    return AIMS[-1]
+
+
+def average(found: tuple[Coverage, ...]) -> float:
+    """Over sources, chips and models alike."""
+    return float(np.mean([one.inside for one in found if not one.name])) if found else 0.0
+
+
+def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
+    """The band of each figure, and what widens it."""
+    bands = {figure: _band(runs, runs.figure == figure, aim=aim) for figure in sorted(set(runs.figure))}
+    bands["other"] = {
+        "low": min(one["low"] for one in bands.values()),
+        "high": max(one["high"] for one in bands.values()),
+        "shared": UNTOLD,
+    }
+    return {"wider": _wider(runs, bands, aim=aim), "bands": bands}
+
+
+def coverage(runs: LeftRuns, *, aim: float) -> tuple[Coverage, ...]:
+    """Hold bands against what was left out; each group's are made without its runs, and all count alike."""
+    found: list[Coverage] = []
+    for by in DIMENSIONS:
+        names = sorted(set(runs.group(by)[runs.by == by]))
+        mine = [_covered(runs, by, name=name, aim=aim) for name in names] if len(names) > 1 else []
+        if mine:
+            mean = float(np.mean([one.inside for one in mine]))
+            found += [Coverage(by=by, name="", runs=sum(one.runs for one in mine), inside=mean), *mine]
+    return tuple(found)
+
+
+def inside(runs: LeftRuns, made: Bands) -> np.ndarray:
+    """Whether each run lies in its band."""
+    known = Known(chip=runs.chip_level, engine=runs.engine_known, kind=runs.kind_known)
+    return np.asarray(_needed(runs, made["bands"]) <= widening(made["wider"], known=known) + 1e-9)
+
+
+def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
+    own = runs.group(by) == name
+    made = make_bands(runs.only(~own), aim=aim)
+    held = inside(runs.only(own & (runs.by == by)), made)
+    return Coverage(by=by, name=name, runs=len(held), inside=float(held.mean()))
+
+
+def _band(runs: LeftRuns, of_figure: np.ndarray, *, aim: float) -> dict[str, float]:
+    """Low and high of one figure, from runs whose like stayed known; from all where those are few."""
+    sure = of_figure & (runs.chip_level == CHIP) & runs.engine_known & runs.kind_known
+    used = runs.only(sure if sure.sum() >= LEAST_ROWS else of_figure)
+    weights = balanced(used.source)
+    tail = (1 - aim) / 2 * _modest(weights)
+    low = min(quantile(used.off, tail, weights=weights), -NARROWEST)
+    high = max(quantile(used.off, 1 - tail, weights=weights), NARROWEST)
+    shared = shared_part(used)
+    return {"low": float(np.exp(low)), "high": float(np.exp(high)), "shared": shared}
+
+
+def shared_part(runs: LeftRuns) -> float:
+    """Of squared errors, what runs of one source on one chip share: one of them tells of the others."""
+    names = np.char.add(runs.source.astype(str), runs.chip.astype(str))
+    _, place, counts = np.unique(names, return_inverse=True, return_counts=True)
+    off = np.clip(runs.off, -1, 1)
+    centre = np.array([np.median(off[place == number]) for number in range(len(counts))])
+    many = counts[place] >= MANY
+    if not many.any():
+        return UNTOLD
+    spare = counts[place] / np.maximum(counts[place] - 1, 1)
+    weights = balanced(runs.source[many])
+    within = float(np.sum(weights * ((off - centre[place]) ** 2 * spare)[many]))
+    whole = float(np.sum(weights * (off**2)[many]))
+    return float(np.clip(1 - within / max(whole, 1e-9), 0.1, 0.9))
+
+
+def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str, float]:
+    """How much wider bands must be where something did not stay known; never narrower for knowing less."""
+    needs = _needed(runs, bands)
+    found = {
+        "class": _factor(runs, needs, which=runs.chip_level == CLASS, aim=aim),
+        "nothing": _factor(runs, needs, which=runs.chip_level == NOTHING, aim=aim),
+    }
+    found["nothing"] = max(found.values())
+    needs = needs / np.array([found["nothing"], found["class"], 1.0])[runs.chip_level.astype(int)]
+    for name, stayed in (("engine", runs.engine_known), ("kind", runs.kind_known)):
+        found[name] = _factor(runs, needs, which=~stayed.astype(bool), aim=aim)
+    return found
+
+
+def _needed(runs: LeftRuns, bands: Mapping[str, Any]) -> np.ndarray:
+    """How many times its figure's band each run would need to lie just inside."""
+    edges = [edges_in(bands, figure) for figure in runs.figure]
+    low, high = (np.log([edge[side] for edge in edges]) for side in ("low", "high"))
+    return np.asarray(np.where(runs.off < 0, runs.off / low, runs.off / high))
+
+
+def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float:
+    if which.sum() < LEAST_ROWS:
+        return 1.0
+    weights = balanced(runs.source[which])
+    return float(np.clip(quantile(needs[which], aim, weights=weights), 1.0, WIDEST))
+
+
+def balanced(units: np.ndarray) -> np.ndarray:
+    """Weights under which every unit counts alike; they sum to one."""
+    _, place, counts = np.unique(units.astype(str), return_inverse=True, return_counts=True)
+    return np.asarray(1 / counts[place] / len(counts))
+
+
+def quantile(values: np.ndarray, share: float, *, weights: np.ndarray) -> float:
+    """The value below which lies a share of the weight."""
+    order = np.argsort(values, kind="stable")
+    heaped = np.cumsum(weights[order])
+    return float(values[order][min(np.searchsorted(heaped, share * heaped[-1]), len(values) - 1)])
+
+
+def _modest(weights: np.ndarray) -> float:
+    """The share of a tail that so few runs can speak for: conformal bands count the run to come too."""
+    runs = 1 / float((weights**2).sum())
+    return runs / (runs + 1)
+
+
+def rounded_bands(made: Bands) -> Bands:
+    """As they are written; low down and high up, so that rounding narrows nothing."""
+    return {
+        "wider": {name: float(np.ceil(factor * 100) / 100) for name, factor in made["wider"].items()},
+        "bands": {
+            figure: {
+                "low": round(edges["low"] - HALF, DIGITS),
+                "high": round(edges["high"] + HALF, DIGITS),
+                "shared": round(edges["shared"], 2),
+            }
+            for figure, edges in made["bands"].items()
+        },
+    }

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from rigright.cost.links import Wire
+from rigright.cost.speed.eras import table_of
+from rigright.cost.speed.reach import reached, stream_terms
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
@@ -47,6 +49,12 @@ class Rates:
     wave: Numbers  # of a load that comes at once, share of the requests that meet it so
     mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
+    token_attention_flops_per_s: Numbers = np.inf  # of next tokens, where computing holds them back
+    act_s: Numbers = 0.0  # beside multiplications, for each number that a token carries through a layer
+    unpack_s: Numbers = 0.0  # of each narrow weight, in a pass with a prompt: turned into 16 bit first
+    host_layer_s: Numbers = 0.0  # the host's own time for a layer, beside which the chip works
+    host_step_s: Numbers = 0.0
+    host_expert_s: Numbers = 0.0
 
 
 _PLAIN = (
@@ -61,6 +69,16 @@ def rates_of(
 ) -> Rates:
     """The rates of chips, in their order, for weights of a format."""
     tables = corrections(SUBJECT) if tables is None else tables
+    streams = tables.get("streams") or corrections("speed_streams")
+    if (table := table_of(streams, engine)) is not None:
+        own_terms = [stream_terms(streams, table, chip, weights=weights) for chip in chips]
+        common = [terms_of(tables["chips"], chip) for chip in chips]
+        figures = [
+            {name: term[name] for name in _PLAIN} | reached(chip, own, weights=weights)
+            for chip, term, own in zip(chips, common, own_terms, strict=True)
+        ]
+        wire = wire_of(chips, engine=engine.id)
+        return Rates(wire=wire, **{name: _column(figures, name) for name in figures[0]})
     own = tables["engines"].get(engine.id, {})
     terms = [{**terms_of(tables["chips"], chip), **own} for chip in chips]
     plain = np.array([_plain_flops_per_s(chip) for chip in chips])
@@ -75,6 +93,7 @@ def rates_of(
         flops_per_s=narrow * _column(terms, "engine_compute"),
         plain_flops_per_s=plain * _column(terms, "compute") * _column(terms, "engine_compute"),
         attention_flops_per_s=plain * _column(terms, "attention"),
+        token_attention_flops_per_s=plain * _column(terms, "attention"),
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
         wire=wire_of(chips, engine=engine.id),

@@ -76,11 +76,17 @@ def step(work: Work, rates: Rates, *, layout: Layout, content: Pass) -> StepTime
         ]
     ]
     pairs = (*gemms, *reads)
+    gemm = sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms)
+    attention = prefill + sum(np.maximum(compute, memory) for compute, memory in reads)
+    link = _links(work, rates, layout=layout, content=content, tok=tok)
+    fixed = _fixed(work, rates, content=content, rank=rank) + _around(
+        work, rates, layout=layout, content=content, rank=rank
+    )
     return StepTime(
-        gemm_s=sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms),
-        attention_s=prefill + sum(np.maximum(compute, memory) for compute, memory in reads),
-        link_s=_links(work, rates, layout=layout, content=content, tok=tok),
-        fixed_s=_fixed(work, rates, content=content, rank=rank),
+        gemm_s=gemm,
+        attention_s=attention,
+        link_s=link,
+        fixed_s=np.maximum(fixed, _host(work, rates) - gemm - attention - link),
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
     )
@@ -143,7 +149,7 @@ def _decode_attention(
     read = rank.decode_seqs * (context * entry + 2 * state_bytes(mixer, layout))
     heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
     flops = _decode_flops(mixer) * content.decode_each_tok * heads
-    return rank.decode_seqs * context * flops / rates.attention_flops_per_s, read / rates.kv_bytes_per_s
+    return rank.decode_seqs * context * flops / rates.token_attention_flops_per_s, read / rates.kv_bytes_per_s
 
 
 def _decode_flops(mixer: Mixer) -> float:
@@ -173,3 +179,16 @@ def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
     )
     eager = np.minimum(content.prefill_tok, 1) * work.layers * rates.eager_layer_s
     return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s
+
+
+def _around(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
+    """What each token costs outside multiplications; weights that are unpacked whole before a prompt."""
+    narrow = sum(part.elems for part in parts_of(work, layout) if part.narrow)
+    unpacked = np.minimum(content.prefill_tok, 1) * narrow * rates.unpack_s
+    return rank.tok * work.layers * work.hidden * rates.act_s + unpacked
+
+
+def _host(work: Work, rates: Rates) -> Numbers:
+    """What the host takes to tell the chip its work, while the chip is at it."""
+    experts = max((gemm.experts for gemm in work.gemms), default=0) * work.moe_layers
+    return work.layers * rates.host_layer_s + experts * rates.host_expert_s + rates.host_step_s

@@ -1,0 +1,123 @@
+"""What a chip reaches in engines for one stream or a static batch, from what it is made of.
+
+Such engines unpack weights in the chip's cores: a core works through so many weights each clock, whatever
+the memory could bring. That makes the share of the bandwidth they reach a consequence and no constant: it
+is low where the memory is fast and the cores are few. Large multiplications are held back by power too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.facts.chips import Chip
+from rigright.facts.classes import terms_of
+from rigright.facts.formats import GGUF, Mix, find_format, ggml_types
+
+BITS = 8
+LANES = 128  # of a core, where the vendor does not count them
+BLEND = 4  # how sharply the slower of memory and cores decides
+KERNEL = "/"  # parts a format from the kernel that reads it: "hqq4/codebook"
+
+Terms = dict[str, Any]
+
+FIXED = (
+    *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s", "half_tok"),
+    *("expert_half_tok", "expert_compute", "expert_memory", "host_step_s", "host_expert_s", "touched"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """How an element of a format lies in memory, and the names its terms go by, the narrower last."""
+
+    elem_bytes: float
+    names: tuple[str, ...]
+
+
+def stream_terms(tables: Mapping[str, Any], table: str, chip: Chip, *, weights: str) -> Terms:
+    """The terms of a chip in one engine's table and what it is based on; a format's come last."""
+    merged: Terms = {}
+    for name in reversed(chain(tables, table)):
+        own = tables["engines"][name]
+        merged |= terms_of(own, chip)
+        for key in stored(weights).names:
+            merged |= own.get("formats", {}).get(key, {})
+    return merged
+
+
+def chain(tables: Mapping[str, Any], table: str) -> tuple[str, ...]:
+    """An engine's table, what it is based on, and so on."""
+    base = tables["engines"][table].get("base")
+    return (table,) if base is None else (table, *chain(tables, base))
+
+
+def stored(weights: str) -> _Stored:
+    """The size of an element of a format and the names of its terms."""
+    name, _, kernel = weights.partition(KERNEL)
+    form = find_format(name)
+    if isinstance(form, Mix):
+        kind = ggml_types()[form.base]
+        elem_bytes = kind.block_bytes / kind.block_elems
+        names: tuple[str, ...] = (form.base, form.id.removeprefix(GGUF))
+    else:
+        scales = form.group_bytes / form.group if form.group else 0.0
+        elem_bytes, names = form.bits / BITS + scales, (form.id,)
+    wide = f"{round(elem_bytes * BITS)}bit"
+    return _Stored(elem_bytes=elem_bytes, names=(wide, *names, kernel) if kernel else (wide, *names))
+
+
+def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
+    """The figures of Rates for one chip, but for its wires."""
+    cores = cores_per_s(chip)
+    bandwidth = chip.mem_bytes_per_s
+    gemm = _gemm_flops_per_s(chip, terms)
+    elem_bytes = stored(weights).elem_bytes
+    per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
+    prompt_pair_s = (
+        1 / (_peak_flops_per_s(chip, terms) * terms["attention"])
+        + terms["attention_core"] / cores
+        + terms["attention_bytes"] / bandwidth
+    )
+    return {
+        "flops_per_s": gemm * terms["format_compute"],
+        "plain_flops_per_s": gemm,
+        "attention_flops_per_s": 1 / prompt_pair_s,
+        "token_attention_flops_per_s": 1 / per_pair_s,
+        "mem_bytes_per_s": _streamed(
+            bandwidth * terms["memory"], cores * elem_bytes / terms["core"]
+        ),
+        "kv_bytes_per_s": bandwidth * terms["kv_memory"],
+        "act_s": terms["act_core"] / cores + terms["act_bytes"] / bandwidth,
+        "unpack_s": terms["unpack_bytes"] / bandwidth,
+        "host_layer_s": terms["host_layer_s"] * terms["format_host"],
+        **{name: terms[name] for name in FIXED},
+    }  # fmt: skip
+
+
+def cores_per_s(chip: Chip) -> float:
+    """Cores (of a vendor's counting) times their clock."""
+    lanes = chip.cores / chip.sms if chip.cores and chip.sms else LANES
+    flops = chip.fp32_flops_per_s or (chip.fp16_flops_per_s or np.nan) / 2
+    return flops / (2 * lanes)
+
+
+def _streamed(by_memory: float, by_cores: float) -> float:
+    return float((by_memory**-BLEND + by_cores**-BLEND) ** (-1 / BLEND))
+
+
+def _peak_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
+    """What 16-bit multiplications could reach: GeForce is faster where an engine accumulates in 16 bit."""
+    fast = chip.fp16_flops_per_s if terms["acc16"] else chip.training_flops_per_s
+    return fast or chip.fp16_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
+
+
+def _gemm_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
+    """Large multiplications wait for cores and for power."""
+    per_flop_s = 1 / (_peak_flops_per_s(chip, terms) * terms["compute"])
+    if chip.tdp_w:
+        per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"])
+    return 1 / per_flop_s

@@ -1,0 +1,76 @@
+"""What runs: which weight formats an engine takes on which chips, and whether the chip multiplies in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from rigright.base.tables import DATA, read_rows, text
+from rigright.facts.chips import Chip
+
+NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """One engine on chips of one kind; an empty cell of the table fits all."""
+
+    engine: str
+    formats: tuple[str, ...]  # ids, or patterns such as "gguf:*"
+    vendor: str
+    isa: tuple[str, ...]
+    cc_min: tuple[int, int] | None  # least compute capability
+    architectures: tuple[str, ...]
+    how: str  # "native": multiplied in the format; "16-bit": unpacked to 16 bit first
+    source: str
+    as_of: str
+    confidence: str
+
+    def holds(self, chip: Chip) -> bool:
+        """Whether a chip is of this kind."""
+        own = chip.compute_capability
+        return (
+            chip.vendor == self.vendor
+            and (not self.isa or chip.isa in self.isa)
+            and (self.cc_min is None or (own is not None and own >= self.cc_min))
+            and (not self.architectures or chip.architecture in self.architectures)
+        )
+
+    def takes(self, form: str) -> bool:
+        """Whether weights of a format are among those it runs."""
+        return any(fnmatchcase(form, pattern) for pattern in self.formats)
+
+
+@cache
+def runnings() -> tuple[Running, ...]:
+    """Every row, in its order."""
+    words = ("engine", "vendor", "how", "source", "as_of", "confidence")
+    lists = ("formats", "isa", "architectures")
+    readers = {**dict.fromkeys(words, text), **dict.fromkeys(lists, _words), "cc_min": _version}
+    rows = read_rows(DATA / "engine_runs.csv", readers, required=(*words, "formats"))
+    return tuple(Running(**row | {name: row[name] or () for name in lists}) for row in rows)
+
+
+def how_runs(engine: str, form: str, *, chip: Chip) -> str | None:
+    """How an engine runs weights of a format on a chip; None where it does not."""
+    return next((row.how for row in _of(engine) if row.takes(form) and row.holds(chip)), None)
+
+
+def engines_of(chip: Chip) -> tuple[str, ...]:
+    """The engines that run anything on a chip, in the order of the table."""
+    return tuple(dict.fromkeys(row.engine for row in runnings() if row.holds(chip)))
+
+
+@cache
+def _of(engine: str) -> tuple[Running, ...]:
+    return tuple(row for row in runnings() if row.engine == engine)
+
+
+def _words(cell: str) -> tuple[str, ...]:
+    return tuple(cell.split())
+
+
+def _version(cell: str) -> tuple[int, int]:
+    major, _, minor = cell.partition(".")
+    return int(major), int(minor or 0)

@@ -1,0 +1,149 @@
+"""The few plans to show: the best first, then unlike ones that are worth their price at something else.
+
+Nothing beats a chosen plan: each is held against every option, and gives way to what is better in all aims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.demand import Numbers, PlanWish
+
+LESS = ("usd_per_h", "usd_per_mtok", "ttft_s", "tpot_s", "power_w", "usd", "loss", "days", "usd_total")
+MORE = ("output_tok_per_s", "headroom", "train_tok_per_s", "images_per_s", "mfu")
+NEAR = 1.03  # costs closer than this count as equal
+PRICE_WEIGHT = 0.5  # twice the price has to bring this power of two of an aim
+TRIES = 12  # unlike options looked at before an aim is given up
+AIMS = {
+    "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
+    "power": "power_w", "quality": "loss", "price": "usd", "days": "days",
+}  # fmt: skip
+WORTH = ("tpot_s", "output_tok_per_s", "power_w", "ttft_s", "days", "images_per_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One option, and what it is best at."""
+
+    place: int
+    best_at: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """Options that keep every limit: figures as things to have less of, unknown the worst."""
+
+    costs: dict[str, Numbers]
+    table: Numbers  # [option, aim]
+    alike: Numbers  # a number for what a person would call the same
+    main: str  # the cost that counts
+
+
+def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Field:
+    """The field of some options; `told`: the load is given, so an hour's cost counts, else a token's."""
+    costs = {name: figures[name] for name in LESS if name in figures}
+    costs |= {name: -figures[name] for name in MORE if name in figures}
+    known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
+    main = "usd_total" if "days" in known else "usd_per_h" if told else "usd_per_mtok"
+    return Field(
+        costs=known, table=np.stack(list(known.values()), axis=1), alike=alike,
+        main=main if main in known else "usd_per_h",
+    )  # fmt: skip
+
+
+def choose(field: Field, wish: PlanWish) -> list[Choice]:
+    """The first by its aim, then the best at each other aim among what is unlike those before."""
+    picked: list[int] = []
+    for merit in _merits(field, wish, picked):
+        place = _unlike(field, merit, picked=picked)
+        if place is not None:
+            picked.append(place)
+        if len(picked) >= wish.most_plans:
+            break
+    return [Choice(place=place, best_at=_best_at(field, place)) for place in picked]
+
+
+def _merits(field: Field, wish: PlanWish, picked: list[int]) -> Iterator[Numbers]:
+    """What each plan in turn is chosen by: least is best."""
+    yield _first(field, wish)
+    if not picked:
+        return
+    price, loss = field.costs[field.main], field.costs.get("loss")
+    yield price
+    if loss is not None:
+        yield np.where(loss < loss[picked[0]], price, np.inf)
+    for name in WORTH:
+        if name in field.costs:
+            yield _worth(field, name)
+    for _ in range(wish.most_plans):
+        yield price
+
+
+def _first(field: Field, wish: PlanWish) -> Numbers:
+    """The aim asked for, else cost; near the least cost the least loss of quality, then the most output."""
+    name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
+    column = field.costs[name if name in field.costs else field.main]
+    if name == "loss" or not np.isfinite(column).any():
+        return _ranked(column, field.costs[field.main], _output(field))
+    least = column.min()
+    near = column <= (least * NEAR if least > 0 else least / NEAR)
+    loss = field.costs.get("loss", np.zeros(len(column)))
+    return np.where(near, _ranked(loss, _output(field), column), np.inf)
+
+
+def _output(field: Field) -> Numbers:
+    names = ("output_tok_per_s", "images_per_s", "train_tok_per_s")
+    return next((field.costs[name] for name in names if name in field.costs), np.zeros(len(field.alike)))
+
+
+def _ranked(*columns: Numbers) -> Numbers:
+    """Places by the first column, then the next."""
+    order = np.lexsort(columns[::-1])
+    ranks = np.empty(len(order))
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def _worth(field: Field, name: str) -> Numbers:
+    """An aim weighed against its price; what has no price is worth nothing here."""
+    column, price = field.costs[name], field.costs[field.main]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.log(column) if name in LESS else -np.log(-column)
+        merit = gain + PRICE_WEIGHT * np.log(price)
+    return np.where(np.isfinite(merit), merit, np.inf)
+
+
+def _unlike(field: Field, merit: Numbers, *, picked: list[int]) -> int | None:
+    """The least of a merit that nothing beats and that is unlike what was picked; None if there is none."""
+    open_ = np.isfinite(merit) & ~np.isin(field.alike, field.alike[picked])
+    for _ in range(TRIES):
+        places = np.flatnonzero(open_)
+        if not len(places):
+            return None
+        place = unbeaten(field, int(places[np.argmin(merit[places])]))
+        if not np.isin(field.alike[place], field.alike[picked]):
+            return place
+        open_ &= field.alike != field.alike[places[np.argmin(merit[places])]]
+    return None
+
+
+def unbeaten(field: Field, place: int) -> int:
+    """The option itself, or one that is as good in all aims, better in some, and beaten by none."""
+    while True:
+        own = field.table[place]
+        beats = np.all(field.table <= own, axis=1) & np.any(field.table < own, axis=1)
+        if not beats.any():
+            return place
+        places = np.flatnonzero(beats)
+        place = int(places[np.argmin(field.costs[field.main][places])])
+
+
+def _best_at(field: Field, place: int) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, column in field.costs.items()
+        if np.isfinite(column[place]) and column[place] <= column.min()
+    )

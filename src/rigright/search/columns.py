@@ -1,0 +1,34 @@
+"""Records of arrays: some places of every array, and single records put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+
+def at(record: Any, index: Any) -> Any:
+    """Every array of a record, and of the records in it, at some places; what is no array stays."""
+    if is_dataclass(record) and not isinstance(record, type):
+        return replace(record, **{one.name: at(getattr(record, one.name), index) for one in fields(record)})
+    return record[index] if isinstance(record, np.ndarray) and record.ndim else record
+
+
+def stacked(records: Sequence[Any]) -> Any:
+    """Records of numbers as one record of arrays; what is no number is the first one's."""
+    first = records[0]
+    names = [one.name for one in fields(first) if isinstance(getattr(first, one.name), int | float)]
+    return replace(
+        first, **{name: np.array([float(getattr(record, name)) for record in records]) for name in names}
+    )
+
+
+def joined(records: Sequence[Any]) -> Any:
+    """Records of arrays one after another as one."""
+    first = records[0]
+    names = [one.name for one in fields(first)]
+    return replace(
+        first, **{name: np.concatenate([getattr(record, name) for record in records]) for name in names}
+    )

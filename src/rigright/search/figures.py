@@ -1,0 +1,129 @@
+"""Figures of layouts with their supply, and the limits they are held against: arrays, one entry an option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
+from rigright.demand import Numbers, PlanWish
+from rigright.facts.formats import find_format
+from rigright.search.question import Question
+from rigright.search.score import Scored
+from rigright.search.supply import BUY, Options
+
+BUSY_POWER = 0.8  # of the rated power, where no law of power is asked
+UNBOUNDED = 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One limit of the wish, with what each option reaches."""
+
+    name: str
+    reached: Numbers
+    bound: float
+    at_least: bool = False
+
+    @property
+    def excess(self) -> Numbers:
+        """How far beyond the limit, as a logarithm of ratios: 0 or less keeps it; unknown is beyond."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(np.maximum(self.reached, 1e-30) / self.bound)
+        found = -ratio if self.at_least else ratio
+        return np.where(np.isnan(found), np.inf, found)
+
+
+def figures_of(question: Question, scored: Scored, found: Options) -> dict[str, Numbers]:
+    """Every figure of every option."""
+    index, points, wish = found.index, scored.points, question.wish
+    served = {name: column[index] for name, column in scored.served.items()}
+    n_chips = points.n_chips[index]
+    power = power_w(question, scored)[index]
+    per_h = usd_per_h(question, scored, found, power=power)
+    loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
+    return {
+        "ttft_s": served[at_percentile("ttft", wish.percentile)],
+        "tpot_s": served[at_percentile("tpot", wish.percentile)],
+        "output_tok_per_s": served["output_tok_per_s"],
+        "requests_per_s": served["requests_per_s"],
+        "busy": served["busy"],
+        "power_w": power,
+        "usd": found.usd,
+        "usd_per_h": per_h,
+        "usd_per_mtok": usd_per_mtok(per_h, served["output_tok_per_s"]),
+        "usd_total": total_usd(wish, found),
+        "headroom": headroom(scored)[index],
+        "n_chips": n_chips.astype(float),
+        "loss": loss[points.way[index]].astype(float),
+    }
+
+
+def at_percentile(figure: str, percentile: float | None) -> str:
+    """The served figure that holds for such a share of requests: the next one known above it."""
+    if percentile is None:
+        return f"{figure}_s"
+    if figure == "tpot":
+        return "tpot_s" if percentile <= 0.5 else "tpot_p95_s"
+    return "ttft_p50_s" if percentile <= 0.5 else "ttft_p95_s" if percentile <= 0.95 else "ttft_p99_s"
+
+
+def power_w(question: Question, scored: Scored) -> Numbers:
+    """What the chips of each layout draw at work."""
+    tdp = np.array([kind.chip.tdp_w or np.nan for kind in question.kinds])
+    return tdp[scored.points.kind] * scored.points.n_chips * BUSY_POWER
+
+
+def usd_per_h(question: Question, scored: Scored, found: Options, *, power: Numbers) -> Numbers:
+    """An hour of work: rent, or the share of the machine that an hour wears off, and its power."""
+    kind = scored.points.kind[found.index]
+    wish = question.wish
+    wished = {
+        "usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty,
+    }  # fmt: skip
+    segments = sorted({one.chip.segment for one in question.kinds})
+    owned = np.zeros(len(found.index))
+    for segment in segments:
+        mine = np.array([one.chip.segment == segment for one in question.kinds])[kind]
+        tariff = tariff_of(segment, wished=wished)
+        owned = np.where(mine, write_off_usd_per_h(found.usd, tariff) + power_usd_per_h(power, tariff), owned)
+    return np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, owned)
+
+
+def total_usd(wish: PlanWish, found: Options) -> Numbers:
+    """What has to be spent over the years: the machine, or all the hours of rent."""
+    hours = wish.years * HOURS_PER_YEAR * wish.duty
+    return np.where(found.how == BUY, found.usd, found.rent_usd_per_h * hours)
+
+
+def headroom(scored: Scored) -> Numbers:
+    """Share of the fullest card that is left while the load runs."""
+    room, points = scored.room, scored.points
+    ranks = np.where(points.attention_dp, points.tp, 1)
+    held = room.fixed_bytes + np.ceil(scored.served["running"] / ranks) * room.seq_bytes
+    return 1 - held / room.room_bytes
+
+
+def limits_of(wish: PlanWish, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
+    """Every limit of the wish."""
+    return tuple(_limits(wish, figures))
+
+
+def _limits(wish: PlanWish, figures: dict[str, Numbers]) -> Iterator[Limit]:
+    most = {
+        "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "usd_per_h": wish.usd_per_h,
+        "usd_per_mtok": wish.usd_per_mtok, "power_w": wish.power_w,
+    }  # fmt: skip
+    for name, bound in most.items():
+        if bound is not None:
+            yield Limit(name=name, reached=figures[name], bound=bound)
+    if wish.budget_usd is not None:
+        yield Limit(name="usd", reached=figures["usd_total"], bound=wish.budget_usd)
+    if wish.tok_per_s is not None:
+        yield Limit(name="output_tok_per_s", reached=figures["output_tok_per_s"],
+                    bound=wish.tok_per_s * wish.growth, at_least=True)  # fmt: skip
+    if wish.rate_per_s is not None:
+        asked = wish.rate_per_s * wish.growth
+        yield Limit(name="requests_per_s", reached=asked / figures["busy"], bound=asked, at_least=True)

@@ -1,0 +1,28 @@
+"""The market of a question: prices of cards and offers of clouds, as records that travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from rigright.facts.clouds import Offer, offers
+from rigright.facts.prices import Price, dated, prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """What is sold and rented, as known on a day."""
+
+    today: date
+    cards: Mapping[str, Price]  # the newest price of each chip
+    offers: tuple[Offer, ...]
+
+
+def market_on(today: date, *, own: Iterable[Price] = ()) -> Market:
+    """The market of our tables; prices of the user's own go before ours."""
+    cards: dict[str, Price] = {}
+    for price in sorted(prices(), key=lambda one: (one.kind == "shop", dated(one.as_of))):
+        if price.kind in {"shop", "launch"}:
+            cards[price.chip] = price
+    return Market(today=today, cards=cards | {price.chip: price for price in own}, offers=offers())

@@ -1,0 +1,188 @@
+"""Plans out of options: one option told as a record, with its memory, bands, supply and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import band, mark
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.memory_bands import band as memory_band
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.money import price_width, usd_per_mtok
+from rigright.cost.weights import weigh
+from rigright.demand import Layout, Numbers, Serving
+from rigright.search.figures import figures_of
+from rigright.search.question import Kind, Question, Way
+from rigright.search.record import Plan, Supply
+from rigright.search.room import engine_name
+from rigright.search.score import Scored, context_tok
+from rigright.search.supply import Options, supply_of
+
+SUBJECT = "speed_serving"
+BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
+SHARES = {
+    "memory": "memory_share", "compute": "compute_share", "links": "link_share", "fixed": "fixed_share",
+}  # fmt: skip
+QUEUED = 0.98  # share of the room for sequences in use, above which the cache is what limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Everything a search worked out: layouts, options and their figures."""
+
+    question: Question
+    scored: Scored
+    options: Options
+    figures: dict[str, Numbers]
+
+
+def table_of(question: Question, scored: Scored, found: Options) -> Table:
+    """Options with their figures."""
+    return Table(question=question, scored=scored, options=found, figures=figures_of(question, scored, found))
+
+
+def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
+    """One option as a plan."""
+    question, points = table.question, table.scored.points
+    point = int(table.options.index[place])
+    way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
+    layout = layout_at(table.scored, point)
+    n_chips = int(points.n_chips[point])
+    serving = serving_at(table, point, way=way)
+    memory = _memory(question, kind, way=way, serving=serving, layout=layout)
+    supply = supply_of(
+        question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=layout.tp * layout.pp
+    )
+    load = float(points.load[point])
+    return Plan(
+        chip=kind.chip,
+        n_chips=n_chips,
+        n_nodes=-(-n_chips // kind.per_node),
+        layout=layout,
+        work=serving,
+        concurrency=None if np.isnan(load) else load,
+        memory=(memory,),
+        rank_bytes=_rank_bytes(memory),
+        room_bytes=float(device_of(kind.card, way.engine).free_bytes),
+        figures=_figures(table, place, kind=kind, way=way, supply=supply),
+        supply=supply,
+        bound=_bound(table.scored, point),
+        reasons=tuple(_REASONS[name] for name in best_at if name in _REASONS),
+        notes=tuple(_notes(supply)),
+    )
+
+
+def layout_at(scored: Scored, point: int) -> Layout:
+    """The layout of one point."""
+    points = scored.points
+    return Layout(
+        tp=int(points.tp[point]), pp=int(points.pp[point]), dp=int(points.dp[point]),
+        ep=int(points.ep[point]), attention_dp=bool(points.attention_dp[point]),
+    )  # fmt: skip
+
+
+def serving_at(table: Table, point: int, *, way: Way) -> Serving:
+    """The serving of one point: as many sequences as run at once, over all replicas."""
+    dp = int(table.scored.points.dp[point])
+    running = max(int(np.ceil(float(table.scored.served["running"][point]))), 1)
+    room = int(float(table.scored.room.pool_tok[point]) // max(context_tok(table.question), 1))
+    return Serving(
+        engine=engine_name(way.engine),
+        weights=way.weights,
+        kv=way.kv,
+        context_tok=context_tok(table.question),
+        batch=max(min(running, room), 1) * dp,
+        prompt_tok=table.question.wish.prompt_tok,
+    )
+
+
+def _memory(question: Question, kind: Kind, *, way: Way, serving: Serving, layout: Layout) -> ServingMemory:
+    device = device_of(kind.card, way.engine)
+    weights = weigh(question.arch, way.weights)
+    return serving_memory(question.arch, weights, serving=serving, layout=layout, device=device)
+
+
+def _rank_bytes(memory: ServingMemory) -> Estimate:
+    used = float(memory.need_bytes + memory.slack_bytes)
+    sure = float(memory.weights_bytes + memory.cache_bytes + memory.states_bytes)
+    low, high = memory_band("device", used, sure_bytes=sure, unsure_bytes=used - sure)
+    return Estimate(value=used, low=low, high=high)
+
+
+def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:
+    told = {name: float(column[place]) for name, column in table.figures.items()}
+    known = known_of_one(SUBJECT, kind.chip, engine=way.engine.id, kind=kind_of(table.question.arch))
+    found: dict[str, Estimate] = {}
+    for name in BANDED:
+        low, high = (float(edge) for edge in band(SUBJECT, name, known=known))
+        found[name] = Estimate(
+            value=told[name], low=told[name] * low, high=told[name] * high,
+            mark=mark(SUBJECT, name, known=known),
+        )  # fmt: skip
+    exact = {name: told[name] for name in ("power_w", "headroom")}
+    found |= {
+        name: Estimate(value=value, low=value, high=value, mark="physics") for name, value in exact.items()
+    }
+    return {
+        name: one for name, one in (found | _money(table, told, speed=found, supply=supply)).items()
+        if np.isfinite(one.value)
+    }  # fmt: skip
+
+
+def _money(
+    table: Table, told: dict[str, float], *, speed: dict[str, Estimate], supply: Supply
+) -> dict[str, Estimate]:
+    """Money with the band of its prices; a token's also with that of the speed."""
+    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    found = {
+        name: Estimate(
+            value=told[name], low=told[name] * (1 - width), high=told[name] * (1 + width),
+            mark="stated", as_of=supply.as_of,
+        )
+        for name in ("usd", "usd_per_h", "usd_total")
+    }  # fmt: skip
+    hour, rate = found["usd_per_h"], speed["output_tok_per_s"]
+    found["usd_per_mtok"] = Estimate(
+        value=told["usd_per_mtok"],
+        low=float(usd_per_mtok(hour.low, rate.high)),
+        high=float(usd_per_mtok(hour.high, rate.low)),
+        mark="stated",
+        as_of=supply.as_of,
+    )
+    return found if supply.how == "buy" else {name: one for name, one in found.items() if name != "usd"}
+
+
+def _bound(scored: Scored, point: int) -> str:
+    """What limits it: the cache where the rest of the load queues, else the largest share of a pass."""
+    if float(scored.served["busy"][point]) >= QUEUED and float(scored.served["waiting_s"][point]) > 0:
+        return "cache"
+    return max(SHARES, key=lambda name: float(scored.served[SHARES[name]][point]))
+
+
+def _notes(supply: Supply) -> list[Sentence]:
+    if supply.how == "own":
+        return []
+    if supply.as_of is None:
+        return [say("no price is known: the plan stands behind those with one")]
+    if supply.stale:
+        return [say("the price is of {date}: look it up before acting on it", date=supply.as_of)]
+    return []
+
+
+_REASONS = {
+    "usd_per_h": say("costs least an hour"),
+    "usd_per_mtok": say("costs least a token"),
+    "ttft_s": say("first tokens come soonest"),
+    "tpot_s": say("writes fastest for each user"),
+    "power_w": say("draws least power"),
+    "usd": say("costs least to buy"),
+    "loss": say("loses least quality"),
+    "output_tok_per_s": say("writes most tokens a second"),
+    "headroom": say("leaves most memory free"),
+}

@@ -1,0 +1,203 @@
+"""One question of a search as plain records: what is run, what may be used, what was wished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.demand import PlanWish
+from rigright.facts.chips import Chip, chips
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card, Node, device_of, find_node
+from rigright.facts.running import NATIVE, engines_of, how_runs
+from rigright.search.market import Market
+
+GGUF = "gguf:"
+PLAIN_GGUF = {"bf16": "gguf:BF16", "fp16": "gguf:F16", "fp32": "gguf:F32"}
+USUAL_LOSS = 7  # formats that lose more are taken only when asked for
+NODE_CHIPS = 8
+MOST_CHIPS = 64
+COUNTS = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+SINGLE = frozenset({"soc", "embedded"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Cards alike, and how many of them may be taken."""
+
+    card: Card
+    counts: tuple[int, ...]
+    per_node: int
+    owned: int = 0  # there already
+    named: bool = False  # somebody asked for just these
+
+    @property
+    def chip(self) -> Chip:
+        """What is on the card."""
+        return self.card.chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How weights and caches are kept, in which engine, on which kinds (by their place)."""
+
+    engine: Engine
+    weights: str
+    kv: str
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Everything a search looks at: a pure function of this."""
+
+    arch: Arch
+    wish: PlanWish
+    market: Market
+    kinds: tuple[Kind, ...]
+    ways: tuple[Way, ...]
+
+
+def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
+    """Fill the question in: which kinds of cards, and which ways to run on them."""
+    kinds = tuple(_kinds(wish))
+    if not kinds:
+        raise AskError(say("no chip is all that was asked; leave a chip or vendor out"))
+    return Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=_ways(arch, wish, kinds=kinds))
+
+
+def _kinds(wish: PlanWish) -> Iterator[Kind]:
+    if wish.on is not None:
+        yield _of_node(find_node(wish.on), wish)
+        return
+    owned = find_node(wish.owned) if wish.owned is not None else None
+    if owned is not None:
+        yield _owned(owned, wish)
+    named = {find_node(name).cards[0].chip.id for name in wish.chips}
+    for chip in chips():
+        allowed = (not named or chip.id in named) and (
+            not wish.vendors or chip.vendor.casefold() in {vendor.casefold() for vendor in wish.vendors}
+        )
+        if allowed and (owned is None or owned.cards[0].chip.id != chip.id):
+            yield _catalogue(chip, wish, named=bool(named))
+
+
+def _of_node(node: Node, wish: PlanWish) -> Kind:
+    most = min(node.n_cards, wish.most_chips or node.n_cards)
+    return Kind(card=node.cards[0], counts=tuple(range(1, most + 1)), per_node=len(node.cards), named=True)
+
+
+def _owned(node: Node, wish: PlanWish) -> Kind:
+    counts = {count for count in COUNTS if count <= (wish.most_chips or MOST_CHIPS)} | {node.n_cards}
+    return Kind(
+        card=node.cards[0],
+        counts=tuple(sorted(counts)),
+        per_node=max(len(node.cards), _per_node(node.cards[0].chip)),
+        owned=node.n_cards,
+        named=True,
+    )
+
+
+def _catalogue(chip: Chip, wish: PlanWish, *, named: bool) -> Kind:
+    one = device_of(chip)
+    alone = chip.segment in SINGLE or chip.form == "soldered"
+    most = 1 if alone else wish.most_chips or MOST_CHIPS
+    return Kind(
+        card=Card(chip=one, index=0, total_bytes=one.mem_usable_bytes),
+        counts=tuple(count for count in COUNTS if count <= most),
+        per_node=_per_node(chip),
+        named=named,
+    )
+
+
+def _per_node(chip: Chip) -> int:
+    """How many stand in one box: a rack of links counts as one, a slot machine holds eight."""
+    if chip.segment in SINGLE or chip.form == "soldered":
+        return 1
+    return min(max(chip.link_max_chips or 0, NODE_CHIPS), MOST_CHIPS + NODE_CHIPS)
+
+
+def _ways(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...]) -> tuple[Way, ...]:
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for place, kind in enumerate(kinds):
+        for key in _ways_of(arch, wish, chip=kind.chip):
+            found.setdefault(key, []).append(place)
+    return tuple(
+        Way(engine=find_engine(engine), weights=weights, kv=kv, kinds=tuple(places))
+        for (engine, weights, kv), places in found.items()
+    )
+
+
+def _ways_of(arch: Arch, wish: PlanWish, *, chip: Chip) -> Iterator[tuple[str, str, str]]:
+    for name in _engines(wish, chip, arch=arch):
+        engine = find_engine(name)
+        for weights in _formats(arch, wish, engine=engine):
+            how = how_runs(engine.id, weights, chip=chip)
+            half_too = weights == "fp16" != arch.dtype and how_runs(engine.id, arch.dtype, chip=chip)
+            if how is None or half_too:
+                continue
+            for kv in _caches(wish, engine, chip=chip):
+                yield name, weights, kv
+
+
+def _engines(wish: PlanWish, chip: Chip, *, arch: Arch) -> tuple[str, ...]:
+    """The engines asked for; else the one people take for such work on such a chip."""
+    if wish.engines:
+        return wish.engines
+    runs = engines_of(chip)
+    gguf = (arch.stored or "").startswith(GGUF) or any(
+        find_format(name).id.startswith(GGUF) for name in wish.weights
+    )
+    home = wish.work == "chat" and chip.segment != "datacenter"
+    order = ("llama.cpp", "vllm") if gguf or home else ("vllm", "llama.cpp")
+    return tuple(name for name in order if name in runs)[:1]
+
+
+def reads_gguf(engine: Engine) -> bool:
+    """Whether it loads GGUF files."""
+    return any(name.startswith(GGUF) for name in engine.formats)
+
+
+def _formats(arch: Arch, wish: PlanWish, *, engine: Engine) -> tuple[str, ...]:
+    """Formats to try: those asked for, or the model's own and the engine's, down to the quality floor."""
+    if wish.weights:
+        ids = [find_format(name).id for name in wish.weights]
+        return tuple(PLAIN_GGUF.get(name, name) if reads_gguf(engine) else name for name in ids)
+    return _usual_formats(arch.stored, arch.dtype, engine_id=engine.id, floor=most_loss(wish))
+
+
+def most_loss(wish: PlanWish) -> int:
+    """The rank of the format that may lose most."""
+    return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
+
+
+@cache
+def _usual_formats(stored: str | None, dtype: str, *, engine_id: str, floor: int) -> tuple[str, ...]:
+    engine = find_engine(engine_id)
+    if stored is not None and stored.startswith(GGUF) == reads_gguf(engine):
+        own = [stored]
+    elif reads_gguf(engine):
+        own = []
+    else:
+        own = ["fp16", dtype] if dtype != "fp32" else ["fp16"]
+    least = find_format(stored).loss_rank if stored else 0
+    names = [*own, *engine.formats, *(() if reads_gguf(engine) else ("nvfp4",))]
+    if dtype == "fp16" and "bf16" in names:
+        names.remove("bf16")
+    kept = [name for name in dict.fromkeys(names) if name in own or find_format(name).loss_rank > least]
+    return tuple(name for name in kept if find_format(name).loss_rank <= floor or name == stored)
+
+
+def _caches(wish: PlanWish, engine: Engine, *, chip: Chip) -> tuple[str, ...]:
+    if wish.kv:
+        forms = [find_kv_format(name) for name in wish.kv]
+        return tuple(form.id for form in forms if not form.engines or engine.id in form.engines)
+    saves = engine.kv_save
+    native = saves == "fp8" and how_runs(engine.id, "fp8", chip=chip) == NATIVE
+    return ("16bit", "fp8") if native else ("16bit",)

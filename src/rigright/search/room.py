@@ -1,0 +1,72 @@
+"""Room of replicas: memory by kind of card and shape of replica, as one table a way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.weights import weigh
+from rigright.demand import Numbers, Serving
+from rigright.facts.engines import Engine
+from rigright.search.columns import at, stacked
+from rigright.search.question import Kind, Way
+from rigright.search.space import Shapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What one replica has: tables [kind, shape], or arrays along layouts once taken."""
+
+    fits: Numbers  # one sequence of the context asked for
+    need_bytes: Numbers  # of the fullest rank, with that sequence
+    room_bytes: Numbers  # of its card
+    fixed_bytes: Numbers  # all but caches and states
+    seq_bytes: Numbers  # a sequence of the traffic, on that rank
+    pool_tok: Numbers  # tokens of such sequences the replica can hold
+
+    def take(self, row: Numbers, column: Numbers) -> Room:
+        """Some places of the tables."""
+        return Room(**{one.name: getattr(self, one.name)[row, column] for one in fields(Room)})
+
+
+def room_of(
+    arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, context_tok: int, traffic_tok: int
+) -> Room:
+    """Memory of every shape on every kind; the engine starts alike on all of them."""
+    device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))
+    weights = weigh(arch, way.weights)
+    layout = shapes.layout()
+
+    def memory(tokens: int) -> ServingMemory:
+        serving = Serving(
+            engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
+        )
+        return serving_memory(arch, weights, serving=serving, layout=layout, device=device)
+
+    whole = memory(context_tok)
+    usual = whole if traffic_tok == context_tok else memory(traffic_tok)
+    seq = usual.cache_bytes + usual.states_bytes
+    pool = seq + usual.spare_bytes
+    ranks = shapes.tp if shapes.attention_dp else 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pool_tok = np.where(seq > 0, pool / seq * traffic_tok, np.inf) * ranks
+    tables = {
+        "fits": whole.fits,
+        "need_bytes": whole.need_bytes,
+        "room_bytes": device.free_bytes,
+        "fixed_bytes": whole.fixed_bytes,
+        "seq_bytes": seq,
+        "pool_tok": pool_tok,
+    }
+    shape = (len(kinds), len(shapes.tp))
+    return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
+
+
+def engine_name(engine: Engine) -> str:
+    """An engine with its version, as it is asked for."""
+    return f"{engine.id} {engine.version}"

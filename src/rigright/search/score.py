@@ -1,0 +1,191 @@
+"""Scores of layouts: room of each replica, then service under the load, in arrays that stay in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.work import Work, work_of
+from rigright.demand import Layout, Numbers, Traffic
+from rigright.facts.engines import Engine
+from rigright.search.columns import at, joined
+from rigright.search.question import Kind, Question, Way
+from rigright.search.room import Room, room_of
+from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
+
+CHUNK = 16384  # layouts whose arrays stay in cache
+SERVED = (
+    *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
+    *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
+    *("memory_share", "compute_share", "link_share", "fixed_share"),
+)
+DEFAULT_SEQS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """The replica of a kind and way that comes nearest to fitting, where none does."""
+
+    way: int
+    kind: int
+    tp: int
+    pp: int
+    need_bytes: float
+    room_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What fits, with what it gives; and what does not fit."""
+
+    points: Points
+    room: Room
+    served: dict[str, Numbers]
+    misfits: tuple[Misfit, ...] = ()
+
+    def take(self, index: Numbers) -> Scored:
+        """Some of them."""
+        return replace(
+            self,
+            points=self.points.take(index),
+            room=at(self.room, index),
+            served={name: value[index] for name, value in self.served.items()},
+        )
+
+
+def traffic_tok(question: Question) -> int:
+    """Tokens of an average request, prompt and answer."""
+    return (question.wish.prompt_tok or 0) + (question.wish.output_tok or 0)
+
+
+def context_tok(question: Question) -> int:
+    """Tokens the longest sequence may hold."""
+    return max(question.wish.context_tok or 0, traffic_tok(question))
+
+
+def score(question: Question) -> Scored:
+    """Score the whole space of a question."""
+    parts = [part for place in range(len(question.ways)) for part in _score_way(question, place)]
+    misfits = tuple(misfit for part in parts for misfit in part.misfits)
+    return Scored(
+        points=joined([part.points for part in parts]),
+        room=joined([part.room for part in parts]),
+        served={name: np.concatenate([part.served[name] for part in parts]) for name in SERVED},
+        misfits=misfits,
+    )
+
+
+def _score_way(question: Question, place: int) -> Iterator[Scored]:
+    way = question.ways[place]
+    work = work_of(question.arch, weights=way.weights, kv=way.kv)
+    for places in _alike(question, way):
+        alike = replace(way, kinds=places)
+        kinds = [question.kinds[kind] for kind in places]
+        rates = rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
+        for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
+            found = _fitting(question, alike, place=place, kinds=kinds, shapes=shapes)
+            yield replace(found, served=_serve(question, found, work=work, rates=rates, way=alike))
+
+
+def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:
+    """Kinds that the engine starts with the same settings on."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place in way.kinds:
+        groups.setdefault(defaults(way.engine, question.kinds[place]), []).append(place)
+    return [tuple(places) for places in groups.values()]
+
+
+def defaults(engine: Engine, kind: Kind) -> tuple[int | None, ...]:
+    """Tokens of a step, sequences and captured sizes an engine takes on a card when nobody says."""
+    total = kind.card.program_bytes
+    steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
+    return tuple(engine.default(step, total, chip=kind.chip.id) for step in steps)
+
+
+def _fitting(question: Question, way: Way, *, place: int, kinds: Sequence[Kind], shapes: Shapes) -> Scored:
+    """Every number of chips and every load of what fits; what does not fit by its nearest."""
+    room = room_of(
+        question.arch, way, kinds=kinds, shapes=shapes,
+        context_tok=context_tok(question), traffic_tok=traffic_tok(question),
+    )  # fmt: skip
+    may = stands(shapes, kinds, tensor=way.engine.split == "tensor")
+    row, column, dp = grown(shapes, kinds, fits=room.fits & may)
+    points, kept = loaded(
+        question.wish, shapes, column=column, dp=dp,
+        most=room.pool_tok[row, column] / max(traffic_tok(question), 1),
+        named=np.array([kind.named for kind in kinds])[row],
+    )  # fmt: skip
+    row, column = row[kept], column[kept]
+    return Scored(
+        points=replace(points, way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], row=row),
+        room=room.take(row, column),
+        served={},
+        misfits=tuple(_misfits(way, room, place=place, shapes=shapes, may=may)),
+    )
+
+
+def _misfits(way: Way, room: Room, *, place: int, shapes: Shapes, may: Numbers) -> Iterator[Misfit]:
+    share = np.where(may, room.need_bytes / room.room_bytes, np.inf)
+    nearest = np.argmin(share, axis=1)
+    for row in np.flatnonzero(~np.any(room.fits & may, axis=1) & np.isfinite(share.min(axis=1))):
+        column = nearest[row]
+        yield Misfit(
+            way=place, kind=way.kinds[row], tp=int(shapes.tp[column]), pp=int(shapes.pp[column]),
+            need_bytes=float(room.need_bytes[row, column]), room_bytes=float(room.room_bytes[row, column]),
+        )  # fmt: skip
+
+
+def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
+    """Service of every layout, a chunk at a time."""
+    size = len(found.points)
+    served = {name: np.empty(size) for name in SERVED}
+    budget, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
+    for start in range(0, size, CHUNK):
+        part = found.take(slice(start, start + CHUNK))
+        points = part.points
+        ranks = np.where(points.attention_dp, points.tp, 1)
+        service = serve(
+            work,
+            at(rates, points.row),
+            layout=layout_of(points),
+            traffic=traffic_of(question, points),
+            limits=Limits(
+                pool_tok=part.room.pool_tok,
+                max_seqs=_most_seqs(way.engine, seqs) * ranks,
+                budget_tok=float(budget or context_tok(question)),
+            ),
+        )
+        for name, column in served.items():
+            column[start : start + CHUNK] = getattr(service, name)
+    return served
+
+
+def _most_seqs(engine: Engine, seqs: int | None) -> float:
+    """Sequences at once: an engine that sets its cache aside is started for as many as are asked."""
+    return float(seqs or DEFAULT_SEQS) if engine.pool == "share" else float(DEFAULT_SEQS)
+
+
+def layout_of(points: Points) -> Layout:
+    """Points whose attention is cut alike, as a layout of arrays."""
+    return Layout(
+        tp=points.tp, pp=points.pp, dp=points.dp, ep=points.ep,
+        attention_dp=bool(len(points) and points.attention_dp[0]),
+    )  # fmt: skip
+
+
+def traffic_of(question: Question, points: Points) -> Traffic:
+    """What is sent: requests in flight, or requests that arrive."""
+    wish = question.wish
+    prompt = wish.prompt_tok or 0
+    rate = None if wish.rate_per_s is None else wish.rate_per_s * wish.growth
+    return Traffic(
+        prompt_tok=prompt,
+        output_tok=wish.output_tok or 0,
+        cached_tok=wish.cached_share * prompt,
+        concurrency=points.load if rate is None else None,
+        rate_per_s=rate,
+    )

@@ -1,0 +1,150 @@
+"""The space of layouts as arrays: every way to cut a model over chips, and every load it may carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.cost.weights import has_experts
+from rigright.demand import Layout, Numbers, PlanWish
+from rigright.search.question import NODE_CHIPS, Kind, Way
+
+LOADS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # requests a replica has in flight
+STAGES = (1, 2, 3, 4, 6, 8, 12, 16)
+MOST_TP = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shapes:
+    """Ways to cut one replica: arrays of one length, attention alike in all."""
+
+    tp: Numbers
+    pp: Numbers
+    ep: Numbers
+    attention_dp: bool
+
+    @property
+    def chips(self) -> Numbers:
+        """Chips of one replica."""
+        return self.tp * self.pp
+
+    def layout(self, *, dp: Numbers = 1) -> Layout:
+        """The same as a layout of so many replicas."""
+        return Layout(tp=self.tp, pp=self.pp, ep=self.ep, dp=dp, attention_dp=self.attention_dp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """Layouts with their load, one entry each: what is scored."""
+
+    way: Numbers  # place among the question's ways
+    kind: Numbers  # place among its kinds
+    tp: Numbers
+    pp: Numbers
+    dp: Numbers
+    ep: Numbers
+    attention_dp: Numbers
+    load: Numbers  # requests in flight over all replicas; nan in an open loop
+    row: Numbers  # place among the kinds that were scored together
+
+    @property
+    def n_chips(self) -> Numbers:
+        """Chips of all replicas."""
+        return self.tp * self.pp * self.dp
+
+    def __len__(self) -> int:
+        return len(self.tp)
+
+    def take(self, index: Numbers) -> Points:
+        """Some of them."""
+        return Points(**{field.name: getattr(self, field.name)[index] for field in fields(Points)})
+
+
+def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, ...]:
+    """The ways to cut one replica that heads and layers allow, experts too where there are any."""
+    most = max(kinds[place].counts[-1] for place in way.kinds)
+    layers = len(arch.trunk.layers)
+    counts = {count for place in way.kinds for count in kinds[place].counts}
+    if way.engine.split == "layer":
+        pairs = [(1, pp) for pp in sorted(counts | {1}) if pp <= min(most, layers, MOST_TP)]
+    else:
+        widths = [tp for tp in range(1, min(most, MOST_TP) + 1) if heads_allow(arch, tp)]
+        pairs = [(tp, pp) for tp, pp in product(widths, STAGES) if tp * pp <= most and pp <= layers]
+    tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
+    found = [Shapes(tp=tp, pp=pp, ep=np.ones_like(tp), attention_dp=False)]
+    wide = tp > 1
+    if has_experts(arch) and way.engine.split == "tensor" and wide.any():
+        found += [
+            Shapes(tp=tp[wide], pp=pp[wide], ep=tp[wide], attention_dp=spread) for spread in (False, True)
+        ]
+    return tuple(found)
+
+
+def heads_allow(arch: Arch, tp: int) -> bool:
+    """Whether every layer's heads share out evenly over so many ranks."""
+    attending = {layer.mixer for layer in arch.trunk.layers if layer.mixer is not None and layer.mixer.heads}
+    return all(
+        mixer.heads % tp == 0
+        and (mixer.latent_dim > 0 or mixer.kv_heads % tp == 0 or tp % mixer.kv_heads == 0)
+        for mixer in attending
+    )
+
+
+def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:
+    """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones."""
+    box = np.array([kind.per_node for kind in kinds])[:, None]
+    inside = shapes.chips <= box
+    over = (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
+    return (shapes.tp <= box) & (inside | over)
+
+
+def grown(shapes: Shapes, kinds: Sequence[Kind], *, fits: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Kind, shape and replicas of every allowed number of chips, for what fits."""
+    rows, columns, copies = [], [], []
+    chips = np.broadcast_to(shapes.chips, fits.shape[1:])
+    for counts in dict.fromkeys(kind.counts for kind in kinds):
+        mine = np.array([kind.counts == counts for kind in kinds])
+        allowed = np.array(counts)[None, :]
+        dp, rest = np.divmod(allowed, chips[:, None])
+        kind, shape = np.nonzero(fits & mine[:, None])
+        pair, which = np.nonzero((rest == 0)[shape] & (dp >= 1)[shape])
+        rows.append(kind[pair])
+        columns.append(shape[pair])
+        copies.append(dp[shape[pair], which])
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(copies)
+
+
+def loaded(
+    wish: PlanWish, shapes: Shapes, *, column: Numbers, dp: Numbers, most: Numbers, named: Numbers
+) -> tuple[Points, Numbers]:
+    """Layouts under the load asked for, or under every load that fits; and where each came from."""
+    index, load = _loads(wish, dp, most=most)
+    chips = shapes.chips[column]
+    if wish.users is None and wish.rate_per_s is None:
+        few = named | (dp == 1) | (dp * chips == NODE_CHIPS)
+        index, load = index[few[index]], load[few[index]]
+    column, dp = column[index], dp[index]
+    spread = np.full(len(index), shapes.attention_dp)
+    none = np.zeros(len(index), dtype=int)
+    points = Points(
+        way=none, kind=none, row=none, tp=shapes.tp[column], pp=shapes.pp[column], ep=shapes.ep[column],
+        dp=dp, attention_dp=spread, load=load,
+    )  # fmt: skip
+    return points, index
+
+
+def _loads(wish: PlanWish, dp: Numbers, *, most: Numbers) -> tuple[Numbers, Numbers]:
+    """Each layout with each of its loads; a replica for every request in flight is enough."""
+    if wish.rate_per_s is not None:
+        return np.arange(len(dp)), np.full(len(dp), np.nan)
+    if wish.users is not None:
+        load = wish.users * wish.growth
+        index = np.flatnonzero(dp <= max(load, 1))
+        return index, np.full(len(index), float(load))
+    ladder = np.array(LOADS, dtype=float)
+    index, step = np.nonzero(ladder[None, :] <= np.maximum(most, 1)[:, None])
+    return index, ladder[step] * dp[index]

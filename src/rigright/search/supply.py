@@ -1,0 +1,168 @@
+"""Where the chips of a layout come from: what is there, what is bought, what is rented, and at what price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.cost.estimate import Estimate
+from rigright.cost.money import machine_usd, price_width, priced
+from rigright.demand import Numbers, PlanWish
+from rigright.facts.chips import by_id
+from rigright.facts.clouds import Offer
+from rigright.facts.prices import is_stale
+from rigright.search.market import Market
+from rigright.search.question import Kind, Question
+from rigright.search.record import Supply
+
+OWN, BUY, RENT = range(3)
+HOWS = ("own", "buy", "rent")
+BOX = 8  # an instance of so many chips or more is joined with others for one replica
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Each layout with each way to come by its chips."""
+
+    index: Numbers  # the layout
+    how: Numbers
+    usd: Numbers  # to buy: cards and the rest of the machine; 0 where nothing is bought; nan unknown
+    rent_usd_per_h: Numbers  # 0 where nothing is rented; nan unknown
+
+    def take(self, index: Numbers) -> Options:
+        """Some of them."""
+        return Options(
+            index=self.index[index],
+            how=self.how[index],
+            usd=self.usd[index],
+            rent_usd_per_h=self.rent_usd_per_h[index],
+        )
+
+
+def options(question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
+    """Every way the wish allows; bought at an unknown price only where nothing better is known."""
+    wish, most = question.wish, max(one.counts[-1] for one in question.kinds)
+    owned = np.array([one.owned for one in question.kinds])
+    buy = np.stack([_buy_usd(question, one, most=most) for one in question.kinds])
+    rent = np.stack([_rent_usd_per_h(question, one, most=most) for one in question.kinds])
+    rented = rent[kind, np.searchsorted([1, 2, 4], replica), n_chips]
+    bought = buy[kind, n_chips]
+    here = n_chips <= owned[kind]
+    rents = np.isfinite(rented) & (wish.buy is not True) & ~here
+    known = np.isfinite(bought)
+    only_rent = bool(wish.clouds) or wish.buy is False
+    buys = ~here & (not only_rent) & (known | ~rents)
+    index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
+    how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
+    return Options(
+        index=index,
+        how=how,
+        usd=np.where(how == BUY, bought[index], 0.0),
+        rent_usd_per_h=np.where(how == RENT, rented[index], 0.0),
+    )
+
+
+def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
+    price = question.market.cards.get(kind.chip.id)
+    more = np.maximum(np.arange(most + 1) - kind.owned, 0)
+    cards = np.ceil(more / by_id()[kind.chip.id].devices)
+    cards_usd = cards * (np.nan if price is None else price.usd)
+    return cards_usd if kind.owned else np.asarray(machine_usd(cards_usd, kind.chip))
+
+
+def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
+    """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents them."""
+    counts = np.arange(most + 1)
+    table = np.full((4, most + 1), np.nan)
+    for offer in offers_of(question.market, kind, wish=question.wish):
+        chips = _chips_of(offer)
+        cost = np.ceil(counts / chips) * (_price(offer, question.wish) or np.nan)
+        for place, size in enumerate((1, 2, 4, BOX)):
+            if chips >= size:
+                table[place] = np.fmin(table[place], cost)
+    return table
+
+
+def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...]:
+    """What is rented out of a kind, whole cards, with a price, in the clouds that are wanted."""
+    clouds = {cloud.casefold() for cloud in wish.clouds}
+    return tuple(
+        offer
+        for offer in market.offers
+        if offer.chip == kind.chip.id
+        and offer.n_chips >= 1
+        and _price(offer, wish)
+        and (not clouds or offer.provider.casefold() in clouds)
+    )
+
+
+def _chips_of(offer: Offer) -> int:
+    """Devices of an instance, as its driver shows them."""
+    return int(offer.n_chips) * (by_id()[offer.chip].devices if offer.chip else 1)
+
+
+def _price(offer: Offer, wish: PlanWish) -> float | None:
+    return offer.spot_usd_per_h if wish.spot else offer.usd_per_h
+
+
+def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica: int) -> Supply:
+    """One supply with its dates, bands and name."""
+    if how == OWN:
+        return Supply(how="own", label=_cards(kind, n_chips), n_units=_boxes(kind, n_chips),
+                      usd=None, usd_per_h=None, as_of=None)  # fmt: skip
+    if how == RENT:
+        return _rented(question, kind, n_chips=n_chips, replica=replica)
+    price = question.market.cards.get(kind.chip.id)
+    label = _cards(kind, n_chips)
+    if price is None:
+        return Supply(
+            how="buy", label=label, n_units=_boxes(kind, n_chips), usd=None, usd_per_h=None, as_of=None
+        )
+    cards = -(-max(n_chips - kind.owned, 0) // by_id()[kind.chip.id].devices)
+    one = priced(price, question.market.today)
+    return Supply(
+        how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards), usd_per_h=None,
+        as_of=price.as_of, stale=is_stale(price.as_of, question.market.today),
+    )  # fmt: skip
+
+
+def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
+    wish = question.wish
+    able = [
+        offer
+        for offer in offers_of(question.market, kind, wish=wish)
+        if _chips_of(offer) >= min(replica, BOX)
+    ]
+    best = min(able, key=lambda offer: -(-n_chips // _chips_of(offer)) * (_price(offer, wish) or 0.0))
+    units = -(-n_chips // _chips_of(best))
+    width = price_width(best.as_of, question.market.today)
+    usd_per_h = units * (_price(best, wish) or 0.0)
+    return Supply(
+        how="rent",
+        label=("" if units == 1 else f"{units}x ") + f"{best.provider} {best.instance}",
+        n_units=units,
+        usd=None,
+        usd_per_h=Estimate(
+            value=usd_per_h, low=usd_per_h * (1 - width), high=usd_per_h * (1 + width),
+            mark="stated", as_of=best.as_of, why=best.source,
+        ),
+        as_of=best.as_of,
+        stale=is_stale(best.as_of, question.market.today),
+    )  # fmt: skip
+
+
+def times(one: Estimate, count: float) -> Estimate:
+    """So many of a thing."""
+    return Estimate(
+        value=one.value * count, low=one.low * count, high=one.high * count,
+        mark=one.mark, as_of=one.as_of, why=one.why,
+    )  # fmt: skip
+
+
+def _cards(kind: Kind, n_chips: int) -> str:
+    return f"{n_chips}x {kind.chip.name}"
+
+
+def _boxes(kind: Kind, n_chips: int) -> int:
+    return -(-n_chips // kind.per_node)

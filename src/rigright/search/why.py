@@ -1,0 +1,166 @@
+"""Why not cheaper: what costs less than the first plan, and the limit that each breaks, with its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rigright.base.units import show_bytes
+from rigright.base.words import Sentence, say
+from rigright.cost.money import tariff_of, write_off_usd_per_h
+from rigright.demand import Numbers
+from rigright.facts.formats import find_format
+from rigright.search.figures import Limit
+from rigright.search.plans import Table
+from rigright.search.question import Question
+from rigright.search.record import Rejection
+from rigright.search.score import Misfit
+from rigright.search.supply import options
+
+MOST = 8  # rejections that are told
+OF_ONE_LIMIT = 3
+
+
+def rejections(table: Table, limits: Sequence[Limit], *, below: float) -> tuple[Rejection, ...]:
+    """The nearest misses among what costs less an hour than the first plan, few of one reason."""
+    missed = _missed(table, limits, below=below)
+    small = _small(table.question, table.scored.misfits, below=below)
+    told: list[Rejection] = []
+    for rejection in (*missed, *small, *_unrun(table.question)):
+        alike = sum(one.limit == rejection.limit for one in told)
+        if alike < OF_ONE_LIMIT and len(told) < MOST:
+            told.append(rejection)
+    return tuple(sorted(told, key=lambda one: np.inf if one.usd_per_h is None else one.usd_per_h))
+
+
+def broken(table: Table, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
+    """The limits one option breaks, the farthest first."""
+    worst = sorted(limits, key=lambda limit: -float(limit.excess[place]))
+    return tuple(_rejection(table, limit, place=place) for limit in worst if limit.excess[place] > 0)
+
+
+def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
+    """How far each option is beyond all its limits together."""
+    return sum((np.maximum(limit.excess, 0.0) for limit in limits), start=np.zeros(size))
+
+
+def _missed(table: Table, limits: Sequence[Limit], *, below: float) -> Iterator[Rejection]:
+    cost = table.figures["usd_per_h"]
+    beyond = excess_of(limits, len(cost))
+    places = np.flatnonzero((beyond > 0) & (cost < below))
+    points = table.scored.points
+    kind = points.kind[table.options.index]
+    order = places[np.lexsort((cost[places], beyond[places]))]
+    seen: set[int] = set()
+    for place in order:
+        if int(kind[place]) not in seen:
+            seen.add(int(kind[place]))
+            worst = max(limits, key=lambda limit: float(limit.excess[place]))
+            yield _rejection(table, worst, place=int(place))
+
+
+def _rejection(table: Table, limit: Limit, *, place: int) -> Rejection:
+    reached = float(limit.reached[place])
+    cost = float(table.figures["usd_per_h"][place])
+    return Rejection(
+        label=label_of(table, place),
+        reason=_told(limit, reached),
+        limit=limit.name,
+        usd_per_h=cost if np.isfinite(cost) else None,
+        nearest=reached if np.isfinite(reached) else None,
+    )
+
+
+def label_of(table: Table, place: int) -> str:
+    """An option in a few words: "2x RTX 5090, awq4"."""
+    point = int(table.options.index[place])
+    points = table.scored.points
+    kind = table.question.kinds[int(points.kind[point])]
+    way = table.question.ways[int(points.way[point])]
+    return f"{int(points.n_chips[point])}x {kind.chip.name}, {find_format(way.weights).label}"
+
+
+def _told(limit: Limit, reached: float) -> Sentence:
+    """A broken limit with both its numbers."""
+    if not np.isfinite(reached):
+        return say("its price is not known") if limit.name.startswith("usd") else say("the queue only grows")
+    shown = {"reached": show_figure(limit.name, reached), "bound": show_figure(limit.name, limit.bound)}
+    return {
+        "ttft_s": say("first tokens after {reached}, asked for {bound}", **shown),
+        "tpot_s": say("{reached} a token, asked for {bound}", **shown),
+        "output_tok_per_s": say("{reached} of output, asked for {bound}", **shown),
+        "requests_per_s": say("carries {reached}, asked for {bound}", **shown),
+        "usd": say("costs {reached}, the budget is {bound}", **shown),
+        "usd_per_h": say("costs {reached} an hour, asked for at most {bound}", **shown),
+        "usd_per_mtok": say("costs {reached} a million tokens, asked for at most {bound}", **shown),
+        "power_w": say("draws {reached}, asked for at most {bound}", **shown),
+        "days": say("takes {reached}, asked for {bound}", **shown),
+        "later_bytes": say("has room for {reached} of a later model's {bound}", **shown),
+    }[limit.name]
+
+
+def show_figure(name: str, value: float) -> str:
+    """A figure of a limit for people, with its unit."""
+    if name in {"ttft_s", "tpot_s"}:
+        return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
+    if name.startswith("usd"):
+        return f"${value:,.2f}" if value < 1000 else f"${value:,.0f}"
+    if name.endswith("_bytes"):
+        return show_bytes(value)
+    unit = {"output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "power_w": "W", "days": "days"}[name]
+    return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.2f} {unit}"
+
+
+def _small(question: Question, misfits: Sequence[Misfit], *, below: float) -> Iterator[Rejection]:
+    """Cards that cannot hold the model whatever the layout, that would cost less."""
+    best: dict[int, Misfit] = {}
+    for misfit in misfits:
+        known = best.get(misfit.kind)
+        if known is None or misfit.need_bytes / misfit.room_bytes < known.need_bytes / known.room_bytes:
+            best[misfit.kind] = misfit
+    near = sorted(best.values(), key=lambda one: one.need_bytes / one.room_bytes)
+    for misfit in near:
+        cost = cheapest_usd_per_h(question, kind=misfit.kind, n_chips=misfit.tp * misfit.pp)
+        if cost is not None and cost < below:
+            yield too_small(question, misfit, usd_per_h=cost)
+
+
+def too_small(question: Question, misfit: Misfit, *, usd_per_h: float | None = None) -> Rejection:
+    """A card without room for its share."""
+    kind, way = question.kinds[misfit.kind], question.ways[misfit.way]
+    return Rejection(
+        label=f"{misfit.tp * misfit.pp}x {kind.chip.name}, {find_format(way.weights).label}",
+        reason=say(
+            "not enough memory: a card needs {need} of its {room}",
+            need=show_bytes(misfit.need_bytes),
+            room=show_bytes(misfit.room_bytes),
+        ),
+        limit="memory",
+        usd_per_h=usd_per_h,
+        nearest=misfit.need_bytes,
+    )
+
+
+def cheapest_usd_per_h(question: Question, *, kind: int, n_chips: int) -> float | None:
+    """What so many cards cost an hour at least, power left out; None where no price is known."""
+    if n_chips > question.kinds[kind].counts[-1]:
+        return None
+    found = options(question, kind=np.array([kind]), n_chips=np.array([n_chips]), replica=np.array([n_chips]))
+    wish = question.wish
+    tariff = tariff_of(question.kinds[kind].chip.segment, wished={"years": wish.years, "duty": wish.duty})
+    costs = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, write_off_usd_per_h(found.usd, tariff))
+    known = costs[np.isfinite(costs)]
+    return float(known.min()) if len(known) else None
+
+
+def _unrun(question: Question) -> Iterator[Rejection]:
+    """Cards somebody named that no way runs on."""
+    run = {kind for way in question.ways for kind in way.kinds}
+    for place, kind in enumerate(question.kinds):
+        if kind.named and place not in run:
+            yield Rejection(
+                label=kind.chip.name,
+                reason=say("no engine that was asked for runs such weights on this chip"),
+                limit="format",
+            )

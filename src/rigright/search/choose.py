@@ -16,6 +16,7 @@ LESS = ("usd_per_h", "usd_per_mtok", "ttft_s", "tpot_s", "power_w", "usd", "loss
 MORE = ("output_tok_per_s", "headroom", "train_tok_per_s", "images_per_s", "mfu")
 NEAR = 1.03  # costs closer than this count as equal
 PRICE_WEIGHT = 0.5  # twice the price has to bring this power of two of an aim
+MOST_LOSS = 100  # above every rank of loss
 TRIES = 12  # unlike options looked at before an aim is given up
 AIMS = {
     "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
@@ -57,8 +58,8 @@ def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Fiel
 def choose(field: Field, wish: PlanWish) -> list[Choice]:
     """The first by its aim, then the best at each other aim among what is unlike those before."""
     picked: list[int] = []
-    for merit in _merits(field, wish, picked):
-        place = _unlike(field, merit, picked=picked)
+    for merit, alike in _merits(field, wish, picked):
+        place = _unlike(field, merit, alike=alike, picked=picked)
         if place is not None:
             picked.append(place)
         if len(picked) >= wish.most_plans:
@@ -66,20 +67,21 @@ def choose(field: Field, wish: PlanWish) -> list[Choice]:
     return [Choice(place=place, best_at=_best_at(field, place)) for place in picked]
 
 
-def _merits(field: Field, wish: PlanWish, picked: list[int]) -> Iterator[Numbers]:
-    """What each plan in turn is chosen by: least is best."""
-    yield _first(field, wish)
+def _merits(field: Field, wish: PlanWish, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
+    """What each plan in turn is chosen by, least is best; and what makes it too like one before."""
+    yield _first(field, wish), field.alike
     if not picked:
         return
     price, loss = field.costs[field.main], field.costs.get("loss")
-    yield price
-    if loss is not None:
-        yield np.where(loss < loss[picked[0]], price, np.inf)
+    yield price, field.alike
+    if loss is not None:  # better weights on the very same cards are news
+        better = np.where(loss < loss[picked[0]], price, np.inf)
+        yield better, field.alike + loss / MOST_LOSS
     for name in WORTH:
         if name in field.costs:
-            yield _worth(field, name)
+            yield _worth(field, name), field.alike
     for _ in range(wish.most_plans):
-        yield price
+        yield price, field.alike
 
 
 def _first(field: Field, wish: PlanWish) -> Numbers:
@@ -116,17 +118,17 @@ def _worth(field: Field, name: str) -> Numbers:
     return np.where(np.isfinite(merit), merit, np.inf)
 
 
-def _unlike(field: Field, merit: Numbers, *, picked: list[int]) -> int | None:
+def _unlike(field: Field, merit: Numbers, *, alike: Numbers, picked: list[int]) -> int | None:
     """The least of a merit that nothing beats and that is unlike what was picked; None if there is none."""
-    open_ = np.isfinite(merit) & ~np.isin(field.alike, field.alike[picked])
+    open_ = np.isfinite(merit) & ~np.isin(alike, alike[picked])
     for _ in range(TRIES):
         places = np.flatnonzero(open_)
         if not len(places):
             return None
         place = unbeaten(field, int(places[np.argmin(merit[places])]))
-        if not np.isin(field.alike[place], field.alike[picked]):
+        if not np.isin(alike[place], alike[picked]):
             return place
-        open_ &= field.alike != field.alike[places[np.argmin(merit[places])]]
+        open_ &= alike != alike[places[np.argmin(merit[places])]]
     return None
 
 
@@ -142,8 +144,11 @@ def unbeaten(field: Field, place: int) -> int:
 
 
 def _best_at(field: Field, place: int) -> tuple[str, ...]:
+    """The aims at which it is the best; what costs nothing to buy is no bargain."""
     return tuple(
         name
         for name, column in field.costs.items()
-        if np.isfinite(column[place]) and column[place] <= column.min()
+        if np.isfinite(column[place])
+        and column[place] <= column.min(where=(column > 0) | (name != "usd"), initial=np.inf)
+        and (name != "usd" or column[place] > 0)
     )

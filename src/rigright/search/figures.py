@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.arch import count
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
+from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
 from rigright.search.question import Question
@@ -15,7 +17,8 @@ from rigright.search.score import Scored
 from rigright.search.supply import BUY, Options
 
 BUSY_POWER = 0.8  # of the rated power, where no law of power is asked
-UNBOUNDED = 1e12
+LATER_SHARE = 0.85  # of a card, for the weights of a later model
+USUAL_TTFT_S, USUAL_TOK_PER_S = 10, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ def figures_of(question: Question, scored: Scored, found: Options) -> dict[str, 
         "usd_per_mtok": usd_per_mtok(per_h, served["output_tok_per_s"]),
         "usd_total": total_usd(wish, found),
         "headroom": headroom(scored)[index],
+        "later_params": later_params(question, scored)[index],
         "n_chips": n_chips.astype(float),
         "loss": loss[points.way[index]].astype(float),
     }
@@ -106,12 +110,31 @@ def headroom(scored: Scored) -> Numbers:
     return 1 - held / room.room_bytes
 
 
-def limits_of(wish: PlanWish, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
+def later_params(question: Question, scored: Scored) -> Numbers:
+    """Parameters of the largest model that all chips together have room for, in the same format."""
+    params = count.params(question.arch)
+    each = np.array([weights_bytes(question.arch, way.weights) / params for way in question.ways])
+    points, room = scored.points, scored.room
+    return points.n_chips * room.room_bytes * LATER_SHARE / each[points.way]
+
+
+def usual_limits(wish: PlanWish, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
+    """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
+    told = (wish.ttft_s, wish.tpot_s, wish.tok_per_s)
+    if wish.work == "batch" or any(one is not None for one in told):
+        return ()
+    return (
+        Limit(name="ttft_s", reached=figures["ttft_s"], bound=USUAL_TTFT_S),
+        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / USUAL_TOK_PER_S),
+    )
+
+
+def limits_of(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """Every limit of the wish."""
-    return tuple(_limits(wish, figures))
+    return tuple(_limits(question.wish, figures, later=question.later_params))
 
 
-def _limits(wish: PlanWish, figures: dict[str, Numbers]) -> Iterator[Limit]:
+def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None) -> Iterator[Limit]:
     most = {
         "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "usd_per_h": wish.usd_per_h,
         "usd_per_mtok": wish.usd_per_mtok, "power_w": wish.power_w,
@@ -124,6 +147,8 @@ def _limits(wish: PlanWish, figures: dict[str, Numbers]) -> Iterator[Limit]:
     if wish.tok_per_s is not None:
         yield Limit(name="output_tok_per_s", reached=figures["output_tok_per_s"],
                     bound=wish.tok_per_s * wish.growth, at_least=True)  # fmt: skip
+    if later is not None:
+        yield Limit(name="later_params", reached=figures["later_params"], bound=later, at_least=True)
     if wish.rate_per_s is not None:
         asked = wish.rate_per_s * wish.growth
         yield Limit(name="requests_per_s", reached=asked / figures["busy"], bound=asked, at_least=True)

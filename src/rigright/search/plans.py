@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import price_width, usd_per_mtok
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.engines import find_engine
 from rigright.search.figures import figures_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
@@ -54,8 +55,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
     layout = layout_at(table.scored, point)
     n_chips = int(points.n_chips[point])
-    serving = serving_at(table, point, way=way)
-    memory = _memory(question, kind, way=way, serving=serving, layout=layout)
+    serving, memory = _fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
     supply = supply_of(
         question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=layout.tp * layout.pp
     )
@@ -74,7 +74,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=tuple(_REASONS[name] for name in best_at if name in _REASONS),
-        notes=tuple(_notes(supply)),
+        notes=tuple(_notes(supply, kind, n_chips=n_chips)),
     )
 
 
@@ -102,10 +102,19 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
     )
 
 
-def _memory(question: Question, kind: Kind, *, way: Way, serving: Serving, layout: Layout) -> ServingMemory:
-    device = device_of(kind.card, way.engine)
-    weights = weigh(question.arch, way.weights)
-    return serving_memory(question.arch, weights, serving=serving, layout=layout, device=device)
+def _fitted(
+    question: Question, kind: Kind, *, serving: Serving, layout: Layout
+) -> tuple[Serving, ServingMemory]:
+    """The serving with as many sequences as surely fit: what a step takes grows with them a little."""
+    device = device_of(kind.card, find_engine(serving.engine))
+    weights = weigh(question.arch, serving.weights)
+    while True:
+        memory = serving_memory(question.arch, weights, serving=serving, layout=layout, device=device)
+        if memory.fits or serving.batch <= layout.dp:
+            return serving, memory
+        seq = float(memory.cache_bytes + memory.states_bytes) / (serving.batch / layout.dp)
+        fewer = max(int(np.ceil(float(-memory.spare_bytes) / max(seq, 1.0))), 1)
+        serving = replace(serving, batch=max(serving.batch - fewer * layout.dp, layout.dp))
 
 
 def _rank_bytes(memory: ServingMemory) -> Estimate:
@@ -165,14 +174,17 @@ def _bound(scored: Scored, point: int) -> str:
     return max(SHARES, key=lambda name: float(scored.served[SHARES[name]][point]))
 
 
-def _notes(supply: Supply) -> list[Sentence]:
+def _notes(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
     if supply.how == "own":
-        return []
+        return
+    if kind.owned and supply.how == "buy":
+        yield say(
+            "{more} more beside the {owned} that are there", more=n_chips - kind.owned, owned=kind.owned
+        )
     if supply.as_of is None:
-        return [say("no price is known: the plan stands behind those with one")]
-    if supply.stale:
-        return [say("the price is of {date}: look it up before acting on it", date=supply.as_of)]
-    return []
+        yield say("no price is known: the plan stands behind those with one")
+    elif supply.stale:
+        yield say("the price is of {date}: look it up before acting on it", date=supply.as_of)
 
 
 _REASONS = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from rigright.arch.count import params
 from rigright.arch.record import Arch
+from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
+from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, chips
@@ -24,7 +28,9 @@ USUAL_LOSS = 7  # formats that lose more are taken only when asked for
 NODE_CHIPS = 8
 MOST_CHIPS = 64
 COUNTS = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+MOST_OF = {"consumer": 16, "workstation": 32}  # nobody fills a room with such cards unasked
 SINGLE = frozenset({"soc", "embedded"})
+_SIZE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+) *(?P<unit>[mbt])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,7 @@ class Kind:
     per_node: int
     owned: int = 0  # there already
     named: bool = False  # somebody asked for just these
+    whole: int = 0  # chips of the machine that is paid for, however many of them work; 0: those that work
 
     @property
     def chip(self) -> Chip:
@@ -62,6 +69,7 @@ class Question:
     market: Market
     kinds: tuple[Kind, ...]
     ways: tuple[Way, ...]
+    later_params: float | None = None  # of the model that should fit later
 
 
 def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
@@ -69,7 +77,22 @@ def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
     kinds = tuple(_kinds(wish))
     if not kinds:
         raise AskError(say("no chip is all that was asked; leave a chip or vendor out"))
-    return Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=_ways(arch, wish, kinds=kinds))
+    return Question(
+        arch=arch,
+        wish=wish,
+        market=market,
+        kinds=kinds,
+        ways=_ways(arch, wish, kinds=kinds),
+        later_params=None if wish.grows_to is None else _params_of(wish.grows_to),
+    )
+
+
+def _params_of(text: str) -> float:
+    """Parameters of "70B", or of a model of that name."""
+    told = _SIZE.fullmatch(text.strip())
+    if told is None:
+        return float(params(open_model(text)))
+    return float(told["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[told["unit"].lower()]
 
 
 def _kinds(wish: PlanWish) -> Iterator[Kind]:
@@ -90,7 +113,13 @@ def _kinds(wish: PlanWish) -> Iterator[Kind]:
 
 def _of_node(node: Node, wish: PlanWish) -> Kind:
     most = min(node.n_cards, wish.most_chips or node.n_cards)
-    return Kind(card=node.cards[0], counts=tuple(range(1, most + 1)), per_node=len(node.cards), named=True)
+    return Kind(
+        card=node.cards[0],
+        counts=tuple(range(1, most + 1)),
+        per_node=len(node.cards),
+        named=True,
+        whole=node.n_cards,
+    )
 
 
 def _owned(node: Node, wish: PlanWish) -> Kind:
@@ -107,7 +136,7 @@ def _owned(node: Node, wish: PlanWish) -> Kind:
 def _catalogue(chip: Chip, wish: PlanWish, *, named: bool) -> Kind:
     one = device_of(chip)
     alone = chip.segment in SINGLE or chip.form == "soldered"
-    most = 1 if alone else wish.most_chips or MOST_CHIPS
+    most = 1 if alone else wish.most_chips or (MOST_CHIPS if named else MOST_OF.get(chip.segment, MOST_CHIPS))
     return Kind(
         card=Card(chip=one, index=0, total_bytes=one.mem_usable_bytes),
         counts=tuple(count for count in COUNTS if count <= most),

@@ -24,6 +24,7 @@ class Room:
 
     fits: Numbers  # one sequence of the context asked for
     need_bytes: Numbers  # of the fullest rank, with that sequence
+    able_bytes: Numbers  # what the engine may take of its card
     room_bytes: Numbers  # of its card
     fixed_bytes: Numbers  # all but caches and states
     seq_bytes: Numbers  # a sequence of the traffic, on that rank
@@ -58,6 +59,7 @@ def room_of(
     tables = {
         "fits": whole.fits,
         "need_bytes": whole.need_bytes,
+        "able_bytes": whole.need_bytes + whole.spare_bytes,
         "room_bytes": device.free_bytes,
         "fixed_bytes": whole.fixed_bytes,
         "seq_bytes": seq,

@@ -27,15 +27,14 @@ DEFAULT_SEQS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """The replica of a kind and way that comes nearest to fitting, where none does."""
+class Misfits:
+    """Replicas that a card has no room for: arrays, one entry each."""
 
-    way: int
-    kind: int
-    tp: int
-    pp: int
-    need_bytes: float
-    room_bytes: float
+    way: Numbers
+    kind: Numbers
+    chips: Numbers
+    need_bytes: Numbers
+    able_bytes: Numbers  # that the engine may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ class Scored:
     points: Points
     room: Room
     served: dict[str, Numbers]
-    misfits: tuple[Misfit, ...] = ()
+    misfits: Misfits
 
     def take(self, index: Numbers) -> Scored:
         """Some of them."""
@@ -70,12 +69,11 @@ def context_tok(question: Question) -> int:
 def score(question: Question) -> Scored:
     """Score the whole space of a question."""
     parts = [part for place in range(len(question.ways)) for part in _score_way(question, place)]
-    misfits = tuple(misfit for part in parts for misfit in part.misfits)
     return Scored(
         points=joined([part.points for part in parts]),
         room=joined([part.room for part in parts]),
         served={name: np.concatenate([part.served[name] for part in parts]) for name in SERVED},
-        misfits=misfits,
+        misfits=joined([part.misfits for part in parts]),
     )
 
 
@@ -124,19 +122,19 @@ def _fitting(question: Question, way: Way, *, place: int, kinds: Sequence[Kind],
         points=replace(points, way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], row=row),
         room=room.take(row, column),
         served={},
-        misfits=tuple(_misfits(way, room, place=place, shapes=shapes, may=may)),
+        misfits=_misfits(way, room, place=place, shapes=shapes, may=may),
     )
 
 
-def _misfits(way: Way, room: Room, *, place: int, shapes: Shapes, may: Numbers) -> Iterator[Misfit]:
-    share = np.where(may, room.need_bytes / room.room_bytes, np.inf)
-    nearest = np.argmin(share, axis=1)
-    for row in np.flatnonzero(~np.any(room.fits & may, axis=1) & np.isfinite(share.min(axis=1))):
-        column = nearest[row]
-        yield Misfit(
-            way=place, kind=way.kinds[row], tp=int(shapes.tp[column]), pp=int(shapes.pp[column]),
-            need_bytes=float(room.need_bytes[row, column]), room_bytes=float(room.room_bytes[row, column]),
-        )  # fmt: skip
+def _misfits(way: Way, room: Room, *, place: int, shapes: Shapes, may: Numbers) -> Misfits:
+    row, column = np.nonzero(~room.fits & may)
+    return Misfits(
+        way=np.full(len(row), place),
+        kind=np.asarray(way.kinds)[row],
+        chips=shapes.chips[column],
+        need_bytes=room.need_bytes[row, column],
+        able_bytes=np.maximum(room.able_bytes[row, column], 1.0),
+    )
 
 
 def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:

@@ -13,13 +13,13 @@ from rigright.base.words import Sentence, say
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, limits_of
+from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, limits_of, usual_limits
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of, table_of
 from rigright.search.question import Question, ask
 from rigright.search.record import Found, Rejection
 from rigright.search.score import score
-from rigright.search.supply import options
+from rigright.search.supply import HOWS, options
 from rigright.search.why import broken, excess_of, rejections, too_small
 
 USUAL = {
@@ -75,7 +75,12 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
         raise AskError(say("no engine runs such weights on any of the chips; leave a format or engine out"))
     table = tabled(question)
     found = _found(table) if len(table.options.index) else _nothing(table)
-    return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
+    return replace(
+        found,
+        looked_at=len(table.scored.points),
+        chips=len(question.kinds),
+        notes=(*notes, *found.notes),
+    )
 
 
 def tabled(question: Question) -> Table:
@@ -87,25 +92,58 @@ def tabled(question: Question) -> Table:
 
 
 def _found(table: Table) -> Found:
-    wish = table.question.wish
-    limits = limits_of(wish, table.figures)
-    beyond = excess_of(limits, len(table.options.index))
-    keeps = np.flatnonzero(beyond <= 0)
-    if not len(keeps):
+    limits = limits_of(table.question, table.figures)
+    usual = usual_limits(table.question.wish, table.figures)
+    size = len(table.options.index)
+    beyond = excess_of(limits, size)
+    if not (beyond <= 0).any():
         return _nearest(table, limits, beyond=beyond)
-    figures = {name: column[keeps] for name, column in table.figures.items()}
-    told = wish.users is not None or wish.rate_per_s is not None
-    chosen = choose(field_of(figures, alike=_alike(table)[keeps], told=told), wish)
-    plans = tuple(plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen)
-    cost = figures["usd_per_h"][chosen[0].place]
-    below = float(cost) if np.isfinite(cost) else np.inf
-    return Found(plans=plans, rejections=rejections(table, limits, below=below), looked_at=0, chips=0)
+    comfort = excess_of((*limits, *usual), size)
+    if usual and (comfort <= 0).any():
+        return replace(_chosen(table, (*limits, *usual), beyond=comfort), notes=(_assumed(),))
+    found = _chosen(table, limits, beyond=beyond)
+    return replace(found, notes=(_missed(),)) if usual else found
+
+
+def _assumed() -> Sentence:
+    return say(
+        "no limits said: first tokens within {ttft} s and {rate} tokens a second for each user assumed",
+        ttft=USUAL_TTFT_S,
+        rate=USUAL_TOK_PER_S,
+    )
+
+
+def _missed() -> Sentence:
+    return say(
+        "nothing starts within {ttft} s and writes {rate} tokens a second for each user: "
+        "the plans are the best there is",
+        ttft=USUAL_TTFT_S,
+        rate=USUAL_TOK_PER_S,
+    )
+
+
+def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+    """The best few of what keeps the limits."""
+    wish = table.question.wish
+    keeps = np.flatnonzero(beyond <= 0)
+    field = field_of(
+        {name: column[keeps] for name, column in table.figures.items()},
+        alike=_alike(table)[keeps],
+        told=wish.users is not None or wish.rate_per_s is not None,
+    )
+    chosen = choose(field, wish)
+    first = int(keeps[chosen[0].place])
+    return Found(
+        plans=tuple(plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen),
+        rejections=rejections(table, limits, first=first, cost=field.main),
+        looked_at=0,
+        chips=0,
+    )
 
 
 def _alike(table: Table) -> Numbers:
     """A number for options that a person would call the same: one kind of chip, one way to come by it."""
-    points = table.scored.points
-    return points.kind[table.options.index] * 4 + table.options.how
+    return table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
 
 
 def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
@@ -119,10 +157,11 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found
 
 def _nothing(table: Table) -> Found:
     """Nothing fits at all: the card that comes closest."""
-    misfits = sorted(table.scored.misfits, key=lambda one: one.need_bytes / one.room_bytes)
+    misfits = table.scored.misfits
+    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(too_small(table.question, misfit) for misfit in misfits[:1]),
+        broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
 
 

@@ -42,12 +42,15 @@ class Options:
 
 def options(question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
     """Every way the wish allows; bought at an unknown price only where nothing better is known."""
-    wish, most = question.wish, max(one.counts[-1] for one in question.kinds)
+    wish, most = question.wish, max(max(one.counts[-1], one.whole) for one in question.kinds)
     owned = np.array([one.owned for one in question.kinds])
     buy = np.stack([_buy_usd(question, one, most=most) for one in question.kinds])
     rent = np.stack([_rent_usd_per_h(question, one, most=most) for one in question.kinds])
-    rented = rent[kind, np.searchsorted([1, 2, 4], replica), n_chips]
-    bought = buy[kind, n_chips]
+    whole = np.array([one.whole for one in question.kinds])[kind]
+    paid = np.where(whole > 0, whole, n_chips)
+    box = np.array([one.per_node if one.whole else 1 for one in question.kinds])[kind]
+    rented = rent[kind, np.searchsorted([1, 2, 4], np.maximum(replica, box)), paid]
+    bought = buy[kind, paid]
     here = n_chips <= owned[kind]
     rents = np.isfinite(rented) & (wish.buy is not True) & ~here
     known = np.isfinite(bought)
@@ -108,6 +111,8 @@ def _price(offer: Offer, wish: PlanWish) -> float | None:
 
 def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica: int) -> Supply:
     """One supply with its dates, bands and name."""
+    if kind.whole:
+        n_chips, replica = kind.whole, max(replica, kind.per_node)
     if how == OWN:
         return Supply(how="own", label=_cards(kind, n_chips), n_units=_boxes(kind, n_chips),
                       usd=None, usd_per_h=None, as_of=None)  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
-from rigright.base.units import show_bytes
+from rigright.base.units import KILO, show_bytes, show_count
 from rigright.base.words import Sentence, say
 from rigright.cost.money import tariff_of, write_off_usd_per_h
 from rigright.demand import Numbers
@@ -15,19 +17,18 @@ from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.question import Question
 from rigright.search.record import Rejection
-from rigright.search.score import Misfit
+from rigright.search.score import Misfits
 from rigright.search.supply import options
 
 MOST = 8  # rejections that are told
 OF_ONE_LIMIT = 3
 
 
-def rejections(table: Table, limits: Sequence[Limit], *, below: float) -> tuple[Rejection, ...]:
-    """The nearest misses among what costs less an hour than the first plan, few of one reason."""
-    missed = _missed(table, limits, below=below)
-    small = _small(table.question, table.scored.misfits, below=below)
+def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> tuple[Rejection, ...]:
+    """The nearest misses among what costs less than the first plan, few of one reason."""
+    missed = _missed(table, limits, first=first, cost=cost)
     told: list[Rejection] = []
-    for rejection in (*missed, *small, *_unrun(table.question)):
+    for rejection in chain(missed, _small(table, first=first), _unrun(table.question)):
         alike = sum(one.limit == rejection.limit for one in told)
         if alike < OF_ONE_LIMIT and len(told) < MOST:
             told.append(rejection)
@@ -45,13 +46,14 @@ def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
     return sum((np.maximum(limit.excess, 0.0) for limit in limits), start=np.zeros(size))
 
 
-def _missed(table: Table, limits: Sequence[Limit], *, below: float) -> Iterator[Rejection]:
-    cost = table.figures["usd_per_h"]
-    beyond = excess_of(limits, len(cost))
-    places = np.flatnonzero((beyond > 0) & (cost < below))
+def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> Iterator[Rejection]:
+    price = table.figures[cost]
+    beyond = excess_of(limits, len(price))
+    below = price[first] if np.isfinite(price[first]) else np.inf
+    places = np.flatnonzero((beyond > 0) & (price < below))
     points = table.scored.points
     kind = points.kind[table.options.index]
-    order = places[np.lexsort((cost[places], beyond[places]))]
+    order = places[np.lexsort((price[places], beyond[places]))]
     seen: set[int] = set()
     for place in order:
         if int(kind[place]) not in seen:
@@ -85,7 +87,7 @@ def _told(limit: Limit, reached: float) -> Sentence:
     """A broken limit with both its numbers."""
     if not np.isfinite(reached):
         return say("its price is not known") if limit.name.startswith("usd") else say("the queue only grows")
-    shown = {"reached": show_figure(limit.name, reached), "bound": show_figure(limit.name, limit.bound)}
+    shown = _apart(limit.name, reached, limit.bound)
     return {
         "ttft_s": say("first tokens after {reached}, asked for {bound}", **shown),
         "tpot_s": say("{reached} a token, asked for {bound}", **shown),
@@ -96,49 +98,73 @@ def _told(limit: Limit, reached: float) -> Sentence:
         "usd_per_mtok": say("costs {reached} a million tokens, asked for at most {bound}", **shown),
         "power_w": say("draws {reached}, asked for at most {bound}", **shown),
         "days": say("takes {reached}, asked for {bound}", **shown),
-        "later_bytes": say("has room for {reached} of a later model's {bound}", **shown),
+        "later_params": say("has room for a model of {reached} parameters later, asked for {bound}", **shown),
     }[limit.name]
 
 
-def show_figure(name: str, value: float) -> str:
+def _apart(name: str, reached: float, bound: float) -> dict[str, str]:
+    """Both figures, with as many digits as it takes to tell them apart."""
+    for digits in range(3, 9):
+        shown = {"reached": show_figure(name, reached, digits), "bound": show_figure(name, bound)}
+        if shown["reached"] != show_figure(name, bound, digits):
+            break
+    return shown
+
+
+def show_figure(name: str, value: float, digits: int = 3) -> str:
     """A figure of a limit for people, with its unit."""
+    if name == "later_params":
+        return show_count(value)
     if name in {"ttft_s", "tpot_s"}:
-        return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
+        return f"{_plain(value, digits)} s" if value >= 1 else f"{_plain(value * KILO, digits)} ms"
     if name.startswith("usd"):
-        return f"${value:,.2f}" if value < 1000 else f"${value:,.0f}"
-    if name.endswith("_bytes"):
-        return show_bytes(value)
+        return f"${_plain(value, digits)}"
     unit = {"output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "power_w": "W", "days": "days"}[name]
-    return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.2f} {unit}"
+    return f"{_plain(value, digits)} {unit}"
 
 
-def _small(question: Question, misfits: Sequence[Misfit], *, below: float) -> Iterator[Rejection]:
-    """Cards that cannot hold the model whatever the layout, that would cost less."""
-    best: dict[int, Misfit] = {}
-    for misfit in misfits:
-        known = best.get(misfit.kind)
-        if known is None or misfit.need_bytes / misfit.room_bytes < known.need_bytes / known.room_bytes:
-            best[misfit.kind] = misfit
-    near = sorted(best.values(), key=lambda one: one.need_bytes / one.room_bytes)
-    for misfit in near:
-        cost = cheapest_usd_per_h(question, kind=misfit.kind, n_chips=misfit.tp * misfit.pp)
-        if cost is not None and cost < below:
-            yield too_small(question, misfit, usd_per_h=cost)
+def _plain(value: float, digits: int) -> str:
+    """So many leading digits, none of the whole part lost, none after it that say nothing."""
+    places = max(digits - 1 - math.floor(math.log10(abs(value))), 0) if value else 0
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def too_small(question: Question, misfit: Misfit, *, usd_per_h: float | None = None) -> Rejection:
-    """A card without room for its share."""
-    kind, way = question.kinds[misfit.kind], question.ways[misfit.way]
+def _small(table: Table, *, first: int) -> Iterator[Rejection]:
+    """Too few cards of a kind to hold the model in any format, and cheaper; those of the first plan lead."""
+    question, misfits, points = table.question, table.scored.misfits, table.scored.points
+    below = float(table.figures["usd_per_h"][first])
+    least = np.full(len(question.kinds), np.inf)
+    np.minimum.at(least, points.kind, points.n_chips)
+    own = int(points.kind[table.options.index[first]])
+    filled = misfits.need_bytes / misfits.able_bytes
+    places = np.flatnonzero(misfits.chips < least[misfits.kind])
+    order = places[np.lexsort((filled[places], -misfits.chips[places]))]
+    _, nearest = np.unique(misfits.kind[order], return_index=True)
+    best = order[nearest]
+    for place in best[np.lexsort((filled[best], misfits.kind[best] != own))]:
+        cost = cheapest_usd_per_h(question, kind=int(misfits.kind[place]), n_chips=int(misfits.chips[place]))
+        if cost is not None and not cost >= below:
+            yield too_small(question, misfits, place=int(place), usd_per_h=cost)
+
+
+def too_small(
+    question: Question, misfits: Misfits, *, place: int, usd_per_h: float | None = None
+) -> Rejection:
+    """Cards without room for their share."""
+    kind = question.kinds[int(misfits.kind[place])]
+    way = question.ways[int(misfits.way[place])]
+    need, able = float(misfits.need_bytes[place]), float(misfits.able_bytes[place])
     return Rejection(
-        label=f"{misfit.tp * misfit.pp}x {kind.chip.name}, {find_format(way.weights).label}",
+        label=f"{int(misfits.chips[place])}x {kind.chip.name}, {find_format(way.weights).label}",
         reason=say(
             "not enough memory: a card needs {need} of its {room}",
-            need=show_bytes(misfit.need_bytes),
-            room=show_bytes(misfit.room_bytes),
+            need=show_bytes(need),
+            room=show_bytes(able),
         ),
         limit="memory",
         usd_per_h=usd_per_h,
-        nearest=misfit.need_bytes,
+        nearest=need,
     )
 
 

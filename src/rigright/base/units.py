@@ -154,6 +154,13 @@ def show_watts(power_w: float) -> str:
     return f"{_short(power_w / KILO)} kW" if power_w >= KILO else f"{power_w:.0f} W"
 
 
+def show_usd(usd: float) -> str:
+    """Dollars for people: "$0.24", "$23.92", "$4,880"."""
+    if not math.isfinite(usd):
+        return "-"
+    return f"${usd:,.2f}" if 0.1 <= abs(usd) < 100 else f"${_short(usd)}"
+
+
 def show_short(number: float) -> str:
     """A figure known to two or three digits: "0.35", "41", "8,420"."""
     return _short(number)

@@ -1,0 +1,222 @@
+"""The page of `plan`: verdict, memory, plans side by side, why not cheaper, what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import show_bytes, show_usd, to_gib
+from rigright.base.words import Sentence, say
+from rigright.cost.memory_serving import ServingMemory
+from rigright.demand import Serving
+from rigright.report.explained import PARTS
+from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
+from rigright.report.pages import plan_words as words
+from rigright.report.pages.explain import NAMES
+from rigright.report.pages.plan_next import next_commands
+from rigright.report.planned import Planned
+from rigright.search.record import Plan, Rejection
+
+WORKS = {
+    "serve": say("serve"),
+    "chat": say("chat"),
+    "batch": say("batch"),
+    "finetune": say("fine-tune"),
+    "pretrain": say("pre-train"),
+    "image": say("images"),
+}
+ROWS = (
+    ("ttft_s", say("first token")),
+    ("tpot_s", say("next tokens")),
+    ("output_tok_per_s", say("tok/s")),
+    ("train_tok_per_s", say("tok/s")),
+    ("images_per_s", say("images/s")),
+    ("mfu", say("MFU")),
+    ("days", say("days")),
+    ("usd", say("to buy")),
+    ("usd_per_h", say("an hour")),
+    ("usd_per_mtok", say("M tokens")),
+    ("usd_total", say("in all")),
+    ("power_w", say("power")),
+    ("headroom", say("memory free")),
+)
+MOST_WHYS = 6
+
+
+def page(result: Planned, *, why: bool = False) -> Page:
+    """The page for people."""
+    parts: list[Part] = [verdict(result)]
+    first = result.first
+    if first is not None:
+        parts += [_bars(first)] if first.memory else []
+        parts.append(_table(result))
+    parts += _left_behind(result)
+    if why and result.reasons:
+        parts.append(_reasons(result))
+    parts += [Line(said=note, tone="dim") for note in _notes(result)]
+    if result.asked and first is not None:
+        parts.append(Commands(items=tuple(next_commands(result, first)), title=say("next")))
+    return Page(title=_title(result), parts=tuple(parts))
+
+
+def _title(result: Planned) -> Shown:
+    wish = result.wish
+    lengths: Shown = ""
+    if wish.prompt_tok and wish.output_tok:
+        lengths = say(
+            "{prompt} tokens in, {output} out", prompt=f"{wish.prompt_tok:,}", output=f"{wish.output_tok:,}"
+        )
+    load: Shown = ""
+    if wish.users is not None:
+        load = say("{users} at once", users=f"{wish.users:g}")
+    elif wish.rate_per_s is not None:
+        load = say("{rate} requests a second", rate=f"{wish.rate_per_s:g}")
+    told = words.joined([WORKS[wish.work], lengths, load, *words.limits(wish)])
+    return say("{model}: {work}", model=result.model, work=told)
+
+
+def verdict(result: Planned) -> Line:
+    """The answer in one line."""
+    first = result.first
+    if first is None:
+        broken = result.found.broken[:1]
+        if broken:
+            return Line(
+                said=say("nothing fits: {label}: {reason}", label=broken[0].label, reason=broken[0].reason),
+                tone="bad",
+            )
+        return Line(said=say("nothing fits, and nothing comes near"), tone="bad")
+    told = words.joined([words.speed(first), words.money(first), words.power(first)])
+    if not result.fits:
+        limit = result.found.broken[0].reason if result.found.broken else ""
+        said = say("nothing keeps every limit: {limit}; nearest is {machine}: {figures}",
+                   limit=limit, machine=words.machine(first), figures=told)  # fmt: skip
+        return Line(said=said, tone="bad")
+    said = say("fits on {machine} in {format}: {figures}",
+               machine=words.machine(first), format=words.formats(first), figures=told)  # fmt: skip
+    if len(result.found.plans) > 1:
+        second = result.found.plans[1]
+        more = words.joined([words.speed(second), words.money(second)])
+        said = say("{verdict}; next best {machine}: {figures}",
+                   verdict=said, machine=words.machine(second), figures=more)  # fmt: skip
+    return Line(said=said, tone="good")
+
+
+def _bars(plan: Plan) -> Bars:
+    """A bar for each unlike rank."""
+    return Bars(
+        bars=tuple(
+            Bar(
+                label=plan.chip.name,
+                pieces=tuple(
+                    Piece(name=NAMES[part], size=size, shown=show_bytes(size))
+                    for part, size in memory_parts(memory)
+                ),
+                limit=plan.room_bytes,
+                shown=f"{to_gib(_held(memory)):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
+            )
+            for memory in plan.memory
+        )
+    )
+
+
+def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
+    """What lies on a rank, and what its engine sets aside beyond what is asked."""
+    sizes = [(part, float(getattr(memory, f"{part}_bytes"))) for part in PARTS]
+    spare = float(memory.pool_bytes - memory.cache_bytes - memory.states_bytes)
+    return [*sizes, ("unused", max(spare, 0.0))]
+
+
+def _held(memory: ServingMemory) -> float:
+    return sum(size for _, size in memory_parts(memory))
+
+
+def _table(result: Planned) -> Table:
+    """Figures down, plans across: it stays readable on a narrow screen."""
+    plans = result.shown
+    rows: list[tuple[Shown, ...]] = [
+        (say("from"), *(words.supply(plan) for plan in plans)),
+        (say("layout"), *(words.layout(plan.layout) for plan in plans)),
+        (say("weights"), *(words.formats(plan) for plan in plans)),
+        (say("engine"), *(_engine(plan) for plan in plans)),
+    ]
+    if any(plan.concurrency for plan in plans):
+        rows.append(
+            (say("at once"), *("" if not plan.concurrency else f"{plan.concurrency:,.0f}" for plan in plans))
+        )
+    for name, head in ROWS:
+        cells = tuple(words.figure(name, plan.figures.get(name)) for plan in plans)
+        rows += [(head, *cells)] if any(cells) and _is_told(name, plans) else []
+    rows.append((say("limited by"), *(words.BOUNDS.get(plan.bound, plan.bound) for plan in plans)))
+    if any(plan.reasons for plan in plans):
+        rows.append((say("why"), *(words.joined(list(plan.reasons)) for plan in plans)))
+    heads = [
+        Column(
+            head=f"{place}. {words.machine(plan)}" if len(plans) > 1 else words.machine(plan), flexible=True
+        )
+        for place, plan in enumerate(plans, 1)
+    ]
+    return Table(title=say("plans"), columns=(Column(head=""), *heads), rows=tuple(rows))
+
+
+def _is_told(name: str, plans: tuple[Plan, ...]) -> bool:
+    """The sum over years says nothing new where all is bought, or all is served."""
+    return name != "usd_total" or any("days" in plan.figures for plan in plans)
+
+
+def _engine(plan: Plan) -> str:
+    return plan.work.engine if isinstance(plan.work, Serving) else plan.work.trainer
+
+
+def _left_behind(result: Planned) -> list[Part]:
+    """Limits that are broken, and cheaper things that will not do."""
+    found = result.found
+    parts: list[Part] = []
+    if found.broken and result.first is not None:
+        parts.append(
+            Points(items=tuple(one.reason for one in found.broken), title=say("limits it breaks"), tone="bad")
+        )
+    if found.rejections:
+        items = tuple(_rejected(one) for one in found.rejections[:MOST_WHYS])
+        parts.append(Points(items=items, title=say("why not cheaper")))
+    return parts
+
+
+def _rejected(one: Rejection) -> Sentence:
+    if one.usd_per_h is None:
+        return say("{label}: {reason}", label=one.label, reason=one.reason)
+    return say(
+        "{label}, {usd} an hour: {reason}", label=one.label, usd=show_usd(one.usd_per_h), reason=one.reason
+    )
+
+
+def _reasons(result: Planned) -> Table:
+    return Table(
+        title=say("why: formula, numbers, sources"),
+        columns=tuple(
+            Column(head=head, flexible=True)
+            for head in (say("part"), say("formula"), say("numbers"), say("source"))
+        ),
+        rows=tuple(
+            (NAMES.get(one.part, one.part), one.formula, one.facts, one.source) for one in result.reasons
+        ),
+    )
+
+
+def _notes(result: Planned) -> Iterator[Shown]:
+    yield from result.notes
+    told: dict[Shown, list[str]] = {}
+    for place, plan in enumerate(result.shown, 1):
+        for note in plan.notes:
+            told.setdefault(note, []).append(str(place))
+    for note, places in told.items():
+        one = len(result.shown) == 1
+        yield note if one else say("plan {places}: {note}", places=", ".join(places), note=note)
+    layouts = f"{result.found.looked_at:,}"
+    if result.found.chips == 1:
+        yield say("{layouts} layouts were looked at", layouts=layouts)
+    else:
+        yield say(
+            "{layouts} layouts on {chips} kinds of card were looked at",
+            layouts=layouts,
+            chips=result.found.chips,
+        )

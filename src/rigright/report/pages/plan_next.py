@@ -1,0 +1,50 @@
+"""What to type after `plan`, with everything filled in."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rigright.demand import Serving
+from rigright.report.pages import plan_words as words
+from rigright.report.planned import Planned
+from rigright.search.record import Plan
+
+
+def next_commands(result: Planned, first: Plan) -> Iterator[str]:
+    """Commands with everything filled in."""
+    yield shlex.join(["rigright", "explain", result.model_asked, *explain_flags(first)])
+    if len(result.shown) > 1:
+        machines = [words.machine_flag(plan) for plan in result.shown[:3]]
+        yield shlex.join(
+            ["rigright", "compare", *machines, "--for", result.model_asked, *_work_flags(result)]
+        )
+    if not result.reasons:
+        yield f"{result.asked} --why"
+
+
+def explain_flags(plan: Plan) -> list[str]:
+    """The plan as `explain` is asked for it."""
+    flags = ["--on", words.machine_flag(plan)]
+    if not isinstance(plan.work, Serving):
+        return [*flags, "--train", plan.work.method]
+    work, layout = plan.work, plan.layout
+    told = {
+        "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
+        "--context": work.context_tok, "--prompt": work.prompt_tok, "--batch": work.batch,
+    }  # fmt: skip
+    flags += [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
+    cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep")]
+    flags += [word for name, count in cuts if count > 1 for word in (f"--{name}", str(count))]
+    return [*flags, *(["--attention-dp"] if layout.attention_dp else [])]
+
+
+def _work_flags(result: Planned) -> list[str]:
+    wish = result.wish
+    told = {
+        "--mode": None if wish.work == "serve" else wish.work,
+        "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
+        "--users": None if wish.users is None else f"{wish.users:g}",
+        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
+    }  # fmt: skip
+    return [word for flag, value in told.items() if value is not None for word in (flag, str(value))]

@@ -1,0 +1,145 @@
+"""Plans in words: their supply, layout, formats, money and figures, as cells and sentences use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rigright.base.units import show_seconds, show_short, show_usd, show_watts
+from rigright.base.words import Sentence, say
+from rigright.cost.estimate import Estimate
+from rigright.demand import Layout, PlanWish, Serving
+from rigright.report.page import Shown
+from rigright.report.pages.speed import TIME_NAMES, between, time_between
+from rigright.search.record import Plan
+
+BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
+
+
+def machine(plan: Plan) -> str:
+    """The cards of a plan: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
+    if plan.n_nodes <= 1:
+        return f"{plan.n_chips}x {plan.chip.name}"
+    each = -(-plan.n_chips // plan.n_nodes)
+    if each * plan.n_nodes != plan.n_chips:
+        return f"{plan.n_chips}x {plan.chip.name}"
+    return f"{plan.n_nodes} x ({each}x {plan.chip.name})"
+
+
+def machine_flag(plan: Plan) -> str:
+    """The same as --on takes it."""
+    each = -(-plan.n_chips // max(plan.n_nodes, 1))
+    if plan.n_nodes > 1 and each * plan.n_nodes == plan.n_chips:
+        return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}"
+    return f"{plan.n_chips}x {plan.chip.id}"
+
+
+def supply(plan: Plan) -> Sentence:
+    """Where the cards come from."""
+    own = plan.supply
+    if own.how == "own":
+        return say("yours already")
+    return say("rent {label}", label=own.label) if own.how == "rent" else say("buy")
+
+
+def layout(found: Layout) -> Sentence | str:
+    """How the work is cut: "tp 2, 4 replicas"."""
+    cuts = [f"{name} {getattr(found, name)}" for name in ("tp", "pp", "cp", "ep") if getattr(found, name) > 1]
+    cuts += ["attention dp"] if found.attention_dp else []
+    told = ", ".join(cuts)
+    if found.dp == 1:
+        return told or say("one card")
+    if not told:
+        return say("{count} replicas, a card each", count=found.dp)
+    return say("{cuts}; {count} replicas", cuts=told, count=found.dp)
+
+
+def formats(plan: Plan) -> Sentence | str:
+    """What weights and caches are kept in."""
+    if not isinstance(plan.work, Serving):
+        return ""
+    weights = plan.work.weights.removeprefix("gguf:")
+    return (
+        weights if plan.work.kv == "16bit" else say("{weights}, cache {kv}", weights=weights, kv=plan.work.kv)
+    )
+
+
+def figure(name: str, found: Estimate | None) -> str:
+    """One figure with its band, as its kind is shown."""
+    if found is None:
+        return ""
+    return _SHOWN.get(name, between)(found)
+
+
+def _usd_between(found: Estimate) -> str:
+    edges = f"{show_usd(found.low).lstrip('$')}-{show_usd(found.high).lstrip('$')}"
+    return show_usd(found.value) if found.low == found.high else f"{show_usd(found.value)} ({edges})"
+
+
+def _share(found: Estimate) -> str:
+    return f"{found.value:.0%}"
+
+
+def _power(found: Estimate) -> str:
+    return show_watts(found.value)
+
+
+_SHOWN: dict[str, Callable[[Estimate], str]] = {
+    **dict.fromkeys(("ttft_s", "tpot_s"), time_between),
+    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_total"), _usd_between),
+    **dict.fromkeys(("headroom", "mfu"), _share),
+    "power_w": _power,
+}
+
+
+def speed(plan: Plan) -> Shown:
+    """How fast, in a verdict."""
+    found, users = plan.figures.get("output_tok_per_s"), plan.concurrency
+    if found is None:
+        return ""
+    if users is None or users <= 1:
+        return say("{rate} tok/s", rate=between(found))
+    return say("{rate} tok/s for {users} at once", rate=between(found), users=f"{users:,.0f}")
+
+
+def money(plan: Plan) -> Shown:
+    """What it costs, in a verdict."""
+    figures = plan.figures
+    if plan.supply.how == "own":
+        return say("yours already")
+    if plan.supply.how == "buy":
+        known = figures.get("usd")
+        return say("no price known") if known is None else say("{usd} to buy", usd=show_usd(known.value))
+    known = figures.get("usd_per_h")
+    return say("no price known") if known is None else say("{usd} an hour", usd=show_usd(known.value))
+
+
+def power(plan: Plan) -> str:
+    """What it draws, in a verdict."""
+    found = plan.figures.get("power_w")
+    return "" if found is None else show_watts(found.value)
+
+
+def limits(wish: PlanWish) -> list[Sentence]:
+    """What was asked for, limit by limit."""
+    told = {
+        "TTFT": None if wish.ttft_s is None else show_seconds(wish.ttft_s),
+        "TPOT": None if wish.tpot_s is None else show_seconds(wish.tpot_s),
+        "$/h": None if wish.usd_per_h is None else show_usd(wish.usd_per_h),
+        "$/M tok": None if wish.usd_per_mtok is None else show_usd(wish.usd_per_mtok),
+        "W": None if wish.power_w is None else show_watts(wish.power_w),
+    }
+    found = [say("{name} at most {bound}", name=name, bound=bound) for name, bound in told.items() if bound]
+    if wish.budget_usd is not None:
+        found.append(say("budget {usd}", usd=show_usd(wish.budget_usd)))
+    if wish.tok_per_s is not None:
+        found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
+    return found
+
+
+def joined(parts: list[Shown]) -> Shown:
+    """Parts of a sentence, with commas."""
+    said: Shown = ""
+    for part in parts:
+        if part:
+            said = part if not said else say("{before}, {more}", before=said, more=part)
+    return said

@@ -1,0 +1,43 @@
+"""What `plan` found: plans, what was left behind, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.demand import PlanWish
+from rigright.report.explained import Reason
+from rigright.search.record import Found, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One model, one work, its limits, and the plans."""
+
+    model: str
+    params: int
+    active_params: int
+    licence: str | None
+    wish: PlanWish  # with what nobody said filled in
+    found: Found
+    today: str  # prices are stale or not against this
+    reasons: tuple[Reason, ...] = ()  # of the first plan
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""  # the command that asks this again
+    model_asked: str = ""  # the model as it was typed
+
+    @property
+    def fits(self) -> bool:
+        """Whether a plan keeps every limit."""
+        return bool(self.found.plans)
+
+    @property
+    def first(self) -> Plan | None:
+        """The best plan, or what comes closest."""
+        return self.found.plans[0] if self.found.plans else self.found.nearest
+
+    @property
+    def shown(self) -> tuple[Plan, ...]:
+        """The plans of the table."""
+        nearest = self.found.nearest
+        return self.found.plans or (() if nearest is None else (nearest,))

@@ -1,0 +1,72 @@
+"""A model, its work and the limits: which machine, laid out how, how fast, for how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rigright.arch.count import active_params, params
+from rigright.arch.sources.open import open_model
+from rigright.base.words import Sentence
+from rigright.demand import PlanWish
+from rigright.facts.licences import licence_of
+from rigright.report.planned import Planned
+
+if TYPE_CHECKING:
+    from rigright.arch.record import Arch
+    from rigright.search.market import Market
+    from rigright.search.record import Found
+
+
+def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
+    """Plan machines for a model; `asked` is the command to build on."""
+    from rigright.search.market import market_on
+    from rigright.verbs.planning.checks import check
+    from rigright.verbs.planning.prices import own_prices
+
+    wish = wish or PlanWish()
+    arch = open_model(model)
+    check(arch, wish)
+    today = datetime.now(tz=UTC).date()
+    own = own_prices(wish.prices_file, today=today) if wish.prices_file is not None else ()
+    market = market_on(today, own=own)
+    found, filled = _search(arch, wish, market=market)
+    planned = Planned(
+        model=arch.name,
+        params=params(arch),
+        active_params=active_params(arch),
+        licence=licence_of(arch.name),
+        wish=filled,
+        found=found,
+        today=today.isoformat(),
+        notes=(*_named(wish), *found.notes, *arch.warnings),
+        asked=asked,
+        model_asked=model,
+    )
+    if not why or planned.first is None:
+        return planned
+    from rigright.verbs.planning.reasons import reasons
+
+    return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+
+
+def _search(arch: Arch, wish: PlanWish, *, market: Market) -> tuple[Found, PlanWish]:
+    """The search for this kind of work, and the wish as it was understood."""
+    from rigright.search.find import find
+    from rigright.verbs.planning.checks import SERVING
+
+    found = find(arch, wish, market=market)
+    if wish.work not in SERVING:
+        return found, wish
+    from rigright.search.serving import filled
+
+    return found, filled(arch, wish)[0]
+
+
+def _named(wish: PlanWish) -> tuple[Sentence, ...]:
+    """What was assumed while the names of chips were read."""
+    from rigright.facts.nodes import find_node
+
+    said = [name for name in (wish.on, wish.owned, *wish.chips) if name is not None]
+    return tuple(dict.fromkeys(note for name in said for note in find_node(name).notes))

@@ -1,0 +1,1 @@
+"""What `plan` is asked in words, and where its figures come from."""

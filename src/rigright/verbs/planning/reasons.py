@@ -1,0 +1,193 @@
+"""Where the figures of a plan come from: formula, numbers in it, facts with source and date, runs behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.units import GIGA, TERA, show_bytes, show_seconds, show_short, show_usd
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import band
+from rigright.cost.known import CHIP, CLASS, kind_of, known_of_one
+from rigright.cost.money import assumptions, tariff_of
+from rigright.cost.speed.rates import rates_of
+from rigright.cost.weights import weigh
+from rigright.demand import PlanWish, Serving, Traffic
+from rigright.facts.chips import Chip
+from rigright.facts.classes import class_of
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.nodes import find_node
+from rigright.report.explained import Reason
+from rigright.report.timed import TIME_PARTS, TimeParts
+from rigright.search.market import Market
+from rigright.search.record import Plan
+from rigright.verbs.serving.case import Case
+from rigright.verbs.serving.speed import SUBJECT, speed
+
+FITTED = f"data/corrections/{SUBJECT}.toml"
+MONEY = "data/money.toml"
+BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
+_Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
+
+
+def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
+    """A row for each figure of a plan that serves."""
+    if not isinstance(plan.work, Serving):
+        return ()
+    rows = (
+        *_memory(arch, plan, plan.work),
+        *_time(arch, plan, wish=wish),
+        *_bands(arch, plan.chip, engine=find_engine(plan.work.engine)),
+        *_money(plan, wish, market=market),
+    )
+    return tuple(
+        Reason(part=part, formula=formula, facts=facts, source=source)
+        for part, formula, facts, source in rows
+    )
+
+
+def _memory(arch: Arch, plan: Plan, work: Serving) -> Iterator[_Row]:
+    form, layout = find_format(work.weights), plan.layout
+    yield (
+        "weights",
+        say("each tensor's elements x bits of its format, cut over tp and pp"),
+        f"{form.label}; tp {layout.tp}, pp {layout.pp}; {show_bytes(weigh(arch, work.weights).total_bytes)}",
+        f"{arch.source or arch.name}; {form.source}",
+    )
+    yield (
+        "memory",
+        say("what a card hands to a program"),
+        f"{plan.chip.name}: {show_bytes(plan.room_bytes)}",
+        plan.chip.mem_source,
+    )
+
+
+def _time(arch: Arch, plan: Plan, *, wish: PlanWish) -> Iterator[_Row]:
+    case = case_of(arch, plan)
+    found = speed(case, plan.memory[0], traffic=traffic_of(plan, wish))
+    chip = plan.chip
+    yield (
+        "rates",
+        say("what the chip states x the share that is reached"),
+        _rates(chip, case),
+        f"{chip.sources} ({chip.as_of}); {FITTED}",
+    )
+    yield (
+        "TPOT",
+        say(
+            "a pass: the root of computing squared + reading squared for each multiplication, + caches, links"
+            " and fixed costs of layers and passes; then the prompts of others between"
+        ),
+        say(
+            "{parts} with {running} sequences; prompts of others {others}",
+            parts=_parts(found.token_pass),
+            running=show_short(found.running),
+            others=show_seconds(max(found.tpot_s.value - found.token_pass.total_s, 0.0)),
+        ),
+        FITTED,
+    )
+    yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), FITTED
+    yield (
+        "tok/s",
+        say("sequences at work / the time one stays x tokens of an answer"),
+        say("{running} sequences of {output} tokens",
+            running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
+        FITTED,
+    )  # fmt: skip
+
+
+def traffic_of(plan: Plan, wish: PlanWish) -> Traffic:
+    """The load a plan was scored with."""
+    return Traffic(
+        prompt_tok=wish.prompt_tok,
+        output_tok=wish.output_tok,
+        concurrency=plan.concurrency,
+        rate_per_s=wish.rate_per_s if plan.concurrency is None else None,
+        cached_tok=(wish.prompt_tok or 0) * wish.cached_share,
+    )
+
+
+def _rates(chip: Chip, case: Case) -> str:
+    rates = rates_of((chip,), case.engine, weights=case.serving.weights)
+    memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
+    share = memory / chip.mem_bytes_per_s
+    return f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s"
+
+
+def _parts(parts: TimeParts) -> str:
+    told = [f"{part} {show_seconds(parts.of(part))}" for part in TIME_PARTS if parts.of(part) > 0]
+    return " + ".join(told)
+
+
+def _bands(arch: Arch, chip: Chip, *, engine: Engine) -> Iterator[_Row]:
+    """How wide each band is, and what was measured of the like."""
+    known = known_of_one(SUBJECT, chip, engine=engine.id, kind=kind_of(arch))
+    edges = {name: band(SUBJECT, figure, known=known) for name, figure in BANDED.items()}
+    told = [f"{name} x{float(low):.2f}-{float(high):.2f}" for name, (low, high) in edges.items()]
+    yield "80 %", _seen(chip, int(known.chip)), ", ".join(told), f"data/corrections/bands_{SUBJECT}.toml"
+
+
+def _seen(chip: Chip, level: int) -> Sentence:
+    if level == CHIP:
+        return say("measured over predicted in runs left out; this chip was measured")
+    if level == CLASS:
+        return say(
+            "wider: this chip was not measured, others of its class {kind} were", kind=class_of(chip).id
+        )
+    return say("widest: neither this chip nor its class was measured")
+
+
+def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[_Row]:
+    supply, chip = plan.supply, plan.chip
+    if supply.how == "rent" and supply.usd_per_h is not None:
+        yield (
+            "$/h",
+            say("the instance's price x instances"),
+            f"{supply.label}: {show_usd(supply.usd_per_h.value)}",
+            f"{supply.usd_per_h.why} ({supply.as_of})",
+        )
+        return
+    price = market.cards.get(chip.id)
+    if supply.how == "buy" and price is not None:
+        rest = 1 + assumptions()["rest_share"].get(chip.segment, 0.0)
+        yield (
+            "$",
+            say("cards + the rest of the machine as a share of them"),
+            f"{plan.n_chips} x {show_usd(price.usd)} x {rest:.2f}",
+            f"{price.source} ({price.as_of}); {MONEY}",
+        )
+    tariff = tariff_of(chip.segment, wished=wished(wish))
+    hours = f"{tariff.years:g} x 8,766 h x {tariff.duty:g}"
+    yield (
+        "$/h",
+        say("price / hours it works + kilowatts x PUE x tariff"),
+        f"{hours}; PUE {tariff.pue:g}; {show_usd(tariff.usd_per_kwh)}/kWh",
+        MONEY,
+    )
+
+
+def wished(wish: PlanWish) -> dict[str, float | None]:
+    """What was said of power and years, as money asks for it."""
+    return {
+        "usd_per_kwh": wish.tariff_usd_per_kwh,
+        "pue": wish.pue,
+        "years": wish.years,
+        "duty": wish.duty,
+    }
+
+
+def case_of(arch: Arch, plan: Plan) -> Case:
+    """A plan that serves, as a case of serving."""
+    work = plan.work if isinstance(plan.work, Serving) else Serving()
+    card = find_node(plan.chip.id).cards[0]
+    return Case(
+        arch=arch,
+        weights=weigh(arch, work.weights),
+        serving=work,
+        layout=plan.layout,
+        engine=find_engine(work.engine),
+        cards=(card,) * plan.n_chips,
+    )

@@ -16,7 +16,7 @@ class Market:
 
     today: date
     cards: Mapping[str, Price]  # the newest price of each chip
-    offers: tuple[Offer, ...]
+    offers: Mapping[str, tuple[Offer, ...]]  # whole cards with a price, by chip
 
 
 def market_on(today: date, *, own: Iterable[Price] = ()) -> Market:
@@ -25,4 +25,8 @@ def market_on(today: date, *, own: Iterable[Price] = ()) -> Market:
     for price in sorted(prices(), key=lambda one: (one.kind == "shop", dated(one.as_of))):
         if price.kind in {"shop", "launch"}:
             cards[price.chip] = price
-    return Market(today=today, cards=cards | {price.chip: price for price in own}, offers=offers())
+    rented: dict[str, tuple[Offer, ...]] = {}
+    for offer in offers():
+        if offer.chip is not None and offer.n_chips >= 1 and offer.usd_per_h:
+            rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
+    return Market(today=today, cards=cards | {price.chip: price for price in own}, offers=rented)

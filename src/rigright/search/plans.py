@@ -18,12 +18,11 @@ from rigright.cost.money import price_width, usd_per_mtok
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
-from rigright.search.figures import figures_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
 from rigright.search.room import engine_name
 from rigright.search.score import Scored, context_tok
-from rigright.search.supply import Options, supply_of
+from rigright.search.supply import Options, Prices, supply_of
 
 SUBJECT = "speed_serving"
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
@@ -39,13 +38,9 @@ class Table:
 
     question: Question
     scored: Scored
+    prices: Prices
     options: Options
     figures: dict[str, Numbers]
-
-
-def table_of(question: Question, scored: Scored, found: Options) -> Table:
-    """Options with their figures."""
-    return Table(question=question, scored=scored, options=found, figures=figures_of(question, scored, found))
 
 
 def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:

@@ -13,13 +13,13 @@ from rigright.base.words import Sentence, say
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, limits_of, usual_limits
+from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
 from rigright.search.market import Market
-from rigright.search.plans import Table, plan_of, table_of
+from rigright.search.plans import Table, plan_of
 from rigright.search.question import Question, ask
 from rigright.search.record import Found, Rejection
 from rigright.search.score import score
-from rigright.search.supply import HOWS, options
+from rigright.search.supply import HOWS, options, prices_of
 from rigright.search.why import broken, excess_of, rejections, too_small
 
 USUAL = {
@@ -85,10 +85,18 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
 
 def tabled(question: Question) -> Table:
     """Every layout with every supply, and their figures."""
-    scored = score(question)
+    scored, prices = score(question), prices_of(question)
     points = scored.points
-    found = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.tp * points.pp)
-    return table_of(question, scored, found)
+    found = options(
+        prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.tp * points.pp
+    )
+    return Table(
+        question=question,
+        scored=scored,
+        prices=prices,
+        options=found,
+        figures=figures_of(question, scored, found),
+    )
 
 
 def _found(table: Table) -> Found:

@@ -40,22 +40,40 @@ class Options:
         )
 
 
-def options(question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Tables of what kinds cost, by number of chips; nan where no price is known."""
+
+    owned: Numbers  # [kind]: chips that are there
+    whole: Numbers  # [kind]: chips that are paid for in any case; 0: those that work
+    box: Numbers  # [kind]: chips that have to stand in one instance
+    buy_usd: Numbers  # [kind, chips]
+    rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
+
+
+def prices_of(question: Question) -> Prices:
+    """Every price a search may need."""
+    kinds = question.kinds
+    most = max(max(one.counts[-1], one.whole) for one in kinds)
+    return Prices(
+        owned=np.array([one.owned for one in kinds]),
+        whole=np.array([one.whole for one in kinds]),
+        box=np.array([one.per_node if one.whole else 1 for one in kinds]),
+        buy_usd=np.stack([_buy_usd(question, one, most=most) for one in kinds]),
+        rent_usd_per_h=np.stack([_rent_usd_per_h(question, one, most=most) for one in kinds]),
+    )
+
+
+def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
     """Every way the wish allows; bought at an unknown price only where nothing better is known."""
-    wish, most = question.wish, max(max(one.counts[-1], one.whole) for one in question.kinds)
-    owned = np.array([one.owned for one in question.kinds])
-    buy = np.stack([_buy_usd(question, one, most=most) for one in question.kinds])
-    rent = np.stack([_rent_usd_per_h(question, one, most=most) for one in question.kinds])
-    whole = np.array([one.whole for one in question.kinds])[kind]
-    paid = np.where(whole > 0, whole, n_chips)
-    box = np.array([one.per_node if one.whole else 1 for one in question.kinds])[kind]
-    rented = rent[kind, np.searchsorted([1, 2, 4], np.maximum(replica, box)), paid]
-    bought = buy[kind, paid]
-    here = n_chips <= owned[kind]
+    paid = np.where(prices.whole[kind] > 0, prices.whole[kind], n_chips)
+    size = np.searchsorted([1, 2, 4], np.maximum(replica, prices.box[kind]))
+    rented = prices.rent_usd_per_h[kind, size, paid]
+    bought = prices.buy_usd[kind, paid]
+    here = n_chips <= prices.owned[kind]
     rents = np.isfinite(rented) & (wish.buy is not True) & ~here
-    known = np.isfinite(bought)
     only_rent = bool(wish.clouds) or wish.buy is False
-    buys = ~here & (not only_rent) & (known | ~rents)
+    buys = ~here & (not only_rent) & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
     return Options(
@@ -92,11 +110,8 @@ def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...
     clouds = {cloud.casefold() for cloud in wish.clouds}
     return tuple(
         offer
-        for offer in market.offers
-        if offer.chip == kind.chip.id
-        and offer.n_chips >= 1
-        and _price(offer, wish)
-        and (not clouds or offer.provider.casefold() in clouds)
+        for offer in market.offers.get(kind.chip.id, ())
+        if _price(offer, wish) and (not clouds or offer.provider.casefold() in clouds)
     )
 
 

@@ -143,7 +143,7 @@ def _small(table: Table, *, first: int) -> Iterator[Rejection]:
     _, nearest = np.unique(misfits.kind[order], return_index=True)
     best = order[nearest]
     for place in best[np.lexsort((filled[best], misfits.kind[best] != own))]:
-        cost = cheapest_usd_per_h(question, kind=int(misfits.kind[place]), n_chips=int(misfits.chips[place]))
+        cost = _cheapest_usd_per_h(table, kind=int(misfits.kind[place]), n_chips=int(misfits.chips[place]))
         if cost is not None and not cost >= below:
             yield too_small(question, misfits, place=int(place), usd_per_h=cost)
 
@@ -168,12 +168,13 @@ def too_small(
     )
 
 
-def cheapest_usd_per_h(question: Question, *, kind: int, n_chips: int) -> float | None:
+def _cheapest_usd_per_h(table: Table, *, kind: int, n_chips: int) -> float | None:
     """What so many cards cost an hour at least, power left out; None where no price is known."""
-    if n_chips > question.kinds[kind].counts[-1]:
+    question, prices = table.question, table.prices
+    if n_chips >= prices.buy_usd.shape[1]:
         return None
-    found = options(question, kind=np.array([kind]), n_chips=np.array([n_chips]), replica=np.array([n_chips]))
-    wish = question.wish
+    wish, count = question.wish, np.array([n_chips])
+    found = options(prices, wish, kind=np.array([kind]), n_chips=count, replica=count)
     tariff = tariff_of(question.kinds[kind].chip.segment, wished={"years": wish.years, "duty": wish.duty})
     costs = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, write_off_usd_per_h(found.usd, tariff))
     known = costs[np.isfinite(costs)]

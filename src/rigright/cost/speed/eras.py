@@ -13,15 +13,18 @@ _BUILD = re.compile(r"\bb(\d{2,})\b")
 _NUMBER = re.compile(r"\s*v?(\d+(?:\.\d+)+)")
 
 
-def table_of(tables: Mapping[str, Any], engine: Engine) -> str | None:
-    """The name of an engine's table in these corrections; None where they bear none."""
-    eras = ((name, era) for name, era in tables.get("eras", {}).items() if era["engine"] == engine.id)
-    found = next((name for name, era in eras if _is_of(era, engine.version.lower())), None)
-    return found or (engine.id if engine.id in tables["engines"] else None)
+def table_of(tables: Mapping[str, Any], engine: Engine, *, vendor: str) -> str | None:
+    """The name of an engine's table on chips of a vendor; None where these corrections bear none."""
+    asked = tables.get("same", {}).get(engine.id, engine.id)
+    eras = ((name, era) for name, era in tables.get("eras", {}).items() if era["engine"] == asked)
+    version = engine.version.lower()
+    found = next((name for name, era in eras if _is_of(era, version, vendor=vendor)), None)
+    return found or (asked if asked in tables["engines"] else None)
 
 
-def _is_of(era: Mapping[str, Any], version: str) -> bool:
-    return ("word" not in era or era["word"] in version) and _is_before(era, version)
+def _is_of(era: Mapping[str, Any], version: str, *, vendor: str) -> bool:
+    spoken = "word" not in era or era["word"] in version
+    return spoken and era.get("vendor", vendor) == vendor and _is_before(era, version)
 
 
 def _is_before(era: Mapping[str, Any], version: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rigright.cost.links import Wire
-from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import reached, stream_terms
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
@@ -41,11 +40,13 @@ class Rates:
     expert_half_tok: Numbers  # the same, of the tokens one expert gets
     expert_compute: Numbers  # rate of multiplications by experts, over that of plain ones
     expert_memory: Numbers
+    narrow_width: Numbers  # of one expert on a rank, at which its multiplications reach half their rate
     imbalance: Numbers  # how much more the fullest rank of expert parallelism has
     touched: Numbers  # share of the experts an even router would touch that are touched
     grown: Numbers  # share of its output a sequence is counted with when it is admitted
     request_s: Numbers  # from a request to its first pass, and from that to the user: words, wires, queues
     sync_s: Numbers  # what ranks wait for each other before each sum
+    fill_seqs: Numbers  # sequences of an offline run, at which filling and draining halve what is at work
     wave: Numbers  # of a load that comes at once, share of the requests that meet it so
     mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
@@ -60,8 +61,16 @@ class Rates:
 _PLAIN = (
     *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
-    *("grown", "request_s", "sync_s", "wave", "mixed"),
+    "narrow_width",
+    *("grown", "request_s", "sync_s", "fill_seqs", "wave", "mixed"),
 )
+_PACES = {  # terms of chips -> an engine's pace at them
+    "layer_s": "engine_layer",
+    "moe_layer_s": "engine_moe",
+    "latent_layer_s": "engine_layer",
+    "expert_compute": "engine_expert",
+    "expert_memory": "engine_touch",
+}
 
 
 def rates_of(
@@ -70,8 +79,8 @@ def rates_of(
     """The rates of chips, in their order, for weights of a format."""
     tables = corrections(SUBJECT) if tables is None else tables
     streams = tables.get("streams") or corrections("speed_streams")
-    if (table := table_of(streams, engine)) is not None:
-        own_terms = [stream_terms(streams, table, chip, weights=weights) for chip in chips]
+    own_terms = [stream_terms(streams, engine, chip, weights=weights) for chip in chips]
+    if all(own_terms):
         common = [terms_of(tables["chips"], chip) for chip in chips]
         figures = [
             {name: term[name] for name in _PLAIN} | reached(chip, own, weights=weights)
@@ -97,8 +106,13 @@ def rates_of(
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
         wire=wire_of(chips, engine=engine.id),
-        **{name: _column(terms, name) for name in _PLAIN},
+        **{name: _column(terms, name) * _paced(terms, name) for name in _PLAIN},
     )
+
+
+def _paced(terms: Sequence[Terms], name: str) -> Numbers:
+    """How an engine meets a term that is a chip's."""
+    return _column(terms, _PACES[name]) if name in _PACES else 1.0
 
 
 def _column(terms: Sequence[Terms], name: str) -> np.ndarray:
@@ -113,7 +127,7 @@ def _narrow_flops_per_s(chip: Chip, weights: str, *, terms: Terms) -> float:
     """Dense rate for weights of a format. What the chip cannot multiply is turned into 16 bit on the way."""
     plain = _plain_flops_per_s(chip)
     if weights.startswith("fp8") and chip.fp8_flops_per_s:
-        return chip.fp8_flops_per_s * terms["fp8"]
+        return chip.fp8_flops_per_s * terms["fp8"] * (terms["block"] if weights == "fp8-block" else 1.0)
     if weights in {"int8", "w8a8-int8"} and chip.int8_ops_per_s:
         return chip.int8_ops_per_s * terms["fp8"]
     if weights == "nvfp4" and chip.fp4_flops_per_s:

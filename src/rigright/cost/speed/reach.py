@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
+from rigright.facts.engines import Engine
 from rigright.facts.formats import GGUF, Mix, find_format, ggml_types
 
 BITS = 8
@@ -38,9 +41,15 @@ class _Stored:
     names: tuple[str, ...]
 
 
-def stream_terms(tables: Mapping[str, Any], table: str, chip: Chip, *, weights: str) -> Terms:
-    """The terms of a chip in one engine's table and what it is based on; a format's come last."""
+def stream_terms(tables: Mapping[str, Any], engine: Engine, chip: Chip, *, weights: str) -> Terms:
+    """The terms of a chip in an engine's table and in what that is based on; a format's come last.
+
+    Empty where the tables know nothing of the engine.
+    """
     merged: Terms = {}
+    table = table_of(tables, engine, vendor=chip.vendor)
+    if table is None:
+        return merged
     for name in reversed(chain(tables, table)):
         own = tables["engines"][name]
         merged |= terms_of(own, chip)
@@ -55,6 +64,7 @@ def chain(tables: Mapping[str, Any], table: str) -> tuple[str, ...]:
     return (table,) if base is None else (table, *chain(tables, base))
 
 
+@cache
 def stored(weights: str) -> _Stored:
     """The size of an element of a format and the names of its terms."""
     name, _, kernel = weights.partition(KERNEL)

@@ -120,7 +120,8 @@ def _experts(
     touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * rates.touched * tok)
     fuller = 1 + rates.imbalance * (1 - 1 / np.asarray(layout.ep, dtype=float))
     rows = tok * used + rates.expert_half_tok * touched
-    compute = (2 * part.elems / (peak * rates.expert_compute)) * rows * fuller
+    slow = (1 + rates.narrow_width / part.width) / (peak * rates.expert_compute)
+    compute = 2 * part.elems * slow * rows * fuller
     memory = part.size_bytes * touched / (rates.mem_bytes_per_s * rates.expert_memory)
     return compute, memory * fuller
 

@@ -1,13 +1,74 @@
-"""Rows of inference.csv: stream."""
+"""Rows of inference.csv of one stream or one static batch, which run alone."""
 
 from __future__ import annotations
 
+from functools import reduce
+
+import numpy as np
+
+from rigright.base.errors import AskError
 from rigright.base.tables import Row
-from rigright.base.words import say
+from rigright.base.units import show_bytes
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import banded
+from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.speed.reach import KERNEL
+from rigright.cost.weights import weights_bytes
+from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
+from rigright.verbs.validate.stream_cases import figures, group_streams
 
 
 def predict_stream(row: Row) -> Prediction:
     """The figure a row measures."""
-    metric = row["metric"]
-    return Prediction(metric=metric, group=metric, why=say("the speed model is not built yet"))
+    if is_encoding(row):
+        return predict_encoder(row)
+    ask = read_stream(row)
+    _check_room(ask)
+    value = float(figures(group_streams([ask]))[0])
+    if not np.isfinite(value) or value <= 0:
+        raise AskError(
+            say(
+                '"{metric}" on {chip} cannot be told: its rates are not known',
+                metric=ask.metric,
+                chip=ask.chip.name,
+            )
+        )
+    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    found = banded(SUBJECT, ask.metric, value=value, known=known)
+    return Prediction(
+        metric=ask.metric,
+        group=ask.metric,
+        measured=row.get("value"),
+        predicted=float(found.value),
+        low=float(found.low),
+        high=float(found.high),
+        why=_joined(ask.assumed),
+    )
+
+
+def _check_room(ask: StreamAsk) -> None:
+    """Weights that no memory of these cards could hold do not run there."""
+    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    room = (
+        max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes)
+        if ask.chip.mem_options_bytes
+        else ask.chip.mem_bytes
+    )
+    if size > room * ask.cards:
+        raise AskError(
+            say(
+                "the weights take {size}; {cards} x {chip} hold {room}",
+                size=show_bytes(size),
+                cards=ask.cards,
+                chip=ask.chip.name,
+                room=show_bytes(room * ask.cards),
+            )
+        )
+
+
+def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
+    if not notes:
+        return None
+    return reduce(lambda one, other: say("{first}; {second}", first=one, second=other), notes)

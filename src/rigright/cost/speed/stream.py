@@ -1,0 +1,112 @@
+"""One stream, or a static batch: seconds of a next token and of a prompt, on one card or on several.
+
+A prompt goes through in passes of as many tokens as the engine works on at once. Where layers lie on
+several cards, a next token visits them one after another; only prompts of several passes keep more than
+one card busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.reach import stream_terms
+from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.work import Work
+from rigright.demand import Layout, Numbers
+from rigright.facts.chips import Chip
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
+
+SUBJECT = "speed_streams"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What chips reach in an engine, and how it goes through prompts and cards; one entry a chip."""
+
+    rates: Rates
+    ubatch_tok: Numbers = np.inf  # tokens of a prompt worked on at once
+    split_layer_s: Numbers = 0.0  # what a layer costs more where layers lie on several cards
+    hop_s: Numbers = 0.0  # from card to card
+    piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
+    piped_elems: Numbers = np.inf  # weights at which they get half of it
+    talk_s: Numbers = 0.0  # from a token to its reader: sampling, words, an interpreter
+    row_card_s: Numbers = 0.0  # above 0: rows are cut over cards; what a layer then costs for each card
+
+    def at(self, places: Numbers) -> Stream:
+        """Entries by their places in the list of chips: one a run."""
+        found: Stream = _taken(self, np.asarray(places))
+        return found
+
+
+_TERMS = ("ubatch_tok", "split_layer_s", "hop_s", "piped", "piped_elems", "row_card_s", "talk_s")
+
+
+def stream_of(
+    chips: Sequence[Chip], engine: Engine, *, weights: str, tables: Mapping[str, Any] | None = None
+) -> Stream:
+    """What chips reach for a stream; engines without terms of their own go by their serving rates."""
+    tables = corrections(SUBJECT) if tables is None else tables
+    serving = {**corrections("speed_serving"), "streams": tables}
+    rates = rates_of(chips, engine, weights=weights, tables=serving)
+    terms = [stream_terms(tables, engine, chip, weights=weights) for chip in chips]
+    if not all(terms):
+        return Stream(rates=rates)
+    return Stream(rates=rates, **{name: np.array([term[name] for term in terms]) for name in _TERMS})
+
+
+def token_s(
+    work: Work, stream: Stream, *, layout: Layout, seqs: Numbers, context_tok: Numbers
+) -> Numbers:  # fmt: skip
+    """Seconds in which each of `seqs` sequences makes its next token. `layout.pp`: cards with layers each."""
+    content = Pass(decode_seqs=seqs, decode_context_tok=context_tok)
+    return _pass_s(work, stream, layout=layout, content=content)
+
+
+def prompt_s(
+    work: Work, stream: Stream, *, layout: Layout, content: Pass
+) -> Numbers:  # fmt: skip
+    """Seconds for the prompts of `content`; `prefill_seen_tok` are keys that are there before them."""
+    each = content.prefill_tok / np.maximum(content.prefill_seqs, 1)
+    passes = np.ceil(each / stream.ubatch_tok) if np.all(np.isfinite(stream.ubatch_tok)) else 1.0
+    one = replace(
+        content,
+        prefill_tok=content.prefill_tok / passes,
+        prefill_seen_tok=content.prefill_seen_tok + each / 2,
+    )
+    serial = passes * _pass_s(work, stream, layout=layout, content=one)
+    return serial / _gain(work, stream, cards=layout.pp, passes=passes)
+
+
+def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
+    cards = np.asarray(layout.pp, dtype=float)
+    rows = np.asarray(stream.row_card_s) > 0
+    cut = replace(layout, tp=np.where(rows, cards, layout.tp), pp=1)
+    time = step(work, stream.rates, layout=cut, content=content)
+    summed = np.where(rows & (cards > 1), work.layers * stream.row_card_s * cards, time.link_s)
+    hops = (cards > 1) * work.layers * stream.split_layer_s + (cards - 1) * stream.hop_s
+    return time.total_s - time.link_s + np.where(rows, summed, time.link_s + hops)
+
+
+def _gain(work: Work, stream: Stream, *, cards: Numbers, passes: Numbers) -> Numbers:
+    """How much sooner a prompt is done because several cards work on passes of it at once."""
+    ideal = passes * cards / (passes + cards - 1)
+    elems = sum(gemm.elems for gemm in work.gemms)
+    return 1 + (ideal - 1) * stream.piped / (1 + elems / stream.piped_elems)
+
+
+def _taken(record: Any, places: np.ndarray) -> Any:
+    """A record with the same entries taken of each of its arrays."""
+    taken = {}
+    for each in fields(record):
+        value = getattr(record, each.name)
+        if is_dataclass(value):
+            taken[each.name] = _taken(value, places)
+        else:
+            taken[each.name] = value[places] if np.ndim(value) else value
+    return replace(record, **taken)

@@ -1,0 +1,96 @@
+"""Rows of inference.csv of encoders: a batch goes through once, and nothing is generated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.tables import Row
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import banded
+from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.speed.encoder import SUBJECT, encode_s, encoder_rates
+from rigright.facts.chips import Chip
+from rigright.facts.find import find_chip
+from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.record import Prediction
+
+USUAL_TOK = 128
+FILLED = 0.5  # of the longest sequence, where padding is skipped and nobody tells how long sequences are
+_SKIPS = re.compile(r"padding[- ](free|removed)|remov\w+ padding|effective|unpadded|varlen", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderAsk:
+    """What a row asks."""
+
+    engine: str
+    chip: Chip
+    arch: Arch
+    precision: str
+    samples: float
+    length_tok: float
+    filled: float
+    assumed: tuple[Sentence, ...]
+
+
+def is_encoding(row: Row) -> bool:
+    """Whether a row's batch goes through an encoder once."""
+    return row["metric"] == "latency_ms" and row.get("output_tok") == 0
+
+
+def read_encoder(row: Row) -> EncoderAsk:
+    """Read one row; what it leaves open is assumed and said."""
+    arch, notes = model_of(row)
+    assumed = [*notes]
+    length = row.get("prompt_tok")
+    if length is None:
+        assumed.append(say("{column} is empty: taken as {value}", column="prompt_tok", value=USUAL_TOK))
+    skips = bool(_SKIPS.search(row.get("note") or ""))
+    if skips:
+        assumed.append(say("padding is skipped: sequences taken as half as long as the longest"))
+    return EncoderAsk(
+        engine=(row.get("engine") or "").strip().lower(),
+        chip=find_chip(row.get("chip") or ""),
+        arch=arch,
+        precision=(row.get("weights") or "fp16").strip().lower(),
+        samples=float(row.get("load") or 1),
+        length_tok=float(length or USUAL_TOK),
+        filled=FILLED if skips else 1.0,
+        assumed=tuple(assumed),
+    )
+
+
+def encoder_figures(asks: Sequence[EncoderAsk], tables: Mapping[str, Any] | None = None) -> np.ndarray:
+    """Milliseconds of each."""
+    rates = [encoder_rates((ask.chip,), ask.engine, precision=ask.precision, tables=tables) for ask in asks]
+    seconds = [
+        encode_s(ask.arch, rate, samples=ask.samples, length_tok=ask.length_tok, filled=ask.filled)[0]
+        for ask, rate in zip(asks, rates, strict=True)
+    ]
+    return np.array(seconds, dtype=float) * 1e3
+
+
+def predict_encoder(row: Row) -> Prediction:
+    """The latency of a batch."""
+    ask = read_encoder(row)
+    value = float(encoder_figures([ask])[0])
+    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine, kind=kind_of(ask.arch))
+    found = banded(SUBJECT, "latency_ms", value=value, known=known)
+    why = None
+    for note in ask.assumed:
+        why = note if why is None else say("{first}; {second}", first=why, second=note)
+    return Prediction(
+        metric="latency_ms",
+        group="latency_ms",
+        measured=row.get("value"),
+        predicted=float(found.value),
+        low=float(found.low),
+        high=float(found.high),
+        why=why,
+    )

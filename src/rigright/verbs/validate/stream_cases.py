@@ -1,0 +1,87 @@
+"""Figures of many asks at once: those of one model, format and engine are one call of the laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.speed.step import Pass
+from rigright.cost.speed.stream import prompt_s, stream_of, token_s
+from rigright.demand import Layout
+from rigright.verbs.validate.stream_asks import StreamAsk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCase:
+    """Asks alike but for chips, cards and lengths, and where they stood."""
+
+    places: tuple[int, ...]
+    asks: tuple[StreamAsk, ...]
+    cards: np.ndarray
+    tp: np.ndarray
+    seqs: np.ndarray
+    prompt_tok: np.ndarray
+    output_tok: np.ndarray
+    seen_tok: np.ndarray
+
+
+def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
+    """Asks by what they share."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, ask in enumerate(asks):
+        key = (ask.engine.id, ask.engine.version, ask.weights, id(ask.work))
+        groups.setdefault(key, []).append(place)
+    return tuple(_case([asks[place] for place in places], tuple(places)) for places in groups.values())
+
+
+def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(ask, name) for ask in asks], dtype=float)
+
+    names = ("cards", "tp", "seqs", "prompt_tok", "output_tok", "seen_tok")
+    return StreamCase(places=places, asks=tuple(asks), **{name: column(name) for name in names})
+
+
+def figures(cases: Sequence[StreamCase], tables: Mapping[str, Any] | None = None) -> np.ndarray:
+    """One figure an ask, in the unit of its metric; nan where the metric is none of a stream."""
+    found = np.full(sum(len(case.places) for case in cases), np.nan)
+    for case in cases:
+        found[list(case.places)] = _figures(case, tables)
+    return found
+
+
+def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
+    first = case.asks[0]
+    chips = {ask.chip.id: ask.chip for ask in case.asks}
+    order = {name: place for place, name in enumerate(chips)}
+    places = np.array([order[ask.chip.id] for ask in case.asks])
+    known = stream_of(tuple(chips.values()), first.engine, weights=first.weights, tables=tables)
+    stream = known.at(places)
+    layout = Layout(tp=case.tp, pp=case.cards / case.tp)
+    context = case.seen_tok + case.prompt_tok + case.output_tok / 2
+    token = token_s(first.work, stream, layout=layout, seqs=case.seqs, context_tok=context)
+    content = Pass(
+        prefill_tok=np.maximum(case.prompt_tok, 1) * case.seqs,
+        prefill_seen_tok=case.seen_tok,
+        prefill_seqs=case.seqs,
+    )
+    prompt = prompt_s(first.work, stream, layout=layout, content=content)
+    waited = np.where([ask.alone for ask in case.asks], 0.0, prompt)
+    made = case.seqs * case.output_tok
+    total = waited + case.output_tok * (token + stream.talk_s)
+    by_metric = {
+        "decode_tok_s_per_user": 1 / token,
+        "tpot_ms": token * 1e3,
+        "ttft_ms": prompt * 1e3,
+        "prefill_tok_s": case.seqs * case.prompt_tok / prompt,
+        "output_tok_s_total": made / total,
+        "total_tok_s": (made + case.seqs * case.prompt_tok) / total,
+        "latency_ms": total * 1e3,
+    }
+    unknown = np.full(len(case.asks), np.nan)
+    return np.array(
+        [by_metric.get(ask.metric, unknown)[place] for place, ask in enumerate(case.asks)], dtype=float
+    )

@@ -1,0 +1,63 @@
+"""`sweep`: a grid of questions for `plan`, here or on a Ray cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rigright.base.errors import AskError
+from rigright.base.units import parse_count
+from rigright.base.words import say, tell
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("many questions for `plan` at once: a grid of models, work, limits and prices")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `sweep`."""
+    parser.add_argument(
+        "grid",
+        metavar="GRID.csv",
+        help=str(
+            say('columns "model" and options of plan; "a | b" in a cell asks for both; - is standard input')
+        ),
+    )
+    parser.add_argument(
+        "--out", metavar="OUT.csv", help=str(say("write the answers; a broken-off sweep goes on"))
+    )
+    parser.add_argument("--workers", metavar="N", help=str(say("processes; by default one a core")))
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help=str(say('on a Ray cluster: "auto", or host:port of its head'))
+    )
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Sweep."""
+    from rigright.report.pages import sweep as pages
+    from rigright.verbs.sweep.frame import sweep
+
+    if options.ray is not None and options.workers is not None:
+        raise AskError(say("--workers is for this machine; a Ray cluster uses all its cores"))
+    workers = None if options.workers is None else parse_count(options.workers)
+    if workers is not None and workers < 1:
+        raise AskError(say("at least one process, not {workers}", workers=workers))
+    result = sweep(
+        options.grid,
+        out=options.out,
+        workers=workers,
+        on_ray=options.ray,
+        progress=lambda done, questions: _progress(done, questions, language=options.language),
+    )
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
+    )
+
+
+def _progress(done: int, questions: int, *, language: str) -> None:
+    """One line that is written over, where somebody looks."""
+    if sys.stderr.isatty():
+        said = tell(say("{done} of {questions} answered", done=done, questions=questions), language)
+        sys.stderr.write(f"\r{said}" + ("\n" if done == questions else ""))
+        sys.stderr.flush()

@@ -1,0 +1,65 @@
+"""Reads a grid: a CSV whose columns are options of `plan`; "a | b" in a cell asks for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import prod
+
+from rigright.base.errors import DataError
+from rigright.base.tables import open_rows
+from rigright.base.words import say
+from rigright.report.swept import Question
+from rigright.verbs.validate.files import read_text
+
+BETWEEN = "|"
+MOST_QUESTIONS = 1_000_000
+NEEDED = ("model",)
+
+
+def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
+    """Every question of a grid, in its order."""
+    text = read_text(asked)
+    rows = [(line, dict(raw)) for line, raw in open_rows(text.lines, text.name, required=NEEDED)]
+    if not rows:
+        raise DataError(say("{file} has a head and no rows", file=text.name))
+    strange = [name for name in rows[0][1] if name.strip() not in known]
+    if strange:
+        raise DataError(
+            say(
+                '{file}: no option of a sweep is called "{column}"; there are: {known}',
+                file=text.name,
+                column=strange[0],
+                known=", ".join(sorted(known)),
+            )
+        )
+    _bound(text.name, sum(prod(map(len, _choices(raw).values())) for _, raw in rows))
+    spread = ((line, words) for line, raw in rows for words in _products(raw))
+    return tuple(Question(index=index, line=line, words=words) for index, (line, words) in enumerate(spread))
+
+
+def _bound(name: str, count: int) -> None:
+    if count > MOST_QUESTIONS:
+        raise DataError(
+            say(
+                "{file} asks {count} questions; at most {most} are answered at once",
+                file=name,
+                count=f"{count:,}",
+                most=f"{MOST_QUESTIONS:,}",
+            )
+        )
+
+
+def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    choices = _choices(raw)
+    for combination in product(*choices.values()):
+        yield dict(zip(choices, combination, strict=True))
+
+
+def _choices(raw: Mapping[str, str]) -> dict[str, list[str]]:
+    """The values each filled cell asks for."""
+    return {
+        name.strip(): [value.strip() for value in cell.split(BETWEEN)]
+        for name, cell in raw.items()
+        if cell.strip()
+    }

@@ -1,0 +1,60 @@
+"""The journal of a sweep: every answer on disk as it comes, so that nothing is lost and a sweep goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from rigright import __version__
+from rigright.report.swept import Answered, Question
+
+ENDING = ".part"
+
+
+def journal_of(out: str) -> Path:
+    """Where answers lie until all are there."""
+    return Path(out + ENDING)
+
+
+def stamp(questions: Sequence[Question]) -> str:
+    """What tells that a journal belongs to these questions and this program."""
+    asked = json.dumps([__version__, [dict(one.words) for one in questions]], sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def kept(path: Path, *, mark: str) -> dict[int, Answered]:
+    """Answers of an earlier sweep of the same questions; a line that was cut off is not one."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    if not lines or lines[0] != mark:
+        return {}
+    found = (_read(line) for line in lines[1:])
+    return {one.index: one for one in found if one is not None}
+
+
+@contextmanager
+def writing(path: Path, *, mark: str, fresh: bool) -> Iterator[IO[str]]:
+    """The journal, open for more answers."""
+    with path.open("w" if fresh else "a", encoding="utf-8") as file:
+        file.write(f"{mark}\n" if fresh else "\n")
+        yield file
+
+
+def write(file: IO[str], one: Answered) -> None:
+    """One answer, at once on disk."""
+    file.write(json.dumps([one.index, dict(one.cells), one.why]) + "\n")
+    file.flush()
+
+
+def _read(line: str) -> Answered | None:
+    try:
+        index, cells, why = json.loads(line)
+        return Answered(index=int(index), cells=dict(cells), why=str(why))
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,1 @@
+"""Where many questions are answered: one file a place."""

@@ -1,0 +1,172 @@
+"""A grid of questions: read whole, answered alike wherever it is answered, never lost."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.report.formats.text import render
+from rigright.report.pages import sweep as pages
+from rigright.report.screen import Screen
+from rigright.report.swept import Answered, Question
+from rigright.verbs.sweep import answer as answering
+from rigright.verbs.sweep import frame, journal
+from rigright.verbs.sweep.answer import WORDS, answer
+from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
+from rigright.verbs.sweep.runners import ray as ray_runner
+
+GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
+
+
+@pytest.fixture
+def grid(tmp_path):
+    def put(text=GRID):
+        path = tmp_path / "grid.csv"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return put
+
+
+def test_a_cell_with_bars_asks_for_each_and_rows_are_crossed(grid):
+    questions = read_grid(grid(), known=WORDS)
+    assert [one.index for one in questions] == [0, 1, 2, 3]
+    assert [(one.words["model"], one.words["on"]) for one in questions] == [
+        ("llama-3.1-8b", "1x rtx 4090"),
+        ("llama-3.1-8b", "1x h100"),
+        ("qwen2.5-7b", "1x rtx 4090"),
+        ("qwen2.5-7b", "1x h100"),
+    ]
+    assert all(one.words["users"] == "4" for one in questions)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model,on\n", "no rows"),
+        ("on\n1x h100\n", "lacks the column model"),
+        ("model,colour\nllama-3.1-8b,red\n", "colour"),
+    ],
+)
+def test_a_grid_that_is_none_says_what_is_wrong(grid, text, told):
+    with pytest.raises(DataError) as caught:
+        read_grid(grid(text), known=WORDS)
+    assert told in str(caught.value.sentence)
+
+
+def test_a_grid_too_large_is_refused_before_it_is_spread(grid):
+    cell = "|".join(["1"] * 200)
+    assert MOST_QUESTIONS < 200**3
+    with pytest.raises(DataError) as caught:
+        read_grid(grid(f"model,prompt,output,users\na,{cell},{cell},{cell}\n"), known=WORDS)
+    assert "8,000,000" in str(caught.value.sentence)
+
+
+def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid):
+    found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,many | 4\n"), workers=1)
+    wrong, right = found.answers
+    assert "many" in wrong.why
+    assert wrong.cells["fits"] == ""
+    assert right.cells["fits"] == "yes"
+    assert float(right.cells["tpot_s_low"]) < float(right.cells["tpot_s"]) < float(right.cells["tpot_s_high"])
+
+
+def test_two_processes_answer_what_one_does(grid):
+    alone = frame.sweep(grid(), workers=1)
+    pair = frame.sweep(grid(), workers=2)
+    assert pair.answers == alone.answers
+    assert sum(pair.places.values()) == 4
+
+
+def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
+    out = tmp_path / "out.csv"
+    found = frame.sweep(grid(), workers=1, out=str(out))
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["model"] for row in rows] == [one.words["model"] for one in found.questions]
+    assert [row["tpot_s"] for row in rows] == [one.cells["tpot_s"] for one in found.answers]
+    assert not journal.journal_of(str(out)).exists()
+
+
+def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
+    out, asked = str(tmp_path / "out.csv"), []
+
+    def third_is_interrupted(question: Question) -> Answered:
+        asked.append(question.index)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return Answered(index=question.index, cells={"fits": "yes", "tpot_s": str(question.index)})
+
+    monkeypatch.setattr(frame, "answer", third_is_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        frame.sweep(grid(), workers=1, out=out)
+    assert not (tmp_path / "out.csv").exists()
+    found = frame.sweep(grid(), workers=1, out=out)
+    assert found.kept == 2
+    assert asked == [0, 1, 2, 2, 3]
+    assert [one.cells["tpot_s"] for one in found.answers] == ["0", "1", "2", "3"]
+
+
+def test_a_journal_of_other_questions_or_half_a_line_is_not_believed(grid, tmp_path):
+    questions = read_grid(grid(), known=WORDS)
+    path = tmp_path / "out.csv.part"
+    mark = journal.stamp(questions)
+    with journal.writing(path, mark=mark, fresh=True) as file:
+        journal.write(file, Answered(index=1, cells={"fits": "no"}, why="too slow"))
+        file.write('[2, {"fits"')
+    assert journal.kept(path, mark=mark) == {1: Answered(index=1, cells={"fits": "no"}, why="too slow")}
+    assert journal.kept(path, mark="another") == {}
+    with journal.writing(path, mark=mark, fresh=False) as file:
+        journal.write(file, Answered(index=3, cells={}))
+    assert sorted(journal.kept(path, mark=mark)) == [1, 3]
+
+
+@pytest.mark.parametrize("text", ["", "\x00\xff", "[1,2]", "mark\n[]\n[1]\n{}\n7\nnull\n"])
+def test_a_strange_journal_is_an_empty_one(tmp_path, text):
+    path = tmp_path / "j"
+    path.write_text(text, encoding="utf-8")
+    assert journal.kept(path, mark="mark") == {}
+
+
+def test_the_page_and_the_data_tell_every_answer(grid):
+    found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
+    text = render(pages.page(found), Screen(width=80))
+    assert "1 of 2 have a plan" in text
+    assert "nobody" in text
+    told = pages.plain(found, "en")
+    assert [one["asked"]["users"] for one in told["answers"]] == ["4", "nobody"]
+    assert json.dumps(told)
+
+
+def test_a_question_is_answered_as_plan_answers_it():
+    import rigright
+    from rigright.verbs.planning.words import read_wish
+
+    words = {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"}
+    one = answer(Question(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
+    first = rigright.plan("llama-3.1-8b", wish=read_wish(words)).first
+    assert first is not None
+    assert one.index == 5
+    assert float(one.cells["ttft_s"]) == pytest.approx(first.figures["ttft_s"].value, rel=1e-5)
+
+
+def test_every_option_of_plan_is_a_column_of_a_grid():
+    from rigright.verbs.planning.words import OPTIONS
+
+    assert set(OPTIONS) | {answering.MODEL} == WORDS
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", "127.0.0.1:port"])
+def test_an_address_that_is_none_is_told(address):
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    with pytest.raises(AskError, match=r"host:port"):
+        list(ray_runner.run(len, ["a"], address=address))
+
+
+def test_a_cluster_that_is_not_there_is_told_at_once():
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    with pytest.raises(MissingError, match=r"nobody answers at 127\.0\.0\.1:9"):
+        list(ray_runner.run(len, ["a"], address="127.0.0.1:9"))

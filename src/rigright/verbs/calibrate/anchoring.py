@@ -17,7 +17,7 @@ import numpy as np
 
 from rigright.base.errors import DataError
 from rigright.base.words import say
-from rigright.cost.bands import band, edges_in, figure_of
+from rigright.cost.bands import band, figure_of
 from rigright.cost.known import bands_of, known_of_one
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor
@@ -25,8 +25,9 @@ from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
 from rigright.report.calibrated import Anchored, AnchorMade
 from rigright.verbs.calibrate import toml
+from rigright.verbs.calibrate.conformal import UNTOLD
 from rigright.verbs.calibrate.frame import subjects
-from rigright.verbs.calibrate.problem import log_ratio
+from rigright.verbs.calibrate.problem import keys_of, log_ratio
 from rigright.verbs.calibrate.record import Subject
 from rigright.verbs.calibrate.runs import Runs, read_runs, taught
 
@@ -92,7 +93,7 @@ def _collect(subject: Subject, read: Runs, *, found: dict[Place, list[float]]) -
     predicted = subject.predict(subject.prepare(rows), corrections(subject.name))
     told = list(faults)
     for row, ratio in zip(rows, -log_ratio(np.asarray(predicted, dtype=float), measured), strict=True):
-        keys = subject.keys(row)
+        keys = keys_of(subject, row)
         if not math.isfinite(ratio):
             told.append(say("row {id}: it cannot be predicted", id=row.get("id") or "-"))
         elif abs(ratio) > WILD:
@@ -120,8 +121,8 @@ def _made(place: Place, ratios: np.ndarray) -> AnchorMade:
             float, band(subject, figure, known=known_of_one(subject, by_id()[chip], engine=engine))
         )
     spread = (math.log(high) - math.log(low)) / 2 / TAIL
-    edges = edges_in(bands_of(subject).get("bands", {}), figure)
-    shift, narrow = posterior(ratios, spread=spread, shared=edges.get("shared", 0.5))
+    shared = bands_of(subject).get("shared", {}).get(figure, UNTOLD)
+    shift, narrow = posterior(ratios, spread=spread, shared=shared)
     return AnchorMade(
         subject=subject, chip=chip, engine=engine, figure=figure, runs=len(ratios),
         measured_ratio=math.exp(float(np.median(ratios))), shift=shift, narrow=narrow,

@@ -20,7 +20,7 @@ from rigright.verbs.calibrate.left_runs import LeftRuns
 
 PROMISED = 0.80
 MARGIN = 0.015  # above what is promised, of groups never seen
-AIMS = (0.76, 0.78, 0.80, 0.82, 0.84, 0.86, 0.88, 0.90, 0.92)
+AIMS = tuple(share / 100 for share in range(74, 95, 2))
 WIDEST = 3.0  # a band is not widened more than that for one thing unknown
 LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
 NARROWEST = 0.02  # logarithm: no figure is surer than that
@@ -43,10 +43,12 @@ class Coverage:
 
 def tuned_aim(runs: LeftRuns) -> float:
     """The least aim at which groups that no band has seen are held as often as is promised."""
-    for aim in AIMS:
-        if average(coverage(runs, aim=aim)) >= PROMISED + MARGIN:
-            return aim
-    return AIMS[-1]
+    low, high = 0, len(AIMS) - 1
+    while low < high:
+        middle = (low + high) // 2
+        enough = average(coverage(runs, aim=AIMS[middle])) >= PROMISED + MARGIN
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return AIMS[low]
 
 
 def average(found: tuple[Coverage, ...]) -> float:
@@ -56,11 +58,14 @@ def average(found: tuple[Coverage, ...]) -> float:
 
 def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
     """The band of each figure, and what widens it."""
-    bands = {figure: _band(runs, runs.figure == figure, aim=aim) for figure in sorted(set(runs.figure))}
+    bands = {
+        name: _band(runs, mine, aim=aim)
+        for place, name in enumerate(runs.figures)
+        if (mine := runs.figure == place).any()
+    }
     bands["other"] = {
         "low": min(one["low"] for one in bands.values()),
         "high": max(one["high"] for one in bands.values()),
-        "shared": UNTOLD,
     }
     return {"wider": _wider(runs, bands, aim=aim), "bands": bands}
 
@@ -94,12 +99,11 @@ def _band(runs: LeftRuns, of_figure: np.ndarray, *, aim: float) -> dict[str, flo
     """Low and high of one figure, from runs whose like stayed known; from all where those are few."""
     sure = of_figure & (runs.chip_level == CHIP) & runs.engine_known & runs.kind_known
     used = runs.only(sure if sure.sum() >= LEAST_ROWS else of_figure)
-    weights = balanced(used.source)
+    weights = balanced(used.unit)
     tail = (1 - aim) / 2 * _modest(weights)
     low = min(quantile(used.off, tail, weights=weights), -NARROWEST)
     high = max(quantile(used.off, 1 - tail, weights=weights), NARROWEST)
-    shared = shared_part(used)
-    return {"low": float(np.exp(low)), "high": float(np.exp(high)), "shared": shared}
+    return {"low": float(np.exp(low)), "high": float(np.exp(high))}
 
 
 def shared_part(runs: LeftRuns) -> float:
@@ -112,7 +116,7 @@ def shared_part(runs: LeftRuns) -> float:
     if not many.any():
         return UNTOLD
     spare = counts[place] / np.maximum(counts[place] - 1, 1)
-    weights = balanced(runs.source[many])
+    weights = balanced(runs.unit[many])
     within = float(np.sum(weights * ((off - centre[place]) ** 2 * spare)[many]))
     whole = float(np.sum(weights * (off**2)[many]))
     return float(np.clip(1 - within / max(whole, 1e-9), 0.1, 0.9))
@@ -134,21 +138,21 @@ def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str,
 
 def _needed(runs: LeftRuns, bands: Mapping[str, Any]) -> np.ndarray:
     """How many times its figure's band each run would need to lie just inside."""
-    edges = [edges_in(bands, figure) for figure in runs.figure]
-    low, high = (np.log([edge[side] for edge in edges]) for side in ("low", "high"))
+    edges = [edges_in(bands, figure) for figure in runs.figures]
+    low, high = (np.log([edge[side] for edge in edges])[runs.figure] for side in ("low", "high"))
     return np.asarray(np.where(runs.off < 0, runs.off / low, runs.off / high))
 
 
 def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float:
     if which.sum() < LEAST_ROWS:
         return 1.0
-    weights = balanced(runs.source[which])
+    weights = balanced(runs.unit[which])
     return float(np.clip(quantile(needs[which], aim, weights=weights), 1.0, WIDEST))
 
 
 def balanced(units: np.ndarray) -> np.ndarray:
     """Weights under which every unit counts alike; they sum to one."""
-    _, place, counts = np.unique(units.astype(str), return_inverse=True, return_counts=True)
+    _, place, counts = np.unique(units, return_inverse=True, return_counts=True)
     return np.asarray(1 / counts[place] / len(counts))
 
 
@@ -165,6 +169,12 @@ def _modest(weights: np.ndarray) -> float:
     return runs / (runs + 1)
 
 
+def shared_parts(runs: LeftRuns) -> dict[str, float]:
+    """The shared part of each figure's errors."""
+    parts = {name: shared_part(runs.only(runs.figure == place)) for place, name in enumerate(runs.figures)}
+    return {name: round(part, 2) for name, part in parts.items()}
+
+
 def rounded_bands(made: Bands) -> Bands:
     """As they are written; low down and high up, so that rounding narrows nothing."""
     return {
@@ -173,7 +183,6 @@ def rounded_bands(made: Bands) -> Bands:
             figure: {
                 "low": round(edges["low"] - HALF, DIGITS),
                 "high": round(edges["high"] + HALF, DIGITS),
-                "shared": round(edges["shared"], 2),
             }
             for figure, edges in made["bands"].items()
         },

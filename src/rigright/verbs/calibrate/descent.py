@@ -14,9 +14,10 @@ import numpy as np
 from rigright.verbs.calibrate.problem import LOUDEST, Problem
 
 TURN = 0.02  # by which a dial is turned to see what it does
-ITERATIONS = 12
-TRIES = 8  # dampings that one step may need
-ENOUGH = 1e-4  # a step that gains less of what is left is the last
+ITERATIONS = 24
+TRIES = 6  # dampings that one step may need
+MUCH = 0.04  # a step that gains less of what is left asks for new slopes
+ENOUGH = 1e-3  # and with new slopes, is the last
 
 Progress = Callable[[int, float], None]  # iteration, what is left
 
@@ -42,20 +43,23 @@ def stand(problem: Problem, steps: np.ndarray, *, weights: np.ndarray, damping: 
 def descend(
     problem: Problem, steps: np.ndarray, *, weights: np.ndarray, progress: Progress | None = None
 ) -> tuple[Place, np.ndarray]:
-    """Down until no step gains; the place, and the slopes of errors by dial there."""
+    """Down until no step gains; the place, and the slopes of errors by dial there.
+
+    Slopes cost a prediction a dial, a step costs one: old slopes are used as long as they gain much.
+    """
     place = stand(problem, steps, weights=weights)
-    slopes = slopes_at(problem, place)
+    slopes, fresh = slopes_at(problem, place), True
     for iteration in range(ITERATIONS):
         taken = down(problem, place, slopes=slopes, weights=weights)
-        if taken is None:
-            break
-        gained = (place.left - taken.left) / max(place.left, 1e-12)
-        place, slopes = taken, slopes_at(problem, taken)
+        gained = 0.0 if taken is None else (place.left - taken.left) / max(place.left, 1e-12)
+        if fresh and gained < ENOUGH:
+            return taken or place, slopes
+        place, fresh = taken or place, gained < MUCH
+        if fresh:
+            slopes = slopes_at(problem, place)
         if progress is not None:
             progress(iteration + 1, place.left)
-        if gained < ENOUGH:
-            break
-    return place, slopes
+    return place, slopes_at(problem, place)
 
 
 def down(problem: Problem, place: Place, *, slopes: np.ndarray, weights: np.ndarray) -> Place | None:

@@ -17,7 +17,7 @@ from rigright.verbs.calibrate.weights import row_weights
 
 DIMENSIONS = ("source", "chip", "model")
 MOST_FOLDS = 10
-STEPS = 4
+STEPS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,15 @@ import numpy as np
 
 from rigright.base.tables import Row
 from rigright.report.calibrated import BandMade, Held, MetricErrors, MovedTerm
-from rigright.verbs.calibrate.conformal import Bands, Coverage, coverage, make_bands, rounded_bands, tuned_aim
+from rigright.verbs.calibrate.conformal import (
+    Bands,
+    Coverage,
+    coverage,
+    make_bands,
+    rounded_bands,
+    shared_parts,
+    tuned_aim,
+)
 from rigright.verbs.calibrate.descent import Progress
 from rigright.verbs.calibrate.leave_out import DIMENSIONS, LeftOut, leave_out
 from rigright.verbs.calibrate.left_runs import LeftRuns, left_runs
@@ -38,7 +46,8 @@ def refit(
     left = tuple(leave_out(fitted, by) for by in DIMENSIONS)
     runs = left_runs(left, fitted.problem.keys)
     aim = tuned_aim(runs)
-    bands = rounded_bands(make_bands(runs, aim=aim)) | {"seen": seen(fitted.problem.keys)}
+    made = rounded_bands(make_bands(runs, aim=aim))
+    bands = made | {"shared": shared_parts(runs), "seen": seen(fitted.problem.keys)}
     return Refit(fitted=fitted, left=left, runs=runs, aim=aim, bands=bands, held=coverage(runs, aim=aim))
 
 

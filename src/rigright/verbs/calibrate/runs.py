@@ -34,7 +34,7 @@ def read_runs(asked: str) -> Runs:
     faults: list[Sentence] = []
     for line, raw in open_rows(text.lines, text.name, required=kind.marks):
         row, bad = read_cells(raw, kind.columns, required=kind.needed)
-        rows += [row] if not bad else []
+        rows += [row] if set(bad) <= set(kind.measured) else []
         faults += [_fault(text.name, line, column=column, cell=raw.get(column) or "") for column in bad]
     return Runs(file=text.name, kind=kind.name, rows=tuple(rows), faults=tuple(faults))
 

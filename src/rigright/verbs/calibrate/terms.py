@@ -88,10 +88,11 @@ def tree(dials: Sequence[Dial], tables: Tables) -> Tree:
     ordered = _ordered(dials)
     places = {dial.path: place for place, dial in enumerate(ordered)}
     parents = [places.get(dial.parent, -1) if dial.parent else -1 for dial in ordered]
+    roots = [0.0 if above >= 0 else _root(dial, tables) for above, dial in zip(parents, ordered, strict=True)]
     return Tree(
         dials=tuple(ordered),
         parents=tuple(parents),
-        roots=np.log([_anchor(dial, tables) for dial in ordered]),
+        roots=np.array(roots),
         spreads=np.array([dial.spread for dial in ordered]),
     )
 
@@ -106,14 +107,14 @@ def start(hung: Tree, tables: Tables) -> np.ndarray:
     return hung.steps(values)
 
 
-def _anchor(dial: Dial, tables: Tables) -> float:
+def _root(dial: Dial, tables: Tables) -> float:
     fixed = term(tables, dial.parent) if dial.parent else None
     told = (fixed, dial.prior, term(tables, dial.path))
     known = next((value for value in told if value is not None), None)
     if known is None or known <= 0:
         path = ".".join(dial.path)
         raise DataError(say("the term {path} has no value above zero to start from", path=path))
-    return known
+    return float(np.log(known))
 
 
 def _ordered(dials: Sequence[Dial]) -> list[Dial]:

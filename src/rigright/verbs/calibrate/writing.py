@@ -44,9 +44,8 @@ def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
         f"# {held}. Aimed at {done.aim:.0%}. Made by `rigright calibrate` on {_rests_on(done, files)}"
     )
     counts: dict[tuple[str, ...], str] = {
-        ("bands", figure, "low"): f"{int((done.runs.figure == figure).sum())} left-out runs"
-        for figure in done.bands["bands"]
-        if figure != "other"
+        ("bands", figure, "low"): f"{int((done.runs.figure == place).sum())} left-out runs"
+        for place, figure in enumerate(done.runs.figures)
     }
     return toml.dump(done.bands, head=head, comments=counts)
 

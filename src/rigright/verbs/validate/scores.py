@@ -11,9 +11,14 @@ from rigright.report.validation import Judged, Prediction, Score
 Pair = tuple[Judged, Prediction]
 
 
-def source_of(row: Judged) -> str:
+def source_name(source: str) -> str:
     """A source's name without the page inside it: what stands before the first colon."""
-    return row.source.partition(":")[0] or "-"
+    return source.partition(":")[0].strip() or "-"
+
+
+def source_of(row: Judged) -> str:
+    """The same of a row."""
+    return source_name(row.source)
 
 
 DIMENSIONS: dict[str, Callable[[Judged], str]] = {

@@ -16,13 +16,14 @@ LESS = ("usd_per_h", "usd_per_mtok", "ttft_s", "tpot_s", "power_w", "usd", "loss
 MORE = ("output_tok_per_s", "headroom", "train_tok_per_s", "images_per_s", "mfu")
 NEAR = 1.03  # costs closer than this count as equal
 PRICE_WEIGHT = 0.5  # twice the price has to bring this power of two of an aim
+NEARBY = 2.0  # times the first plan's cost, for being done sooner
 MOST_LOSS = 100  # above every rank of loss
 TRIES = 12  # unlike options looked at before an aim is given up
 AIMS = {
     "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
     "power": "power_w", "quality": "loss", "price": "usd", "days": "days",
 }  # fmt: skip
-WORTH = ("tpot_s", "output_tok_per_s", "power_w", "ttft_s", "days", "images_per_s")
+WORTH = ("tpot_s", "output_tok_per_s", "power_w", "ttft_s", "images_per_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,9 @@ def _merits(field: Field, wish: PlanWish, picked: list[int]) -> Iterator[tuple[N
     for name in WORTH:
         if name in field.costs:
             yield _worth(field, name), field.alike
+    if "days" in field.costs and wish.days is None:
+        near = price <= NEARBY * price[picked[0]]
+        yield np.where(near, field.costs["days"], np.inf), field.alike
     for _ in range(wish.most_plans):
         yield price, field.alike
 
@@ -149,6 +153,7 @@ def _best_at(field: Field, place: int) -> tuple[str, ...]:
         name
         for name, column in field.costs.items()
         if np.isfinite(column[place])
+        and column[place] < column.max()
         and column[place] <= column.min(where=(column > 0) | (name != "usd"), initial=np.inf)
         and (name != "usd" or column[place] > 0)
     )

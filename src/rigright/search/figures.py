@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,7 @@ def figures_of(question: Question, scored: Scored, found: Options) -> dict[str, 
     power = power_w(question, scored)[index]
     per_h = usd_per_h(question, scored, found, power=power)
     loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
+    total = total_usd(wish, found)
     return {
         "ttft_s": served[at_percentile("ttft", wish.percentile)],
         "tpot_s": served[at_percentile("tpot", wish.percentile)],
@@ -57,7 +59,8 @@ def figures_of(question: Question, scored: Scored, found: Options) -> dict[str, 
         "usd": found.usd,
         "usd_per_h": per_h,
         "usd_per_mtok": usd_per_mtok(per_h, served["output_tok_per_s"]),
-        "usd_total": total_usd(wish, found),
+        "usd_total": total,
+        "usd_needed": total,
         "headroom": headroom(scored)[index],
         "later_params": later_params(question, scored)[index],
         "n_chips": n_chips.astype(float),
@@ -74,13 +77,13 @@ def at_percentile(figure: str, percentile: float | None) -> str:
     return "ttft_p50_s" if percentile <= 0.5 else "ttft_p95_s" if percentile <= 0.95 else "ttft_p99_s"
 
 
-def power_w(question: Question, scored: Scored) -> Numbers:
+def power_w(question: Question, scored: Any) -> Numbers:
     """What the chips of each layout draw at work."""
     tdp = np.array([kind.chip.tdp_w or np.nan for kind in question.kinds])
     return tdp[scored.points.kind] * scored.points.n_chips * BUSY_POWER
 
 
-def usd_per_h(question: Question, scored: Scored, found: Options, *, power: Numbers) -> Numbers:
+def usd_per_h(question: Question, scored: Any, found: Options, *, power: Numbers) -> Numbers:
     """An hour of work: rent, or the share of the machine that an hour wears off, and its power."""
     kind = scored.points.kind[found.index]
     wish = question.wish
@@ -137,18 +140,18 @@ def limits_of(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, .
 def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None) -> Iterator[Limit]:
     most = {
         "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "usd_per_h": wish.usd_per_h,
-        "usd_per_mtok": wish.usd_per_mtok, "power_w": wish.power_w,
+        "usd_per_mtok": wish.usd_per_mtok, "power_w": wish.power_w, "days": wish.days,
     }  # fmt: skip
     for name, bound in most.items():
-        if bound is not None:
+        if bound is not None and name in figures:
             yield Limit(name=name, reached=figures[name], bound=bound)
     if wish.budget_usd is not None:
-        yield Limit(name="usd", reached=figures["usd_total"], bound=wish.budget_usd)
-    if wish.tok_per_s is not None:
+        yield Limit(name="usd", reached=figures["usd_needed"], bound=wish.budget_usd)
+    if wish.tok_per_s is not None and "output_tok_per_s" in figures:
         yield Limit(name="output_tok_per_s", reached=figures["output_tok_per_s"],
                     bound=wish.tok_per_s * wish.growth, at_least=True)  # fmt: skip
-    if later is not None:
+    if later is not None and "later_params" in figures:
         yield Limit(name="later_params", reached=figures["later_params"], bound=later, at_least=True)
-    if wish.rate_per_s is not None:
+    if wish.rate_per_s is not None and "busy" in figures:
         asked = wish.rate_per_s * wish.growth
         yield Limit(name="requests_per_s", reached=asked / figures["busy"], bound=asked, at_least=True)

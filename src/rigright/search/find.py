@@ -9,8 +9,15 @@ from rigright.demand import PlanWish
 from rigright.search.market import Market
 from rigright.search.record import Found
 from rigright.search.serving import find_serving
+from rigright.search.training import find_training
 
-SEARCHES = {"serve": find_serving, "chat": find_serving, "batch": find_serving}
+SEARCHES = {
+    "serve": find_serving,
+    "chat": find_serving,
+    "batch": find_serving,
+    "finetune": find_training,
+    "pretrain": find_training,
+}
 
 
 def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:

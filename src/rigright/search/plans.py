@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Table:
     """Everything a search worked out: layouts, options and their figures."""
 
     question: Question
-    scored: Scored
+    scored: Any  # of layouts that serve, or that train
     prices: Prices
     options: Options
     figures: dict[str, Numbers]
@@ -68,8 +69,8 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         figures=_figures(table, place, kind=kind, way=way, supply=supply),
         supply=supply,
         bound=_bound(table.scored, point),
-        reasons=tuple(_REASONS[name] for name in best_at if name in _REASONS),
-        notes=tuple(_notes(supply, kind, n_chips=n_chips)),
+        reasons=reasons_of(best_at),
+        notes=tuple(notes_of(supply, kind, n_chips=n_chips)),
     )
 
 
@@ -169,7 +170,8 @@ def _bound(scored: Scored, point: int) -> str:
     return max(SHARES, key=lambda name: float(scored.served[SHARES[name]][point]))
 
 
-def _notes(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
+def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
+    """What has to be told of a supply: what is bought beside what is there, and how old its price is."""
     if supply.how == "own":
         return
     if kind.owned and supply.how == "buy":
@@ -182,6 +184,11 @@ def _notes(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
         yield say("the price is of {date}: look it up before acting on it", date=supply.as_of)
 
 
+def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
+    """What a plan is best at, in words."""
+    return tuple(_REASONS[name] for name in best_at if name in _REASONS)
+
+
 _REASONS = {
     "usd_per_h": say("costs least an hour"),
     "usd_per_mtok": say("costs least a token"),
@@ -192,4 +199,8 @@ _REASONS = {
     "loss": say("loses least quality"),
     "output_tok_per_s": say("writes most tokens a second"),
     "headroom": say("leaves most memory free"),
+    "days": say("is done soonest"),
+    "usd_total": say("costs least in all"),
+    "train_tok_per_s": say("trains on most tokens a second"),
+    "images_per_s": say("makes most images a second"),
 }

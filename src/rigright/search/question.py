@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
@@ -59,6 +60,11 @@ class Way:
     kv: str
     kinds: tuple[int, ...]
 
+    @property
+    def label(self) -> str:
+        """The way in a few words."""
+        return find_format(self.weights).label
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -68,15 +74,13 @@ class Question:
     wish: PlanWish
     market: Market
     kinds: tuple[Kind, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[Any, ...]  # each a `Way`, or a way to train
     later_params: float | None = None  # of the model that should fit later
 
 
 def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
     """Fill the question in: which kinds of cards, and which ways to run on them."""
-    kinds = tuple(_kinds(wish))
-    if not kinds:
-        raise AskError(say("no chip is all that was asked; leave a chip or vendor out"))
+    kinds = kinds_of(wish, counts=COUNTS)
     return Question(
         arch=arch,
         wish=wish,
@@ -87,6 +91,14 @@ def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
     )
 
 
+def kinds_of(wish: PlanWish, *, counts: tuple[int, ...]) -> tuple[Kind, ...]:
+    """The kinds of cards that may be taken: a machine, what is owned, or the whole catalogue."""
+    kinds = tuple(_kinds(wish, counts=counts))
+    if not kinds:
+        raise AskError(say("no chip is all that was asked; leave a chip or vendor out"))
+    return kinds
+
+
 def _params_of(text: str) -> float:
     """Parameters of "70B", or of a model of that name."""
     told = _SIZE.fullmatch(text.strip())
@@ -95,20 +107,20 @@ def _params_of(text: str) -> float:
     return float(told["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[told["unit"].lower()]
 
 
-def _kinds(wish: PlanWish) -> Iterator[Kind]:
+def _kinds(wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
     if wish.on is not None:
         yield _of_node(find_node(wish.on), wish)
         return
     owned = find_node(wish.owned) if wish.owned is not None else None
     if owned is not None:
-        yield _owned(owned, wish)
+        yield _owned(owned, wish, counts=counts)
     named = {find_node(name).cards[0].chip.id for name in wish.chips}
     for chip in chips():
         allowed = (not named or chip.id in named) and (
             not wish.vendors or chip.vendor.casefold() in {vendor.casefold() for vendor in wish.vendors}
         )
         if allowed and (owned is None or owned.cards[0].chip.id != chip.id):
-            yield _catalogue(chip, wish, named=bool(named))
+            yield _catalogue(chip, wish, counts=counts, named=bool(named))
 
 
 def _of_node(node: Node, wish: PlanWish) -> Kind:
@@ -122,24 +134,25 @@ def _of_node(node: Node, wish: PlanWish) -> Kind:
     )
 
 
-def _owned(node: Node, wish: PlanWish) -> Kind:
-    counts = {count for count in COUNTS if count <= (wish.most_chips or MOST_CHIPS)} | {node.n_cards}
+def _owned(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Kind:
+    allowed = {count for count in counts if count <= (wish.most_chips or MOST_CHIPS)} | {node.n_cards}
     return Kind(
         card=node.cards[0],
-        counts=tuple(sorted(counts)),
+        counts=tuple(sorted(allowed)),
         per_node=max(len(node.cards), _per_node(node.cards[0].chip)),
         owned=node.n_cards,
         named=True,
     )
 
 
-def _catalogue(chip: Chip, wish: PlanWish, *, named: bool) -> Kind:
+def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], named: bool) -> Kind:
     one = device_of(chip)
     alone = chip.segment in SINGLE or chip.form == "soldered"
-    most = 1 if alone else wish.most_chips or (MOST_CHIPS if named else MOST_OF.get(chip.segment, MOST_CHIPS))
+    usual = counts[-1] if named else MOST_OF.get(chip.segment, counts[-1])
+    most = 1 if alone else wish.most_chips or usual
     return Kind(
         card=Card(chip=one, index=0, total_bytes=one.mem_usable_bytes),
-        counts=tuple(count for count in COUNTS if count <= most),
+        counts=tuple(count for count in counts if count <= most),
         per_node=_per_node(chip),
         named=named,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
 from rigright.cost.money import machine_usd, price_width, priced
 from rigright.demand import Numbers, PlanWish
@@ -18,7 +20,9 @@ from rigright.search.record import Supply
 
 OWN, BUY, RENT = range(3)
 HOWS = ("own", "buy", "rent")
-BOX = 8  # an instance of so many chips or more is joined with others for one replica
+BOX = 8  # chips of an instance that may be joined with others for one replica
+NETWORK_BYTES_PER_S = 12.5 * GIGA  # that joined instances need at least: 100 Gbit/s
+SIZES = (1, 2, 4, BOX, BOX + 1)  # of replicas, up to which prices are told; the last: joined instances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ def prices_of(question: Question) -> Prices:
 def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
     """Every way the wish allows; bought at an unknown price only where nothing better is known."""
     paid = np.where(prices.whole[kind] > 0, prices.whole[kind], n_chips)
-    size = np.searchsorted([1, 2, 4], np.maximum(replica, prices.box[kind]))
+    size = np.searchsorted(SIZES[:-1], np.maximum(replica, prices.box[kind]))
     rented = prices.rent_usd_per_h[kind, size, paid]
     bought = prices.buy_usd[kind, paid]
     here = n_chips <= prices.owned[kind]
@@ -95,14 +99,19 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents them."""
     counts = np.arange(most + 1)
-    table = np.full((4, most + 1), np.nan)
+    table = np.full((len(SIZES), most + 1), np.nan)
     for offer in offers_of(question.market, kind, wish=question.wish):
-        chips = _chips_of(offer)
-        cost = np.ceil(counts / chips) * (_price(offer, question.wish) or np.nan)
-        for place, size in enumerate((1, 2, 4, BOX)):
-            if chips >= size:
+        cost = np.ceil(counts / _chips_of(offer)) * (_price(offer, question.wish) or np.nan)
+        for place, size in enumerate(SIZES):
+            if _holds(offer, size):
                 table[place] = np.fmin(table[place], cost)
     return table
+
+
+def _holds(offer: Offer, replica: int) -> bool:
+    """Whether a replica stands in one instance, or in several that a fast network joins."""
+    joined = (offer.network_bytes_per_s or 0.0) >= NETWORK_BYTES_PER_S and _chips_of(offer) >= BOX
+    return _chips_of(offer) >= replica or joined
 
 
 def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...]:
@@ -152,7 +161,7 @@ def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Su
     able = [
         offer
         for offer in offers_of(question.market, kind, wish=wish)
-        if _chips_of(offer) >= min(replica, BOX)
+        if _holds(offer, SIZES[bisect_left(SIZES[:-1], replica)])
     ]
     best = min(able, key=lambda offer: -(-n_chips // _chips_of(offer)) * (_price(offer, wish) or 0.0))
     units = -(-n_chips // _chips_of(best))

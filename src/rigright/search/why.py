@@ -12,7 +12,6 @@ from rigright.base.units import KILO, show_bytes, show_count
 from rigright.base.words import Sentence, say
 from rigright.cost.money import tariff_of, write_off_usd_per_h
 from rigright.demand import Numbers
-from rigright.facts.formats import find_format
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.question import Question
@@ -80,7 +79,7 @@ def label_of(table: Table, place: int) -> str:
     points = table.scored.points
     kind = table.question.kinds[int(points.kind[point])]
     way = table.question.ways[int(points.way[point])]
-    return f"{int(points.n_chips[point])}x {kind.chip.name}, {find_format(way.weights).label}"
+    return f"{int(points.n_chips[point])}x {kind.chip.name}, {way.label}"
 
 
 def _told(limit: Limit, reached: float) -> Sentence:
@@ -156,7 +155,7 @@ def too_small(
     way = question.ways[int(misfits.way[place])]
     need, able = float(misfits.need_bytes[place]), float(misfits.able_bytes[place])
     return Rejection(
-        label=f"{int(misfits.chips[place])}x {kind.chip.name}, {find_format(way.weights).label}",
+        label=f"{int(misfits.chips[place])}x {kind.chip.name}, {way.label}",
         reason=say(
             "not enough memory: a card needs {need} of its {room}",
             need=show_bytes(need),

@@ -1,0 +1,211 @@
+"""The search for machines that train or tune a model: layouts, methods, micro-batches, days and dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import band, mark
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.money import price_width, usd_per_mtok
+from rigright.cost.training_bands import band as memory_band
+from rigright.cost.training_memory import training_memory
+from rigright.demand import Layout, Numbers, PlanWish, Training
+from rigright.search.choose import choose, field_of
+from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
+from rigright.search.market import Market
+from rigright.search.plans import Table, notes_of, reasons_of
+from rigright.search.question import Kind, Question, kinds_of
+from rigright.search.record import Found, Plan, Supply
+from rigright.search.supply import HOWS, options, prices_of, supply_of
+from rigright.search.training_score import TrainingScored, score_trainings
+from rigright.search.training_space import METHODS, PRETRAINED_COUNTS, TUNED_COUNTS, ways_of
+from rigright.search.why import broken, excess_of, rejections, too_small
+
+SUBJECT = "speed_training"
+SEQ_TOK = {"finetune": 2048, "pretrain": 4096}
+STEP_TOK = {"finetune": 2**17, "pretrain": 2**22}  # tokens of a step where nobody says
+HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
+BUBBLE = 0.25  # share of a step above which waiting is what limits
+
+
+def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
+    """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
+    wish, notes = filled(arch, wish)
+    kinds = kinds_of(wish, counts=PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS)
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways_of(wish, kinds))
+    return find(question, notes=notes)
+
+
+def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
+    """The wish with lengths and batch where nobody said them, and what was assumed."""
+    seq = wish.seq_tok or min(SEQ_TOK[wish.work], arch.max_context_tok or SEQ_TOK[wish.work])
+    batch = wish.global_batch or max(STEP_TOK[wish.work] // seq, 1)
+    tokens = wish.train_tok
+    if tokens is None and wish.samples is not None:
+        tokens = wish.samples * wish.epochs * seq
+    notes = []
+    if wish.seq_tok is None or wish.global_batch is None:
+        notes.append(
+            say("steps of {batch} sequences of {seq} tokens assumed", batch=f"{batch:,}", seq=f"{seq:,}")
+        )
+    if tokens is None:
+        notes.append(say("how many tokens was not said: days and the whole cost are left out"))
+    return replace(wish, seq_tok=seq, global_batch=batch, train_tok=tokens), tuple(notes)
+
+
+def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
+    """A pure function of the question."""
+    if not question.ways:
+        raise AskError(say("no chip that was asked for trains; name others"))
+    table = tabled(question)
+    found = _found(table) if len(table.options.index) else _nothing(table)
+    return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
+
+
+def tabled(question: Question) -> Table:
+    """Every training with every supply, and their figures."""
+    scored, prices = score_trainings(question, batch=question.wish.global_batch or 1), prices_of(question)
+    points = scored.points
+    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips)
+    table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
+    return replace(table, figures=_figures(table, scored))
+
+
+def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
+    question, found = table.question, table.options
+    wish, index, points = question.wish, found.index, scored.points
+    n_chips = points.n_chips[index]
+    rate = scored.timed["tok_per_s_per_chip"][index] * n_chips
+    power = power_w(question, scored)[index]
+    hour = usd_per_h(question, scored, found, power=power)
+    room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind]
+    loss = np.array([METHODS.index(way.training.method) for way in question.ways])
+    figures = {
+        "train_tok_per_s": rate,
+        "mfu": scored.timed["mfu"][index],
+        "power_w": power,
+        "usd": found.usd,
+        "usd_per_h": hour,
+        "usd_per_mtok": usd_per_mtok(hour, rate),
+        "headroom": (1 - points.rank_bytes / room)[index],
+        "loss": loss[points.way[index]].astype(float),
+    }
+    if wish.train_tok is None:
+        return figures | {"usd_needed": found.usd}
+    days = wish.train_tok / rate / SECONDS_PER_DAY
+    running = usd_per_h(question, scored, replace(found, usd=np.zeros(len(index))), power=power)
+    total = found.usd + running * days * HOURS_PER_DAY
+    return figures | {"days": days, "usd_total": total, "usd_needed": total}
+
+
+def _found(table: Table) -> Found:
+    limits = limits_of(table.question, table.figures)
+    beyond = excess_of(limits, len(table.options.index))
+    keeps = np.flatnonzero(beyond <= 0)
+    if not len(keeps):
+        return _nearest(table, limits, beyond=beyond)
+    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
+    kind = table.scored.points.kind[table.options.index]
+    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], told=False)
+    chosen = choose(field, table.question.wish)
+    first = int(keeps[chosen[0].place])
+    return Found(
+        plans=tuple(plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen),
+        rejections=rejections(table, limits, first=first, cost=field.main),
+        looked_at=0,
+        chips=0,
+    )
+
+
+def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+    place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
+    return Found(
+        plans=(), rejections=(), looked_at=0, chips=0,
+        nearest=plan_of(table, place), broken=broken(table, limits, place=place),
+    )  # fmt: skip
+
+
+def _nothing(table: Table) -> Found:
+    misfits = table.scored.misfits
+    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
+    return Found(
+        plans=(), rejections=(), looked_at=0, chips=0,
+        broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
+    )  # fmt: skip
+
+
+def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
+    """One option as a plan."""
+    question, points = table.question, table.scored.points
+    point = int(table.options.index[place])
+    way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
+    n_chips = int(points.n_chips[point])
+    tp, pp, dp, cp, ep = (int(getattr(points, name)[point]) for name in ("tp", "pp", "dp", "cp", "ep"))
+    layout = Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=way.cuts)
+    training = replace(
+        way.training,
+        micro_batch=int(points.micro_batch[point]),
+        accumulate=int(points.accumulate[point]),
+    )
+    supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips)
+    return Plan(
+        chip=kind.chip,
+        n_chips=n_chips,
+        n_nodes=-(-n_chips // kind.per_node),
+        layout=layout,
+        work=training,
+        concurrency=None,
+        memory=(),
+        rank_bytes=_rank_bytes(question.arch, training, layout=layout),
+        room_bytes=float(kind.card.room_bytes),
+        figures=_told(table, place, kind=kind, supply=supply),
+        supply=supply,
+        bound=_bound(table.scored, point),
+        reasons=reasons_of(best_at),
+        notes=tuple(notes_of(supply, kind, n_chips=n_chips)),
+    )
+
+
+def _rank_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
+    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+    worst = float(np.max(memory.least_bytes))
+    low, high = memory_band("device", assumed=False)
+    return Estimate(value=worst, low=worst * low, high=worst * high)
+
+
+def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, Estimate]:
+    """Figures with the band of the speed, and of the prices."""
+    known = known_of_one(SUBJECT, kind.chip, kind=kind_of(table.question.arch))
+    slow, fast = (float(edge) for edge in band(SUBJECT, "train_tok_per_s", known=known))
+    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    bought = supply.how == "buy"
+    bands = {
+        "train_tok_per_s": (slow, fast), "mfu": (slow, fast), "days": (1 / fast, 1 / slow),
+        "power_w": (1.0, 1.0), "headroom": (1.0, 1.0),
+        "usd": (1 - width, 1 + width), "usd_per_h": (1 - width, 1 + width),
+        "usd_per_mtok": ((1 - width) / fast, (1 + width) / slow),
+        "usd_total": ((1 - width) / (1 if bought else fast), (1 + width) / (1 if bought else slow)),
+    }  # fmt: skip
+    grade = mark(SUBJECT, "train_tok_per_s", known=known)
+    found = {}
+    for name, (low, high) in bands.items():
+        value = float(table.figures[name][place]) if name in table.figures else np.nan
+        if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):
+            dated = supply.as_of if name.startswith("usd") else None
+            found[name] = Estimate(value=value, low=value * low, high=value * high, mark=grade, as_of=dated)
+    return found
+
+
+def _bound(scored: TrainingScored, point: int) -> str:
+    """What limits it: the links, waiting stages, or computing."""
+    step = float(scored.timed["step_s"][point])
+    if float(scored.timed["links_s"][point]) > step * BUBBLE:
+        return "links"
+    return "fixed" if float(scored.timed["bubble_s"][point]) > step * BUBBLE else "compute"

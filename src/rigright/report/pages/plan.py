@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rigright.base.units import show_bytes, show_usd, to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_serving import ServingMemory
-from rigright.demand import Serving
 from rigright.report.explained import PARTS
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages import plan_words as words
@@ -16,14 +15,6 @@ from rigright.report.pages.plan_next import next_commands
 from rigright.report.planned import Planned
 from rigright.search.record import Plan, Rejection
 
-WORKS = {
-    "serve": say("serve"),
-    "chat": say("chat"),
-    "batch": say("batch"),
-    "finetune": say("fine-tune"),
-    "pretrain": say("pre-train"),
-    "image": say("images"),
-}
 ROWS = (
     ("ttft_s", say("first token")),
     ("tpot_s", say("next tokens")),
@@ -59,19 +50,7 @@ def page(result: Planned, *, why: bool = False) -> Page:
 
 
 def _title(result: Planned) -> Shown:
-    wish = result.wish
-    lengths: Shown = ""
-    if wish.prompt_tok and wish.output_tok:
-        lengths = say(
-            "{prompt} tokens in, {output} out", prompt=f"{wish.prompt_tok:,}", output=f"{wish.output_tok:,}"
-        )
-    load: Shown = ""
-    if wish.users is not None:
-        load = say("{users} at once", users=f"{wish.users:g}")
-    elif wish.rate_per_s is not None:
-        load = say("{rate} requests a second", rate=f"{wish.rate_per_s:g}")
-    told = words.joined([WORKS[wish.work], lengths, load, *words.limits(wish)])
-    return say("{model}: {work}", model=result.model, work=told)
+    return say("{model}: {work}", model=result.model, work=words.work(result.wish))
 
 
 def verdict(result: Planned) -> Line:
@@ -137,12 +116,10 @@ def _table(result: Planned) -> Table:
         (say("from"), *(words.supply(plan) for plan in plans)),
         (say("layout"), *(words.layout(plan.layout) for plan in plans)),
         (say("weights"), *(words.formats(plan) for plan in plans)),
-        (say("engine"), *(_engine(plan) for plan in plans)),
+        (say("engine"), *(words.engine(plan) for plan in plans)),
     ]
     if any(plan.concurrency for plan in plans):
-        rows.append(
-            (say("at once"), *("" if not plan.concurrency else f"{plan.concurrency:,.0f}" for plan in plans))
-        )
+        rows.append((say("at once"), *(words.at_once(plan) for plan in plans)))
     for name, head in ROWS:
         cells = tuple(words.figure(name, plan.figures.get(name)) for plan in plans)
         rows += [(head, *cells)] if any(cells) and _is_told(name, plans) else []
@@ -161,10 +138,6 @@ def _table(result: Planned) -> Table:
 def _is_told(name: str, plans: tuple[Plan, ...]) -> bool:
     """The sum over years says nothing new where all is bought, or all is served."""
     return name != "usd_total" or any("days" in plan.figures for plan in plans)
-
-
-def _engine(plan: Plan) -> str:
-    return plan.work.engine if isinstance(plan.work, Serving) else plan.work.trainer
 
 
 def _left_behind(result: Planned) -> list[Part]:

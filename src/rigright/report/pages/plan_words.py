@@ -14,6 +14,15 @@ from rigright.search.record import Plan
 
 BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
 
+WORKS = {
+    "serve": say("serve"),
+    "chat": say("chat"),
+    "batch": say("batch"),
+    "finetune": say("fine-tune"),
+    "pretrain": say("pre-train"),
+    "image": say("images"),
+}
+
 
 def machine(plan: Plan) -> str:
     """The cards of a plan: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
@@ -119,6 +128,30 @@ def power(plan: Plan) -> str:
     return "" if found is None else show_watts(found.value)
 
 
+def engine(plan: Plan) -> str:
+    """Who runs it."""
+    return plan.work.engine if isinstance(plan.work, Serving) else plan.work.trainer
+
+
+def at_once(plan: Plan) -> str:
+    """Requests in flight."""
+    return "" if not plan.concurrency else f"{plan.concurrency:,.0f}"
+
+
+def work(wish: PlanWish) -> Shown:
+    """What is asked: the kind of work, its lengths, its load, its limits."""
+    lengths: Shown = ""
+    if wish.prompt_tok and wish.output_tok:
+        prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
+        lengths = say("{prompt} tokens in, {output} out", prompt=prompt, output=output)
+    load: Shown = ""
+    if wish.users is not None:
+        load = say("{users} at once", users=f"{wish.users:g}")
+    elif wish.rate_per_s is not None:
+        load = say("{rate} requests a second", rate=f"{wish.rate_per_s:g}")
+    return joined([WORKS[wish.work], lengths, load, *limits(wish)])
+
+
 def limits(wish: PlanWish) -> list[Sentence]:
     """What was asked for, limit by limit."""
     told = {
@@ -142,4 +175,12 @@ def joined(parts: list[Shown]) -> Shown:
     for part in parts:
         if part:
             said = part if not said else say("{before}, {more}", before=said, more=part)
+    return said
+
+
+def joined_by_semicolon(parts: list[Shown]) -> Shown:
+    """Sentences in one line."""
+    said: Shown = ""
+    for part in parts:
+        said = part if not said else say("{before}; {more}", before=said, more=part)
     return said

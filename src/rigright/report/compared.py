@@ -1,0 +1,97 @@
+"""What `compare` found: one plan for each thing, who wins what, and rooflines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
+from rigright.demand import PlanWish
+from rigright.report.timed import Speed
+from rigright.search.record import Plan, Rejection
+
+LESS = ("ttft_s", "tpot_s", "usd", "usd_per_h", "usd_per_mtok", "power_w")  # the less the better
+MORE = ("output_tok_per_s", "tok_per_joule", "headroom")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What one pass of a rank computes, reads and takes."""
+
+    flops: float
+    size_bytes: float
+    time_s: float
+
+    @property
+    def flops_per_byte(self) -> float:
+        """How much is computed for each byte."""
+        return self.flops / self.size_bytes
+
+    @property
+    def flops_per_s(self) -> float:
+        """What is reached."""
+        return self.flops / self.time_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roof:
+    """A card's stated limits, and where the work lies under them."""
+
+    peak_flops_per_s: float
+    bytes_per_s: float
+    token: Pass
+    prompt: Pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """One thing that is compared."""
+
+    asked: str
+    plan: Plan | None  # None: it cannot do the work at all
+    fits: bool  # it keeps every limit
+    broken: tuple[Rejection, ...] = ()
+    speed: Speed | None = None
+    roof: Roof | None = None
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """Everything that is compared."""
+        if self.plan is None:
+            return {}
+        found = dict(self.plan.figures)
+        rate, power = found.get("output_tok_per_s"), found.get("power_w")
+        if rate is not None and power is not None and power.value > 0:
+            found["tok_per_joule"] = Estimate(
+                value=rate.value / power.value,
+                low=rate.low / power.high,
+                high=rate.high / power.low,
+                mark=rate.mark,
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Things side by side for one work."""
+
+    model: str
+    wish: PlanWish
+    contenders: tuple[Contender, ...]
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""
+    model_asked: str = ""
+    wins: dict[str, tuple[int, ...]] = field(default_factory=dict)  # figure -> places of the best
+
+
+def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
+    """For each figure that tells contenders apart, who is best at it; equals share."""
+    found = {}
+    for name in (*LESS, *MORE):
+        known = {
+            place: one.figures[name].value for place, one in enumerate(contenders) if name in one.figures
+        }
+        if len(set(known.values())) > 1:
+            best = min(known.values()) if name in LESS else max(known.values())
+            found[name] = tuple(place for place, value in known.items() if value == best)
+    return found

@@ -1,0 +1,103 @@
+"""Reads what is to be compared ("4090", "8x h100", "aws:p5.48xlarge", "aws") as wishes and markets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.demand import PlanWish
+from rigright.facts.clouds import Offer, offers
+from rigright.facts.counting import read_counts
+from rigright.facts.naming import read_tokens
+from rigright.facts.nodes import find_node
+from rigright.search.market import Market
+
+LEAST, MOST = 2, 8
+FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first of these that will do
+LISTED = 8  # instances that an error names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """One thing to compare: what is asked of the search for it."""
+
+    asked: str
+    wish: PlanWish
+    market: Market
+    notes: tuple[Sentence, ...] = ()
+    counts: tuple[int | None, ...] = (None,)  # cards at most, tried in turn until one will do
+
+
+def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tuple[Thing, ...]:
+    """Every thing in its order; from two to eight, none twice."""
+    if not LEAST <= len(asked) <= MOST:
+        raise AskError(
+            say("name from {least} to {most} things to compare, not {count}",
+                least=LEAST, most=MOST, count=len(asked))
+        )  # fmt: skip
+    twice = next((name for place, name in enumerate(asked) if name in asked[:place]), None)
+    if twice is not None:
+        raise AskError(say('"{name}" stands there twice; each thing once', name=twice))
+    return tuple(_read(name, wish=wish, market=market) for name in asked)
+
+
+def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
+    provider, colon, instance = asked.strip().partition(":")
+    if colon and _is_provider(provider):
+        return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
+    if _is_provider(asked.strip()):
+        rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
+        return Thing(asked=asked, wish=rented, market=market)
+    offered = [one for one in offers() if one.instance.casefold() == asked.strip().casefold()]
+    if offered:
+        return _rented(asked, offered, wish=wish, market=market)
+    node = find_node(asked)
+    counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
+    if counted or node.n_cards > node.cards[0].chip.devices:
+        return Thing(asked=asked, wish=replace(wish, on=asked), market=market, notes=node.notes)
+    few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
+    most = wish.most_chips or FEW[-1]
+    return Thing(
+        asked=asked,
+        wish=few,
+        market=market,
+        notes=node.notes,
+        counts=(*(count for count in FEW if count < most), most),
+    )
+
+
+def _is_provider(name: str) -> bool:
+    return name.casefold() in {offer.provider.casefold() for offer in offers()}
+
+
+def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
+    there = [one for one in offers() if one.provider.casefold() == provider.casefold()]
+    found = [one for one in there if one.instance.casefold() == instance.casefold()]
+    if not found:
+        known = sorted({one.instance for one in there}, key=lambda name: (name[:2] != instance[:2], name))
+        raise AskError(
+            say('{provider} has no instance "{instance}" here; it has {known} ...',
+                provider=provider, instance=instance, known=", ".join(known[:LISTED]))
+        )  # fmt: skip
+    return _rented(asked, found, wish=wish, market=market)
+
+
+def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -> Thing:
+    """One instance: its cards, at its own price."""
+    offer = found[0]
+    if offer.chip is None or offer.n_chips < 1:
+        raise AskError(
+            say("{instance} rents out {chip}: nothing is known of it, or it is a part of a card",
+                instance=offer.instance, chip=offer.said or offer.chip or "")
+        )  # fmt: skip
+    rented = replace(wish, on=f"{offer.n_chips:g}x {offer.chip}", clouds=(offer.provider,), buy=False)
+    priced = offer.spot_usd_per_h if wish.spot else offer.usd_per_h
+    if priced is None:
+        return Thing(
+            asked=asked,
+            wish=replace(rented, clouds=(), buy=None),
+            market=replace(market, offers={}),
+            notes=(say("no price of {instance} is known", instance=offer.instance),),
+        )
+    return Thing(asked=asked, wish=rented, market=replace(market, offers={offer.chip: tuple(found)}))

@@ -1,0 +1,136 @@
+"""Things side by side for one work: chips, machines, clouds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rigright
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.demand import PlanWish
+from rigright.facts.find import find_chip
+from rigright.report.compared import LESS, MORE
+from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
+
+USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
+
+
+@pytest.fixture(scope="module")
+def machines():
+    return rigright.compare(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS)
+
+
+def test_the_newer_machine_writes_faster(machines):
+    new, old = machines.contenders
+    assert new.figures["tpot_s"].value < old.figures["tpot_s"].value
+    assert machines.wins["tpot_s"] == (0,)
+
+
+def test_who_wins_is_who_has_the_best_figure(machines):
+    for name, places in machines.wins.items():
+        values = [one.figures[name].value for one in machines.contenders if name in one.figures]
+        best = min(values) if name in LESS else max(values)
+        assert all(machines.contenders[place].figures[name].value == best for place in places)
+    assert set(machines.wins) <= {*LESS, *MORE}
+
+
+def test_tokens_a_joule_are_rate_over_power(machines):
+    for one in machines.contenders:
+        figures = one.figures
+        assert figures["tok_per_joule"].value == pytest.approx(
+            figures["output_tok_per_s"].value / figures["power_w"].value
+        )
+
+
+def test_no_pass_lies_above_its_roof(machines):
+    for one in machines.contenders:
+        roof = one.roof
+        for part in (roof.token, roof.prompt):
+            most = min(roof.peak_flops_per_s, part.flops_per_byte * roof.bytes_per_s)
+            assert 0 < part.flops_per_s < 1.05 * most
+
+
+def test_prompts_compute_more_for_each_byte_than_tokens(machines):
+    for one in machines.contenders:
+        assert one.roof.prompt.flops_per_byte > one.roof.token.flops_per_byte
+
+
+def test_a_bare_name_takes_as_few_cards_as_will_do():
+    small, large = (
+        rigright.compare(("3090", "4090"), model="qwen2.5-7b", wish=USERS),
+        rigright.compare(
+            ("3090", "4090"), model="llama-3.1-70b", wish=PlanWish(prompt_tok=1024, output_tok=256, users=1)
+        ),
+    )
+    assert [one.plan.n_chips for one in small.contenders] == [1, 1]
+    assert all(one.plan.n_chips > 1 for one in large.contenders)
+
+
+def test_an_instance_costs_its_own_price():
+    found = rigright.compare(("aws:p5.48xlarge", "8x h100"), model="llama-3.1-70b", wish=USERS)
+    rented = found.contenders[0].plan
+    assert rented.supply.label == "aws p5.48xlarge"
+    assert rented.chip.id == "h100-sxm5-80gb"
+    assert rented.supply.usd_per_h.value == pytest.approx(rented.figures["usd_per_h"].value)
+
+
+def test_clouds_are_compared_by_their_cheapest():
+    found = rigright.compare(("aws", "gcp"), model="llama-3.1-8b", wish=USERS)
+    assert [one.plan.supply.label.split()[0].removesuffix("x") for one in found.contenders] == ["aws", "gcp"]
+
+
+def test_what_cannot_do_it_stays_in_the_row_with_its_reason():
+    found = rigright.compare(("1x 3060", "2x h100"), model="llama-3.1-70b", wish=USERS)
+    small, large = found.contenders
+    assert small.plan is None
+    assert not small.fits
+    assert small.broken[0].limit == "memory"
+    assert large.fits
+
+
+def test_equals_share_a_win():
+    found = rigright.compare(
+        ("8x h100", "aws:p5.48xlarge", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS
+    )
+    assert {0, 1} <= set(found.wins["power_w"]) | set(found.wins.get("tpot_s", ()))
+
+
+@pytest.mark.parametrize(
+    ("things", "said"),
+    [
+        (("4090",), "from 2 to 8"),
+        (("4090", "4090"), "twice"),
+        (("4090", "aws:nothing.large"), "no instance"),
+        (("4090", "no such chip"), "no chip"),
+        (tuple(f"{count}x 4090" for count in range(1, 10)), "from 2 to 8"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(things, said):
+    with pytest.raises(AskError, match=said):
+        rigright.compare(things, model="llama-3.1-8b")
+
+
+def test_a_shared_card_is_no_thing_to_compare():
+    from rigright.facts.clouds import offers
+
+    part = next(one for one in offers() if one.n_chips < 1)
+    with pytest.raises(AskError, match="part of a card"):
+        rigright.compare((f"{part.provider}:{part.instance}", "4090"), model="llama-3.1-8b")
+
+
+def test_a_stated_peak_is_of_the_format():
+    h100 = find_chip("h100 sxm")
+    assert stated_flops_per_s(h100, "fp8") == h100.fp8_flops_per_s
+    assert stated_flops_per_s(h100, "bf16") == h100.bf16_flops_per_s
+    assert stated_flops_per_s(find_chip("3090"), "fp8") == find_chip("3090").training_flops_per_s
+
+
+@settings(max_examples=30)
+@given(st.floats(1, 1e6), st.floats(1, 1e6))
+def test_more_tokens_touch_no_fewer_experts(one, other):
+    arch = open_model("mixtral-8x7b")
+    few, many = sorted((one, other))
+    assert 0 < _touched(arch, few) <= _touched(arch, many) <= 1
+    assert _touched(open_model("llama-3.1-8b"), few) == 1

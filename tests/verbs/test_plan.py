@@ -1,0 +1,164 @@
+"""`plan` from the wish to the plans: the main job, asked as people ask it."""
+
+from __future__ import annotations
+
+import pytest
+
+import rigright
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.demand import PlanWish
+
+SERVING = PlanWish(on="8x h100", prompt_tok=2048, output_tok=512, ttft_s=1.0, tpot_s=0.05)
+HOME = PlanWish(work="chat", budget_usd=8000, chips=("4090", "5090", "3090"), buy=True)
+
+
+@pytest.fixture(scope="module")
+def served():
+    return rigright.plan("llama-3.1-70b", wish=SERVING)
+
+
+@pytest.fixture(scope="module")
+def bought():
+    return rigright.plan("qwen3-32b", wish=HOME)
+
+
+def test_a_plan_keeps_every_limit(served):
+    assert served.fits
+    for plan in served.found.plans:
+        assert plan.figures["ttft_s"].value <= 1.0
+        assert plan.figures["tpot_s"].value <= 0.05
+        assert plan.n_chips <= 8
+
+
+def test_what_it_plans_explain_finds_to_fit(served):
+    first = served.first
+    answer = rigright.explain(
+        "llama-3.1-70b",
+        f"{first.n_chips}x {first.chip.id}",
+        wish=_as_asked(first),
+    )
+    assert answer.fits
+
+
+def _as_asked(plan):
+    from rigright.demand import ServingWish
+
+    work, layout = plan.work, plan.layout
+    return ServingWish(
+        engine=work.engine,
+        weights=work.weights,
+        kv=work.kv,
+        context_tok=work.context_tok,
+        batch=int(work.batch),
+        prompt_tok=work.prompt_tok,
+        tp=layout.tp,
+        pp=layout.pp,
+        dp=layout.dp,
+    )
+
+
+def test_a_budget_is_kept_by_all(bought):
+    assert bought.fits
+    assert all(plan.figures["usd"].value <= 8000 for plan in bought.found.plans)
+    assert {plan.chip.id for plan in bought.found.plans} <= {"rtx-4090", "rtx-5090", "rtx-3090"}
+
+
+def test_every_plan_says_why_it_is_there_or_stands_by_cost(bought):
+    assert any(plan.reasons for plan in bought.found.plans)
+    assert all(plan.supply.as_of for plan in bought.found.plans)
+
+
+def test_an_impossible_budget_tells_the_nearest_and_the_limit_with_its_number():
+    found = rigright.plan(
+        "llama-3.1-70b", wish=PlanWish(budget_usd=300, users=100, chips=("4090",), buy=True)
+    )
+    assert not found.fits
+    assert found.first is not None
+    assert "usd" in {one.limit for one in found.found.broken}
+    assert found.found.broken[0].nearest is not None
+
+
+def test_a_card_too_small_tells_what_is_missing():
+    found = rigright.plan("llama-3.1-70b", wish=PlanWish(on="1x 4090"))
+    assert not found.fits
+    assert found.found.broken[0].limit == "memory"
+
+
+def test_what_was_assumed_while_reading_names_is_told(served):
+    assert any("h100" in str(note) for note in served.notes)
+
+
+def test_why_tells_formula_numbers_and_sources_of_the_first_plan():
+    rows = rigright.plan("llama-3.1-70b", wish=SERVING, why=True).reasons
+    parts = {row.part for row in rows}
+    assert {"weights", "rates", "TPOT", "TTFT", "80 %"} <= parts
+    assert all(str(row.formula) and row.source for row in rows)
+
+
+def test_own_prices_go_before_ours(tmp_path):
+    prices = tmp_path / "mine.csv"
+    prices.write_text("chip,usd\n4090,1000\n", encoding="utf-8")
+    asked = {"work": "chat", "chips": ("4090",), "buy": True}
+    ours = rigright.plan("qwen3-8b", wish=PlanWish(**asked))
+    mine = rigright.plan("qwen3-8b", wish=PlanWish(**asked, prices_file=str(prices)))
+    assert mine.first.supply.usd.value == 1000 * mine.first.n_chips
+    assert ours.first.supply.usd.value > mine.first.supply.usd.value
+    assert not mine.first.supply.stale
+
+
+def test_own_prices_in_yuan(tmp_path):
+    prices = tmp_path / "mine.csv"
+    prices.write_text("chip,price,currency,as_of\nrtx 4090,14200,CNY,2026-11\n", encoding="utf-8")
+    wish = PlanWish(work="chat", chips=("4090",), buy=True, prices_file=str(prices))
+    assert 1500 < rigright.plan("qwen3-8b", wish=wish).first.supply.usd.value < 2500
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("chip,usd\n4090,\n", "line 2.*price"),
+        ("chip,usd\n4090,many\n", "line 2, column usd"),
+        ("chip,usd\nno such card,5\n", "line 2"),
+        ("chip,usd,as_of\n4090,5,someday\n", "as_of"),
+        ("card,usd\n4090,5\n", "chip"),
+    ],
+)
+def test_a_broken_price_file_names_the_place(tmp_path, table, said):
+    prices = tmp_path / "mine.csv"
+    prices.write_text(table, encoding="utf-8")
+    with pytest.raises(DataError, match=said):
+        rigright.plan("qwen3-8b", wish=PlanWish(chips=("4090",), prices_file=str(prices)))
+
+
+def test_a_price_file_that_is_not_there():
+    with pytest.raises(MissingError, match="no file"):
+        rigright.plan("qwen3-8b", wish=PlanWish(prices_file="nowhere.csv"))
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "said"),
+    [
+        ("llama-3.1-8b", {"clouds": ("nowhere",)}, "aws"),
+        ("llama-3.1-8b", {"vendors": ("nowhere",)}, "NVIDIA"),
+        ("llama-3.1-8b", {"engines": ("nothing",)}, "nothing"),
+        ("llama-3.1-8b", {"weights": ("fp3",)}, "fp3"),
+        ("llama-3.1-8b", {"kv": ("fp3",)}, "fp3"),
+        ("llama-3.1-8b", {"quality": "best"}, "best"),
+        ("llama-3.1-8b", {"chips": ("no such chip",)}, "no chip"),
+        ("llama-3.1-8b", {"users": 5, "rate_per_s": 5}, "one of them"),
+        ("llama-3.1-8b", {"on": "4090", "owned": "4090"}, "--on names"),
+        (
+            "llama-3.1-8b",
+            {"prompt_tok": 4096, "output_tok": 4096, "context_tok": 4096},
+            "more than the context",
+        ),
+        ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "rented"),
+        ("llama-3.1-8b", {"users": 0}, "above zero"),
+        ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
+        ("bert-base-uncased", {}, "no text"),
+        ("llama-3.1-8b", {"work": "image"}, "writes text"),
+    ],
+)
+def test_a_wish_that_cannot_be_says_so(model, wish, said):
+    with pytest.raises(AskError, match=said):
+        rigright.plan(model, wish=PlanWish(**wish))

@@ -58,7 +58,7 @@ SHELVES = {
     "export/targets": {"NAME", "export"},
     "doctor/checks": {"check"},
     "machine/vendors": {"read"},
-    "sim/policies": {"pick"},
+    "sim/policies": {"MANNER", "pick"},
 }
 
 

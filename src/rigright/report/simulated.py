@@ -1,0 +1,54 @@
+"""What a simulation showed: the load, the machine, what was counted, and what holds it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
+from rigright.demand import Layout
+from rigright.sim.tally import Tally, Targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """The same figures as they were measured, where the trace tells them."""
+
+    requests: int
+    ttft_s: float
+    tpot_s: float
+    ttft_error: float  # of the mean: simulated over measured, less one
+    tpot_error: float
+    request_ttft_error: float  # half of the requests are nearer
+    request_tpot_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """One load on one machine, played request by request."""
+
+    model: str
+    machine: str
+    engine: str
+    engine_version: str
+    weights_format: str
+    kv: str
+    policy: str
+    layout: Layout
+    replicas: int
+    prefill_workers: int
+    router: str
+    pool_tok: int | None  # of one replica; None: nothing grows
+    max_seqs: int
+    budget_tok: int
+    load: Sentence  # in words
+    tally: Tally
+    targets: Targets
+    ttft_s: Estimate  # means, with their bands
+    tpot_s: Estimate
+    output_tok_per_s: Estimate
+    binds: tuple[Sentence, ...]
+    against: Against | None = None
+    wrote: str | None = None
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""

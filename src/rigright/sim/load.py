@@ -1,0 +1,56 @@
+"""What arrives: requests with their moments and lengths, and the book in which a replay writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Requests in the order they arrive; one entry each."""
+
+    arrival_s: np.ndarray
+    prompt_tok: np.ndarray
+    output_tok: np.ndarray
+    cached_tok: np.ndarray  # of the prompt, found in the prefix cache
+    users: int | None = None  # a closed loop: so many at once, each asks again when it has its answer
+    think_s: float = 0.0  # between an answer and the next question
+
+    @property
+    def count(self) -> int:
+        """Requests."""
+        return len(self.arrival_s)
+
+    @property
+    def rate_per_s(self) -> float:
+        """How many arrive a second, over the time in which they do; inf where all are there at once."""
+        span = float(self.arrival_s[-1] - self.arrival_s[0]) if self.count else 0.0
+        return (self.count - 1) / span if span > 0 else float("inf")
+
+    def only(self, kept: np.ndarray) -> Load:
+        """Some of the requests."""
+        return replace(
+            self,
+            arrival_s=self.arrival_s[kept],
+            prompt_tok=self.prompt_tok[kept],
+            output_tok=self.output_tok[kept],
+            cached_tok=self.cached_tok[kept],
+        )
+
+
+class Book:
+    """What each request is and what became of it, by its number; plain lists, for speed."""
+
+    __slots__ = ("arrival_s", "cached", "first_s", "last_s", "output", "prompt", "started_s")
+
+    def __init__(self, load: Load) -> None:
+        never = float("nan")
+        self.arrival_s: list[float] = load.arrival_s.tolist()
+        self.prompt: list[int] = load.prompt_tok.tolist()
+        self.output: list[int] = load.output_tok.tolist()
+        self.cached: list[int] = load.cached_tok.tolist()
+        self.started_s = [never] * load.count
+        self.first_s = [never] * load.count
+        self.last_s = [never] * load.count

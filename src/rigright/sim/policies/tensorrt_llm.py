@@ -1,0 +1,13 @@
+"""TensorRT-LLM in-flight batching, guaranteed no evict: who is let in has cache for all its tokens to come.
+
+Prompts are whole unless chunking was asked for, and share passes with next tokens.
+"""
+
+from __future__ import annotations
+
+from rigright.sim.room import Manner
+from rigright.sim.room import fill as pick
+
+__all__ = ["MANNER", "pick"]
+
+MANNER = Manner(ahead=True, keeps=1.0)

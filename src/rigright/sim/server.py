@@ -1,0 +1,297 @@
+"""One replica: prompts wait, are let in by a policy, and become sequences that make tokens pass by pass.
+
+A replica has a clock. Passes alike, in which nobody comes, ends or runs out of cache, are leapt over in one
+stride. With a policy that plans ahead, a pass is settled while the one before it runs: who arrives meanwhile
+is a pass later at work, and a seat is free a pass later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from rigright.sim.decodes import Decodes
+from rigright.sim.load import Book
+from rigright.sim.pace import Pace
+from rigright.sim.room import Ask, Manner, Pick, Room
+
+NEVER = float("inf")
+_NOBODY: list[int] = []
+STRETCH = ("end_s", "took_s", "passes", "sequences", "used_blocks", "prompt_tok")  # a row of the log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """What a replica is: its pace, its policy and its room."""
+
+    pace: Pace
+    manner: Manner
+    pick: Pick
+    blocks: int  # of cache
+    block_tok: int
+    max_seqs: int
+    budget_tok: int  # of one pass
+    chunks: bool = True  # a prompt may be cut over passes
+    most_context_tok: int | None = None  # of one request
+
+    def holds(self, tok: int) -> bool:
+        """Whether a request that grows to so many tokens can be served at all."""
+        return -(-tok // self.block_tok) <= self.blocks and tok <= (self.most_context_tok or tok)
+
+
+class Pass(NamedTuple):
+    """One pass, settled."""
+
+    tok: int  # of prompts
+    pairs: float  # keys they see, summed
+    prompts: int
+    seqs: int  # sequences that make a token
+    context_tok: int  # of them together
+    firsts: list[int]  # whose prompt ends here
+    ending: list[tuple[int, int]]  # who ends here, with the blocks that come free
+
+
+class Server:
+    """A replica at work."""
+
+    def __init__(self, shop: Shop, book: Book, *, on_end: Callable[[int, float], None] | None = None) -> None:
+        self.shop, self.book = shop, book
+        self.clock = 0.0
+        self.log = array("d")
+        self.preempted = 0
+        self.free = shop.blocks
+        self._on_end = on_end
+        self._inbox: list[tuple[float, int]] = []
+        self._waiting: deque[int] = deque()
+        self._partial: dict[int, tuple[int, int]] = {}  # let in, its prompt not done: so far, of so many
+        self._seated: dict[int, int] = {}  # in order of admission -> tokens held where no sequence yet
+        self._made: dict[int, int] = {}  # tokens of those that lost their cache
+        self._decodes = Decodes(shop.block_tok)
+        self._beat = 0
+        self._blocked = False  # the first that waits cannot be let in before something changes
+        self._now: Pass | None = None
+        self._opened = -1  # the beat at which a batch was let in, where the next waits for its end
+
+    @property
+    def load(self) -> int:
+        """Requests here, at work or waiting."""
+        return len(self._seated) + len(self._waiting) + len(self._inbox)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do."""
+        return self._now is None and not (self._inbox or self._waiting or self._seated)
+
+    @property
+    def next_s(self) -> float:
+        """When this replica does its next thing."""
+        if self._now is None and not (self._waiting or self._seated):
+            return max(self.clock, self._inbox[0][0]) if self._inbox else NEVER
+        return self.clock
+
+    def submit(self, request: int, at_s: float) -> None:
+        """A request comes in; its cache must fit (see `Shop.holds`)."""
+        heappush(self._inbox, (at_s, request))
+
+    def run(self, until_s: float = NEVER) -> None:
+        """Work until the clock has reached a moment, or nothing is left to do."""
+        ahead, inbox = self.shop.manner.ahead, self._inbox
+        while self.next_s < until_s:
+            now = self._now
+            if now is None or (inbox and inbox[0][0] <= self.clock):
+                self._receive()
+                now = now or self._plan()
+                if now is None:
+                    return
+            if (
+                now.seqs
+                and not (now.tok or now.ending or now.firsts)
+                and (self._blocked or not self._waiting)
+            ):
+                self._now = now
+                if self._leap(now, until_s):
+                    self._now = self._plan() if ahead else None
+                    continue
+            following = self._plan() if ahead else None
+            self._work(now)
+            self._now = following
+
+    def _receive(self) -> None:
+        """Who has arrived by now waits; an idle replica moves its clock to the next arrival."""
+        inbox = self._inbox
+        if self._now is None and not (self._waiting or self._seated):
+            self.clock = max(self.clock, inbox[0][0])
+        while inbox and inbox[0][0] <= self.clock:
+            if not self._waiting:
+                self._blocked = False
+            self._waiting.append(heappop(inbox)[1])
+
+    def _leap(self, now: Pass, until_s: float) -> bool:
+        """Run passes alike up to the next event; False where the next pass is not like this one."""
+        block, decodes = self.shop.block_tok, self._decodes
+        beats = decodes.next_end() - self._beat
+        beats = min(beats, self.free // now.seqs * block + 1)  # the first of them has its blocks already
+        gap = NEVER if self._waiting or not self._inbox else self._inbox[0][0] - self.clock
+        gap = min(gap, until_s - self.clock)
+        if beats < 2 or gap <= 0:
+            return False
+        done, took = self.shop.pace.stride(now.seqs, now.context_tok, beats=beats, gap_s=gap)
+        if done > 1:
+            self.free -= decodes.growth(self._beat + 1, done - 1)
+        self._beat += done - 1
+        self._pass_time(took, done, seqs=now.seqs, tok=0)
+        return True
+
+    def _work(self, now: Pass) -> None:
+        """Run one pass."""
+        pace, book = self.shop.pace, self.book
+        if now.tok:
+            took = pace.pass_s(
+                now.tok, now.pairs / now.tok, prompts=now.prompts, seqs=now.seqs, context_tok=now.context_tok
+            )
+        else:
+            took = pace.decode_s(now.seqs, now.context_tok) if now.seqs else 0.0
+        self._pass_time(took, 1, seqs=now.seqs, tok=now.tok)
+        if not (now.firsts or now.ending):
+            return
+        for request in now.firsts:
+            if not book.first_s[request] > 0:
+                book.first_s[request] = self.clock
+        for request, blocks in now.ending:
+            self._release(request, blocks)
+
+    def _release(self, request: int, blocks: int) -> None:
+        book = self.book
+        book.last_s[request] = self.clock
+        del self._seated[request]
+        self.free += blocks
+        self._blocked = False
+        if self._on_end is not None:
+            self._on_end(request, self.clock)
+
+    def _pass_time(self, took_s: float, passes: int, *, seqs: int, tok: int) -> None:
+        self.clock += took_s
+        self.log.extend((self.clock, took_s, passes, seqs, self.shop.blocks - self.free, tok))
+
+    def _plan(self) -> Pass | None:
+        """Settle the next pass, from what is known now."""
+        decodes, manner = self._decodes, self.shop.manner
+        beat = self._beat + 1
+        grown = decodes.growth(beat)
+        evicted = grown > self.free
+        if evicted:
+            grown = self._make_room(beat)
+        asks = self._partial or (self._waiting and not (evicted or self._blocked))
+        picks = self._pick(grown) if asks else []
+        seqs = decodes.count if manner.mixes or not picks else 0
+        if not picks and not seqs:
+            return None
+        context, ending = decodes.context_tok(beat), []
+        if seqs or manner.mixes:
+            self.free -= grown
+            self._beat = beat
+            ending = decodes.ending(beat)
+        tok, pairs, firsts = self._take(picks, ending) if picks else (0, 0.0, _NOBODY)
+        return Pass(tok, pairs, len(picks), seqs, context if seqs else 0, firsts, ending)
+
+    def _make_room(self, beat: int) -> int:
+        """The newest give their cache back until next tokens have theirs: what these take."""
+        grown = self._decodes.growth(beat)
+        while grown > self.free:
+            self._preempt(beat)
+            grown = self._decodes.growth(beat)
+        return grown
+
+    def _preempt(self, beat: int) -> None:
+        decodes, book = self._decodes, self.book
+        request = next(one for one in reversed(self._seated) if one in decodes or one in self._partial)
+        if request in decodes:
+            base, final = decodes.leave(request)
+            self._made[request] = book.output[request] - (final - beat + 1)
+            held = base + beat - 1
+        else:
+            _, held = self._partial.pop(request)
+        del self._seated[request]
+        self.free += -(-held // self.shop.block_tok)
+        self._waiting.appendleft(request)
+        self._blocked = False
+        self.preempted += 1
+
+    def _pick(self, grown: int) -> list[tuple[Ask, int]]:
+        """Whom the policy lets in, and how much of each prompt is worked on."""
+        shop, decodes, running = self.shop, self._decodes, len(self._seated)
+        if shop.manner.drains and self._is_closed(running):
+            self._blocked = True
+            return []
+        beside = decodes.count if shop.manner.mixes else 0
+        room = Room(
+            tok=shop.budget_tok * shop.pace.rounds - beside,
+            seats=shop.max_seqs - running,
+            blocks=self.free - (grown if shop.manner.mixes else 0),
+            block_tok=shop.block_tok,
+            running=running,
+            chunks=shop.chunks,
+        )
+        if shop.manner.keeps:
+            room.promise(shop.manner.keeps, self._to_come_tok())
+        picks = shop.pick(self._queue(), room)
+        self._blocked = not picks
+        return picks
+
+    def _to_come_tok(self) -> int:
+        """What those that were let in will still make."""
+        begun = sum(self.book.output[request] for request in self._partial)
+        return self._decodes.promised_tok(self._beat + 1) + begun
+
+    def _is_closed(self, running: int) -> bool:
+        """Whether a batch is at work: it takes more in until it makes its next tokens."""
+        if not running:
+            self._opened = self._beat
+        return self._opened != self._beat
+
+    def _queue(self) -> Iterator[Ask]:
+        """Prompts in order: those begun, then those that wait."""
+        book, made = self.book, self._made
+        for request, (done, target) in self._partial.items():
+            yield Ask(request, target - done, 0, book.output[request])
+        for request in self._waiting:
+            target = book.prompt[request] + made.get(request, 0)
+            left = max(target - book.cached[request], 1) if self.shop.manner.computes else 0
+            yield Ask(request, left, target, book.output[request] - made.get(request, 0))
+
+    def _take(
+        self, picks: list[tuple[Ask, int]], ending: list[tuple[int, int]]
+    ) -> tuple[int, float, list[int]]:
+        """Work on what was picked: tokens, keys they see, whose prompt ends; who is done with it is added."""
+        total, pairs, firsts = 0, 0.0, []
+        for ask, tok in picks:
+            done, target = self._seat(ask) if ask.hold_tok else self._partial.pop(ask.request)
+            total += tok
+            pairs += tok * (done + tok / 2)
+            if done + tok < target:
+                self._partial[ask.request] = done + tok, target
+                continue
+            firsts.append(ask.request)
+            left = self.book.output[ask.request] - self._made.pop(ask.request, 0) - 1
+            if left:
+                self._decodes.join(ask.request, beat=self._beat, held_tok=target, left_tok=left)
+            else:
+                ending.append((ask.request, -(-target // self.shop.block_tok)))
+        return total, pairs, firsts
+
+    def _seat(self, ask: Ask) -> tuple[int, int]:
+        """Let a prompt in: what of it is done, and how long it is."""
+        request = ask.request
+        if self._waiting[0] == request:
+            self._waiting.popleft()
+        else:
+            self._waiting.remove(request)
+        self._seated[request] = ask.hold_tok
+        self.free -= -(-ask.hold_tok // self.shop.block_tok)
+        if not self.book.started_s[request] > 0:
+            self.book.started_s[request] = self.clock
+        return ask.hold_tok - ask.left_tok, ask.hold_tok

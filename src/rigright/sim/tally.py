@@ -1,0 +1,255 @@
+"""What was counted: how long requests waited and took, what met its limits, how full the cache was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from rigright.sim.fleet import Played
+from rigright.sim.load import Load
+from rigright.sim.server import STRETCH, Server
+
+PERCENTILES = (50.0, 90.0, 95.0, 99.0)
+BINS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How a figure is spread over requests or tokens."""
+
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One stretch of the time that was played: means over it."""
+
+    start_s: float
+    end_s: float
+    running: float
+    waiting: float
+    cache_share: float
+    output_tok_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """What a request must meet to count as good."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """One load, played."""
+
+    requests: int
+    served: int
+    refused: int  # too long for the cache or the model
+    span_s: float
+    ttft_s: Spread
+    tpot_s: Spread
+    itl_s: Spread  # gaps between tokens as users see them
+    queue_s: Spread
+    latency_s: Spread
+    requests_per_s: float
+    output_tok_per_s: float
+    total_tok_per_s: float
+    good_share: float  # of all requests: served and within the targets
+    good_per_s: float
+    preempted: int  # times that a sequence lost its cache
+    cache_most: float  # share of the cache
+    cache_mean: float
+    busy_share: float  # of the time, on average over replicas
+    running_mean: float
+    passes: int
+    decode_only_share: float  # of the busy time, in passes without prompts
+    timeline: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """When each request arrived, was let in, had its first and its last token; nan: never."""
+
+    arrival_s: np.ndarray
+    started_s: np.ndarray
+    first_s: np.ndarray
+    last_s: np.ndarray
+
+    @property
+    def ttft_s(self) -> np.ndarray:
+        """Until the first token."""
+        return np.asarray(self.first_s - self.arrival_s)
+
+
+def moments_of(played: Played) -> Moments:
+    """The book as arrays."""
+    book = played.book
+    return Moments(
+        arrival_s=np.array(book.arrival_s),
+        started_s=np.array(book.started_s),
+        first_s=np.array(book.first_s),
+        last_s=np.array(book.last_s),
+    )
+
+
+def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
+    """Count."""
+    found = moments_of(played)
+    ok = np.isfinite(found.last_s)
+    more = np.maximum(load.output_tok - 1, 1)
+    tpot = np.where(load.output_tok > 1, (found.last_s - found.first_s) / more, np.nan)
+    start, end = float(np.min(found.arrival_s, initial=0.0)), float(np.max(found.last_s[ok], initial=0.0))
+    span = max(end - start, 1e-9)
+    good = (
+        ok & _within(found.ttft_s, targets.ttft_s) & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
+    )
+    logs = [log_of(server) for server in played.servers]
+    all_logs = logs + [log_of(server) for server in played.prefill_servers]
+    busy = sum(float(log["took_s"].sum()) for log in all_logs)
+    alone = sum(float(log["took_s"][log["prompt_tok"] == 0].sum()) for log in all_logs)
+    shares = [_cache(log, server, span_s=span) for log, server in zip(logs, played.servers, strict=True)]
+    return Tally(
+        requests=load.count,
+        served=int(ok.sum()),
+        refused=len(played.refused),
+        span_s=span,
+        ttft_s=spread(found.ttft_s[ok]),
+        tpot_s=spread(tpot[ok]),
+        itl_s=_gaps(logs),
+        queue_s=spread((found.started_s - found.arrival_s)[ok]),
+        latency_s=spread((found.last_s - found.arrival_s)[ok]),
+        requests_per_s=float(ok.sum()) / span,
+        output_tok_per_s=float(load.output_tok[ok].sum()) / span,
+        total_tok_per_s=float((load.output_tok + load.prompt_tok)[ok].sum()) / span,
+        good_share=float(good.sum()) / max(load.count, 1),
+        good_per_s=float(good.sum()) / span,
+        preempted=sum(server.preempted for server in (*played.servers, *played.prefill_servers)),
+        cache_most=max((most for most, _ in shares), default=0.0),
+        cache_mean=float(np.mean([mean for _, mean in shares])),
+        busy_share=busy / span / len(all_logs),
+        running_mean=float((found.last_s - found.started_s)[ok].sum()) / span,
+        passes=int(sum(float(log["passes"].sum()) for log in all_logs)),
+        decode_only_share=alone / busy if busy else 0.0,
+        timeline=_timeline(found, played, logs=logs, window=(start, end)),
+    )  # fmt: skip
+
+
+def log_of(server: Server) -> dict[str, np.ndarray]:
+    """The log of a server by column."""
+    rows = np.array(server.log).reshape(-1, len(STRETCH))
+    return {name: rows[:, place] for place, name in enumerate(STRETCH)}
+
+
+def spread(values: np.ndarray) -> Spread:
+    """Mean and percentiles; nan where there is nothing."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return _spread(float("nan"), [float("nan")] * 5)
+    return _spread(float(known.mean()), [*np.percentile(known, PERCENTILES).tolist(), float(known.max())])
+
+
+def _spread(mean: float, marks: list[float]) -> Spread:
+    p50, p90, p95, p99, most = marks
+    return Spread(mean=mean, p50=p50, p90=p90, p95=p95, p99=p99, most=most)
+
+
+def _within(values: np.ndarray, limit_s: float | None) -> np.ndarray:
+    return np.ones(len(values), dtype=bool) if limit_s is None else values <= limit_s
+
+
+def _gaps(logs: list[dict[str, np.ndarray]]) -> Spread:
+    """Gaps between tokens: a pass, and the passes of prompts alone before it."""
+    pairs = [_server_gaps(log) for log in logs]
+    gaps = np.concatenate([gap for gap, _ in pairs]) if pairs else np.zeros(0)
+    weights = np.concatenate([weight for _, weight in pairs]) if pairs else np.zeros(0)
+    total = weights.sum()
+    if not total > 0:
+        return spread(np.zeros(0))
+    order = np.argsort(gaps)
+    reached = np.cumsum(weights[order]) / total
+    places = np.minimum(np.searchsorted(reached, np.array(PERCENTILES) / 100), len(gaps) - 1)
+    marks = gaps[order][places].tolist()
+    return _spread(float((gaps * weights).sum() / total), [*marks, float(gaps[weights > 0].max())])
+
+
+def _server_gaps(log: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Each gap, and how many tokens came after such a one."""
+    makes = log["sequences"] > 0
+    spent = np.cumsum(np.where(makes, 0.0, log["took_s"]))[makes]
+    stalled = np.diff(spent, prepend=0.0)
+    passes, seqs = log["passes"][makes], log["sequences"][makes]
+    each = log["took_s"][makes] / np.maximum(passes, 1)
+    return np.concatenate([each + stalled, each]), np.concatenate([seqs, seqs * (passes - 1)])
+
+
+def _cache(log: dict[str, np.ndarray], server: Server, *, span_s: float) -> tuple[float, float]:
+    """The most of the cache in use, and the mean over time."""
+    used = log["used_blocks"] / server.shop.blocks
+    return float(used.max(initial=0.0)), float((used * log["took_s"]).sum() / span_s)
+
+
+def _timeline(
+    found: Moments, played: Played, *, logs: list[dict[str, np.ndarray]], window: tuple[float, float]
+) -> tuple[Moment, ...]:
+    """Equal stretches of the time: who was at work and who waited, cache and tokens."""
+    edges = np.linspace(*window, BINS + 1)
+    if not window[1] > window[0]:
+        return ()
+    came, started, ended = (np.sort(moments) for moments in (found.arrival_s, found.started_s, found.last_s))
+    seen = [_until(moments, edges) for moments in (came, started, ended)]
+    width = edges[1] - edges[0]
+    waiting, running = (np.maximum(np.diff(one - other), 0.0) / width for one, other in pairwise(seen))
+    cache = np.mean(
+        [_cache_over(log, server, edges=edges) for log, server in zip(logs, played.servers, strict=True)],
+        axis=0,
+    )
+    made = np.diff(_made(found, logs, edges=edges)) / width
+    return tuple(
+        Moment(
+            start_s=float(edges[place]),
+            end_s=float(edges[place + 1]),
+            running=float(running[place]),
+            waiting=float(waiting[place]),
+            cache_share=float(cache[place]),
+            output_tok_per_s=float(made[place]),
+        )
+        for place in range(BINS)
+    )
+
+
+def _until(moments: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Seconds since each moment, summed, at each edge."""
+    known = moments[np.isfinite(moments)]
+    sums = np.concatenate([[0.0], np.cumsum(known)])
+    reached = np.searchsorted(known, edges)
+    return np.asarray(reached * edges - sums[reached])
+
+
+def _cache_over(log: dict[str, np.ndarray], server: Server, *, edges: np.ndarray) -> np.ndarray:
+    """Mean share of the cache in use between edges."""
+    ends, used = log["end_s"], log["used_blocks"] / server.shop.blocks
+    filled = np.concatenate([[0.0], np.cumsum(used * log["took_s"])])
+    points = np.concatenate([[edges[0]], ends])
+    return np.asarray(
+        np.diff(np.interp(edges, np.maximum.accumulate(points), filled)) / (edges[1] - edges[0])
+    )
+
+
+def _made(found: Moments, logs: list[dict[str, np.ndarray]], *, edges: np.ndarray) -> np.ndarray:
+    """Tokens made up to each edge."""
+    firsts = np.sort(found.first_s[np.isfinite(found.first_s)])
+    total = np.searchsorted(firsts, edges, side="right").astype(float)
+    for log in logs:
+        made = np.concatenate([[0.0], np.cumsum(log["sequences"] * log["passes"])])
+        points = np.concatenate([[edges[0]], log["end_s"]])
+        total += np.interp(edges, np.maximum.accumulate(points), made)
+    return total

@@ -1,0 +1,113 @@
+"""Traces: a CSV of requests with moments and lengths; a row that cannot be read is named, the rest kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rigright.base.errors import DataError
+from rigright.base.tables import bad_cell, number, open_rows, read_cells, text
+from rigright.base.words import Sentence, say
+from rigright.sim.load import Load
+
+MOST_TOK = 2**31
+MOST_S = 1e10
+MOST_REQUESTS = 2_000_000
+MOST_TOLD = 5
+MEASURED = {"first_token_s", "last_token_s"}
+NEEDED = ("arrival_s", "prompt_tok", "output_tok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The requests that can be read, by arrival, and every name in the order of the file."""
+
+    load: Load
+    names: tuple[str, ...]  # of all rows
+    places: tuple[int, ...]  # of each request of the load, its row among all
+    first_s: np.ndarray  # as measured; nan where the file does not tell
+    last_s: np.ndarray
+    notes: tuple[Sentence, ...] = ()
+
+
+def _tokens(cell: str) -> int:
+    value = number(cell)
+    if value != int(value) or not 1 <= value <= MOST_TOK:
+        raise ValueError(cell)
+    return int(value)
+
+
+def _cached(cell: str) -> int:
+    return 0 if number(cell) == 0 else _tokens(cell)
+
+
+def _moment(cell: str) -> float:
+    value = number(cell)
+    if abs(value) > MOST_S:
+        raise ValueError(cell)
+    return value
+
+
+_READERS = {
+    "request": text,
+    "arrival_s": _moment,
+    "prompt_tok": _tokens,
+    "output_tok": _tokens,
+    "cached_tok": _cached,
+    "first_token_s": _moment,
+    "last_token_s": _moment,
+}
+
+
+def read_trace(lines: Iterable[str], name: str) -> Trace:
+    """Read the lines of a trace; `name` is what complaints call it."""
+    names: list[str] = []
+    rows: list[dict[str, float]] = []
+    faults: list[Sentence] = []
+    for line, raw in open_rows(lines, name, required=NEEDED):
+        row, bad = read_cells(raw, _READERS, required=NEEDED)
+        names.append(row["request"] or str(len(names)))
+        if len(names) > MOST_REQUESTS:
+            raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
+        needed = [column for column in bad if column not in MEASURED]
+        if needed:
+            faults.append(bad_cell(Path(name), line, column=needed[0], cell=raw.get(needed[0])).sentence)
+        else:
+            rows.append(row | {"place": len(names) - 1})
+    if not rows:
+        raise DataError(faults[0] if faults else say("{file} holds no request", file=name))
+    rows.sort(key=lambda row: row["arrival_s"])
+    return Trace(
+        load=_load(rows),
+        names=tuple(names),
+        places=tuple(int(row["place"]) for row in rows),
+        first_s=_column(rows, "first_token_s"),
+        last_s=_column(rows, "last_token_s"),
+        notes=_told(faults),
+    )
+
+
+def _load(rows: list[dict[str, float]]) -> Load:
+    prompt = np.array([row["prompt_tok"] for row in rows])
+    cached = np.array([row["cached_tok"] or 0 for row in rows])
+    return Load(
+        arrival_s=_column(rows, "arrival_s"),
+        prompt_tok=prompt,
+        output_tok=np.array([row["output_tok"] for row in rows]),
+        cached_tok=np.minimum(cached, prompt - 1),
+    )
+
+
+def _column(rows: list[dict[str, float]], name: str) -> np.ndarray:
+    return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=float)
+
+
+def _told(faults: list[Sentence]) -> tuple[Sentence, ...]:
+    """The first faults, and how many more there are."""
+    if len(faults) <= MOST_TOLD:
+        return tuple(faults)
+    more = say("{count} more rows cannot be read", count=len(faults) - MOST_TOLD)
+    return (*faults[:MOST_TOLD], more)

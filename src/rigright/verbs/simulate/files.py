@@ -1,0 +1,44 @@
+"""Writes what became of each request: its first and last token on the clock of the load."""
+
+from __future__ import annotations
+
+import csv
+import io
+from math import isfinite
+from pathlib import Path
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.sim.tally import Moments
+from rigright.sim.trace import Trace
+
+HEADER = ("request", "first_token_s", "last_token_s")
+
+
+def requests_csv(trace: Trace | None, moments: Moments) -> str:
+    """One line a request, in the order of the file; empty where it was not served."""
+    names = trace.names if trace is not None else tuple(map(str, range(len(moments.first_s))))
+    places = trace.places if trace is not None else range(len(names))
+    cells = [("", "")] * len(names)
+    for place, first, last in zip(places, moments.first_s.tolist(), moments.last_s.tolist(), strict=True):
+        cells[place] = _moment(first), _moment(last)
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(HEADER)
+    table.writerows((name, *own) for name, own in zip(names, cells, strict=True))
+    return out.getvalue()
+
+
+def _moment(value: float) -> str:
+    return f"{value:.6f}" if isfinite(value) else ""
+
+
+def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
+    """Write the table; an OSError names the file."""
+    try:
+        Path(asked).write_text(requests_csv(trace, moments), encoding="utf-8", newline="")
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None

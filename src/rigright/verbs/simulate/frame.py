@@ -1,0 +1,216 @@
+"""`simulate`: a load played request by request on a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import estimate
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import kind_of, known_of
+from rigright.cost.speed.rates import SUBJECT
+from rigright.demand import ServingWish, Traffic
+from rigright.facts.nodes import Node, find_node
+from rigright.report.simulated import Against, Simulated
+from rigright.sim.arrivals import Process, made_load
+from rigright.sim.fleet import Fleet
+from rigright.sim.load import Load
+from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
+from rigright.sim.trace import Trace, read_trace
+from rigright.verbs.serving.case import Case, build_case, generates
+from rigright.verbs.simulate.files import write_requests
+from rigright.verbs.simulate.play import play_case
+from rigright.verbs.simulate.setup import read_setup, refuse_both
+from rigright.verbs.simulate.shops import ENDLESS_BLOCKS, policy_of
+from rigright.verbs.simulate.wish import CLOSED, PlayWish, check
+from rigright.verbs.validate.files import read_text
+
+FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where it is served."""
+
+    case: Case
+    node: Node
+    notes: tuple[Sentence, ...] = ()
+
+
+def simulate(
+    model: str | None = None,
+    on: str | None = None,
+    *,
+    wish: ServingWish | None = None,
+    load: PlayWish | None = None,
+    out: str | None = None,
+    asked: str = "",
+) -> Simulated:
+    """Play a trace or a load that is made up; `out` names a file for each request's tokens."""
+    load = load or PlayWish()
+    check(load)
+    place = _place(model, on, wish=wish or ServingWish(), load=load)
+    trace = _trace(load)
+    requests = _made(load) if trace is None else trace.load
+    fleet, played = play_case(place.case, requests, wish=load)
+    told = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s)
+    counted = tally(requests, played, targets=told)
+    found = _simulated(place, fleet, load=load, counted=counted, requests=requests)
+    if trace is not None:
+        found = replace(
+            found, against=_against(trace, moments_of(played)), notes=(*found.notes, *trace.notes)
+        )
+    if out is not None:
+        write_requests(out, trace=trace, moments=moments_of(played))
+    return replace(found, targets=told, wrote=out, asked=asked)
+
+
+def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Place:
+    notes: tuple[Sentence, ...] = ()
+    limit = None
+    if load.setup is not None:
+        refuse_both(model=model, machine=on)
+        setup = read_setup(load.setup)
+        model, on, wish, notes, limit = (
+            setup.model, setup.machine, setup.wish, setup.notes, setup.max_context_tok,
+        )  # fmt: skip
+    if model is None or on is None:
+        raise AskError(say("name a model and --on a machine, or a --trace with its --setup"))
+    node = find_node(on)
+    arch = open_model(model)
+    if not generates(arch):
+        raise AskError(say("{model} makes no text; only models that do are played", model=arch.name))
+    context = wish.context_tok or load.prompt_tok + load.output_tok
+    case = build_case(arch, node, wish=replace(wish, context_tok=context))
+    if case.engine.pool != "share":  # such an engine sets aside what was asked for: how many come at once
+        case = case.over(batch=wish.batch or wish.max_seqs or load.concurrency or 1)
+    if limit is not None:
+        arch = replace(arch, max_context_tok=min(limit, arch.max_context_tok or limit))
+        case = replace(case, arch=arch)
+    return _Place(case=case, node=node, notes=(*notes, *case.notes))
+
+
+def _trace(load: PlayWish) -> Trace | None:
+    if load.trace is None:
+        return None
+    text = read_text(load.trace)
+    return read_trace(text.lines, text.name)
+
+
+def _made(load: PlayWish) -> Load:
+    traffic = Traffic(
+        prompt_tok=load.prompt_tok,
+        output_tok=load.output_tok,
+        concurrency=load.concurrency,
+        rate_per_s=load.rate_per_s,
+        cached_tok=int(load.cached_share * load.prompt_tok),
+        prompt_spread=load.prompt_spread,
+        output_spread=load.output_spread,
+    )
+    process = Process(
+        kind=load.process,
+        spread=load.gap_spread,
+        burst=load.burst,
+        period_s=load.period_s,
+        think_s=load.think_s,
+    )
+    return made_load(traffic, count=load.requests, process=process, seed=load.seed)
+
+
+def _simulated(place: _Place, fleet: Fleet, *, load: PlayWish, counted: Tally, requests: Load) -> Simulated:
+    case, shop = place.case, fleet.shop
+    endless = shop.blocks >= ENDLESS_BLOCKS
+    return Simulated(
+        model=case.arch.name,
+        machine=place.node.shown,
+        engine=case.engine.label,
+        engine_version=case.engine.version,
+        weights_format=case.serving.weights,
+        kv=case.serving.kv,
+        policy=policy_of(case.engine, load.policy),
+        layout=case.layout,
+        replicas=fleet.replicas,
+        prefill_workers=fleet.prefill_replicas,
+        router=fleet.router,
+        pool_tok=None if endless else shop.blocks * shop.block_tok,
+        max_seqs=shop.max_seqs,
+        budget_tok=shop.budget_tok,
+        load=_told(load, requests),
+        tally=counted,
+        targets=Targets(),
+        ttft_s=_banded(case, "ttft_s", value=counted.ttft_s.mean),
+        tpot_s=_banded(case, "tpot_s", value=counted.tpot_s.mean),
+        output_tok_per_s=_banded(case, "output_tok_per_s", value=counted.output_tok_per_s),
+        binds=binds(counted, fleet),
+        notes=place.notes,
+    )
+
+
+def _banded(case: Case, figure: str, *, value: float) -> Estimate:
+    """A figure with the band of its least known card."""
+    chips = list({card.chip.id: card.chip for card in case.cards}.values())
+    known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
+    return estimate(SUBJECT, figure, value=value, known=known.at(int(np.argmin(known.chip))))
+
+
+def _told(load: PlayWish, requests: Load) -> Sentence:
+    if load.trace is not None:
+        return say("{count} requests of a trace", count=f"{requests.count:,}")
+    told = {
+        "count": f"{requests.count:,}",
+        "prompt": f"{load.prompt_tok:,}",
+        "output": f"{load.output_tok:,}",
+    }
+    if load.process == CLOSED:
+        return say("{count} requests, {users} at once, {prompt} tokens in and {output} out",
+                   users=load.concurrency, **told)  # fmt: skip
+    return say("{count} requests, {rate} a second ({kind}), {prompt} tokens in and {output} out",
+               rate=f"{load.rate_per_s:g}", kind=load.process, **told)  # fmt: skip
+
+
+def binds(counted: Tally, fleet: Fleet) -> tuple[Sentence, ...]:
+    """What holds the load back, or that nothing does."""
+    found = []
+    seats = fleet.shop.max_seqs * fleet.replicas
+    waited = counted.queue_s.p90 > CROWDED * max(counted.ttft_s.p90, 1e-9)
+    if counted.preempted:
+        found.append(say("the cache runs out: {count} times a sequence lost it and was worked on again",
+                         count=f"{counted.preempted:,}"))  # fmt: skip
+    elif waited and counted.cache_most > FULL:
+        found.append(say("the cache is full: requests wait until others end"))
+    if waited and max((moment.running for moment in counted.timeline), default=0.0) > FULL * seats:
+        found.append(say("all {seats} seats are taken: requests wait until others end", seats=f"{seats:,}"))
+    if waited and not found:
+        found.append(say("prompts come faster than they are read: requests wait for their turn"))
+    if counted.refused:
+        found.append(say("{count} requests are too long for the cache or the model and were refused",
+                         count=f"{counted.refused:,}"))  # fmt: skip
+    if not found:
+        found.append(say("nothing holds it back: passes take {busy} % of the time",
+                         busy=f"{100 * counted.busy_share:.0f}"))  # fmt: skip
+    return tuple(found)
+
+
+def _against(trace: Trace, moments: Moments) -> Against | None:
+    """Errors, where the trace tells what was measured."""
+    load = trace.load
+    ok = np.isfinite(trace.first_s) & np.isfinite(trace.last_s) & np.isfinite(moments.last_s)
+    ok &= (load.output_tok > 1) & (trace.first_s > load.arrival_s) & (trace.last_s > trace.first_s)
+    if not ok.any():
+        return None
+    more = (load.output_tok - 1)[ok]
+    ttft, own_ttft = (trace.first_s - load.arrival_s)[ok], moments.ttft_s[ok]
+    tpot, own_tpot = (trace.last_s - trace.first_s)[ok] / more, (moments.last_s - moments.first_s)[ok] / more
+    return Against(
+        requests=int(ok.sum()),
+        ttft_s=float(ttft.mean()),
+        tpot_s=float(tpot.mean()),
+        ttft_error=float(own_ttft.mean() / ttft.mean() - 1),
+        tpot_error=float(own_tpot.mean() / tpot.mean() - 1),
+        request_ttft_error=float(np.median(np.abs(own_ttft / ttft - 1))),
+        request_tpot_error=float(np.median(np.abs(own_tpot / tpot - 1))),
+    )

@@ -1,0 +1,58 @@
+"""Play a load on a case, or on a plan that a search has found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.weights import weigh
+from rigright.demand import Serving, Traffic
+from rigright.facts.engines import find_engine
+from rigright.facts.nodes import Card
+from rigright.search.record import Plan
+from rigright.sim.arrivals import Process, made_load
+from rigright.sim.fleet import Fleet, Played
+from rigright.sim.fleet import play as play_fleet
+from rigright.sim.load import Load
+from rigright.sim.tally import Tally, Targets, tally
+from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.case import Case
+from rigright.verbs.simulate.shops import fleet_of, policy_of, shop_of
+from rigright.verbs.simulate.wish import CLOSED, PlayWish
+
+SAMPLE = 400  # requests that show what a plan does
+
+
+def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[Fleet, Played]:
+    """Play a load on a case."""
+    longest = int(np.max(load.prompt_tok + load.output_tok, initial=1))
+    policy = policy_of(case.engine, wish.policy)
+    shop = shop_of(case, worst(case), policy=policy, chunks=wish.chunks, context_tok=longest)
+    fleet = fleet_of(case, shop, wish=wish)
+    return fleet, play_fleet(load, fleet)
+
+
+def play(
+    arch: Arch, plan: Plan, *, traffic: Traffic, targets: Targets | None = None, seed: int = 0,
+    requests: int = SAMPLE,
+) -> Tally:  # fmt: skip
+    """Play a plan for serving under a traffic, request by request."""
+    if not isinstance(plan.work, Serving):
+        raise AskError(say("only plans for serving can be played request by request"))
+    case = Case(
+        arch=arch,
+        weights=weigh(arch, plan.work.weights),
+        serving=plan.work,
+        layout=plan.layout,
+        engine=find_engine(plan.work.engine),
+        cards=tuple(
+            Card(chip=plan.chip, index=index, total_bytes=plan.chip.mem_usable_bytes)
+            for index in range(plan.n_chips)
+        ),
+    )
+    kind = CLOSED if traffic.rate_per_s is None else "poisson"
+    load = made_load(traffic, count=requests, process=Process(kind=kind), seed=seed)
+    _, played = play_case(case, load, wish=PlayWish(requests=requests))
+    return tally(load, played, targets=targets or Targets())

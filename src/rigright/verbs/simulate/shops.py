@@ -1,0 +1,132 @@
+"""A case of serving as a replica that can be played: its pace, its policy, its room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+
+from rigright.base import shelf
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.memory_kv import token_bytes
+from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.work import work_of
+from rigright.facts.engines import Engine
+from rigright.facts.kv_formats import find_kv_format
+from rigright.sim.fleet import Fleet, Handover
+from rigright.sim.law import law_of, pace_of
+from rigright.sim.server import Shop
+from rigright.verbs.serving.case import Case
+from rigright.verbs.simulate.wish import PlayWish
+
+POLICIES = "rigright.sim.policies"
+USUAL = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt_llm", "transformers": "static"}
+PLAIN = "vllm_sync"  # what other servers do: continuous batching, one pass after the other
+AHEAD_SINCE = (0, 14)  # vLLM makes up passes ahead by default
+WHOLE_PROMPTS = {"tensorrt_llm", "tensorrt_llm_max"}
+ENDLESS_BLOCKS = 2**42  # where nothing grows with the tokens
+LEAST_CONTEXT_TOK = 1024
+
+
+def policy_of(engine: Engine, asked: str | None) -> str:
+    """The policy asked for, or the engine's own."""
+    if asked is None:
+        usual = USUAL.get(engine.id, PLAIN)
+        return PLAIN if usual == "vllm" and _numbers(engine.version) < AHEAD_SINCE else usual
+    names = shelf.names(POLICIES)
+    name = asked.strip().lower().replace("-", "_")
+    if name not in names:
+        known = ", ".join(one.replace("_", "-") for one in names)
+        raise AskError(say('no policy is called "{asked}"; there are: {known}', asked=asked, known=known))
+    return name
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())[:2]
+
+
+def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | None, context_tok: int) -> Shop:
+    """One replica of a case; `context_tok` is the most that a request will hold."""
+    settings = case.settings
+    max_seqs, budget = max(int(settings.max_seqs), 1), max(int(settings.budget_tok), 1)
+    blocks, block_tok = _blocks(case, memory)
+    law = law_of(
+        work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv),
+        _rates(case),
+        layout=replace(case.layout, dp=1),
+        shares=_shares(case),
+    )
+    return Shop(
+        pace=pace_of(
+            law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
+            context_tok=max(context_tok, LEAST_CONTEXT_TOK),
+        ),
+        manner=shelf.take(POLICIES, policy, bears="MANNER"),
+        pick=shelf.take(POLICIES, policy, bears="pick"),
+        blocks=blocks,
+        block_tok=block_tok,
+        max_seqs=max_seqs,
+        budget_tok=budget,
+        chunks=policy not in WHOLE_PROMPTS if chunks is None else chunks,
+        most_context_tok=case.arch.max_context_tok,
+    )  # fmt: skip
+
+
+def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
+    """Blocks of the cache and tokens of one; ranks that hold their own sequences add up."""
+    if not float(memory.unit_bytes) > 0:
+        return ENDLESS_BLOCKS, 1
+    ranks = int(case.layout.tp) if case.layout.attention_dp else 1
+    blocks = float(memory.blocks)
+    if not isfinite(blocks) or blocks < 1:
+        raise AskError(
+            say("{model} leaves no room for a cache here; `rigright explain` tells why", model=case.arch.name)
+        )
+    return int(blocks) * ranks, max(int(memory.unit_tok), 1)
+
+
+def _rates(case: Case) -> Rates:
+    chips = list({card.chip.id: card.chip for card in case.cards}.values())
+    return rates_of(chips, case.engine, weights=case.serving.weights)
+
+
+def _shares(case: Case) -> np.ndarray | None:
+    """What share of a pass each kind of card does where layers are dealt out; else all wait for one."""
+    if case.engine.split != "layer":
+        return None
+    counts: dict[str, float] = {}
+    for card in case.cards:
+        counts[card.chip.id] = counts.get(card.chip.id, 0.0) + card.total_bytes
+    parts = np.array(list(counts.values()))
+    return np.asarray(parts / parts.sum())
+
+
+def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> Fleet:
+    """Replicas of the case, and workers for prompts alone where they were asked for."""
+    replicas = int(case.layout.dp) * wish.replicas
+    if not wish.prefill_workers:
+        return Fleet(shop=shop, replicas=replicas, router=wish.router)
+    handed = {name: shelf.take(POLICIES, "handed_over", bears=name) for name in ("MANNER", "pick")}
+    return Fleet(
+        shop=replace(shop, manner=handed["MANNER"], pick=handed["pick"]),
+        replicas=replicas,
+        router=wish.router,
+        prefill=shop,
+        prefill_replicas=int(case.layout.dp) * wish.prefill_workers,
+        handover=handover_of(case),
+    )
+
+
+def handover_of(case: Case) -> Handover:
+    """Each rank sends its part of a cache to its like, between boxes."""
+    wire = _rates(case).wire
+    element_bytes = find_kv_format(case.serving.kv).element_bytes
+    size = np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes)) / case.layout.pp
+    return Handover(
+        token_bytes=float(size),
+        bytes_per_s=float(np.min(wire.outer_bytes_per_s)),
+        start_s=float(np.max(wire.outer_start_s)),
+    )

@@ -1,0 +1,101 @@
+"""What somebody said of a load and of how it is served; None was left to us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.sim.arrivals import PROCESSES
+from rigright.sim.fleet import ROUTERS
+
+CLOSED = "closed"
+MOST_REQUESTS = 5_000_000
+MOST_REPLICAS = 4096
+MOST_TOK = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayWish:
+    """The load, the policy, the targets."""
+
+    trace: str | None = None
+    setup: str | None = None
+    requests: int = 1000
+    rate_per_s: float | None = None
+    concurrency: int | None = None
+    prompt_tok: int = 1024
+    output_tok: int = 256
+    cached_share: float = 0.0  # of each prompt
+    prompt_spread: float = 0.0  # standard deviation over mean
+    output_spread: float = 0.0
+    arrivals: str | None = None
+    gap_spread: float = 2.0  # gamma
+    burst: int = 10
+    period_s: float = 86_400.0
+    think_s: float = 0.0
+    seed: int = 0
+    policy: str | None = None
+    chunks: bool | None = None  # prompts may be cut over passes
+    replicas: int = 1
+    router: str = "least-busy"
+    prefill_workers: int = 0  # of the same machine, for prompts alone
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+
+    @property
+    def process(self) -> str:
+        """How requests arrive."""
+        return self.arrivals or (CLOSED if self.rate_per_s is None else "poisson")
+
+
+def check(wish: PlayWish) -> None:
+    """Refuse what no load can be."""
+    _check_counts(wish)
+    if wish.router not in ROUTERS:
+        raise AskError(
+            say(
+                'no router is called "{asked}"; there are: {known}',
+                asked=wish.router,
+                known=", ".join(ROUTERS),
+            )
+        )
+    if wish.trace is not None:
+        return
+    kinds = (*PROCESSES, CLOSED)
+    if wish.process not in kinds:
+        raise AskError(
+            say(
+                'requests do not arrive by "{asked}"; there are: {known}',
+                asked=wish.process,
+                known=", ".join(kinds),
+            )
+        )
+    if (wish.rate_per_s is None) == (wish.concurrency is None):
+        raise AskError(say("say how much comes: either --rate or --concurrency (or --trace)"))
+    if (wish.process == CLOSED) != (wish.concurrency is not None):
+        raise AskError(
+            say("--arrivals {kind} needs another load: closed takes --concurrency, all others --rate",
+                kind=wish.process)
+        )  # fmt: skip
+
+
+def _check_counts(wish: PlayWish) -> None:
+    counts = {
+        "requests": (wish.requests, MOST_REQUESTS),
+        "concurrency": (wish.concurrency, MOST_REQUESTS),
+        "prompt": (wish.prompt_tok, MOST_TOK),
+        "output": (wish.output_tok, MOST_TOK),
+        "burst": (wish.burst, MOST_REQUESTS),
+        "replicas": (wish.replicas, MOST_REPLICAS),
+        "prefill-workers": (wish.prefill_workers or None, MOST_REPLICAS),
+    }
+    for name, (value, most) in counts.items():
+        if value is not None and not 1 <= value <= most:
+            raise AskError(
+                say("--{name} cannot be {value}: from 1 to {most}", name=name, value=value, most=f"{most:,}")
+            )
+    if not 0 <= wish.cached_share < 1:
+        raise AskError(say("--cached is a share from 0 to below 1, not {share}", share=wish.cached_share))
+    if not 0 <= wish.seed < 2**64:
+        raise AskError(say("--seed cannot be {seed}: a whole number from 0 on", seed=wish.seed))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import band, mark
+from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.memory_bands import band as memory_band
@@ -123,13 +123,7 @@ def _rank_bytes(memory: ServingMemory) -> Estimate:
 def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:
     told = {name: float(column[place]) for name, column in table.figures.items()}
     known = known_of_one(SUBJECT, kind.chip, engine=way.engine.id, kind=kind_of(table.question.arch))
-    found: dict[str, Estimate] = {}
-    for name in BANDED:
-        low, high = (float(edge) for edge in band(SUBJECT, name, known=known))
-        found[name] = Estimate(
-            value=told[name], low=told[name] * low, high=told[name] * high,
-            mark=mark(SUBJECT, name, known=known),
-        )  # fmt: skip
+    found = {name: estimate(SUBJECT, name, value=told[name], known=known) for name in BANDED}
     exact = {name: told[name] for name in ("power_w", "headroom")}
     found |= {
         name: Estimate(value=value, low=value, high=value, mark="physics") for name, value in exact.items()

@@ -11,6 +11,7 @@ from rigright import __version__
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import ENGLISH, LANGUAGES, pick_language, tell
+from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
 from rigright.faces.cli.parser import Parser, add_output
@@ -55,8 +56,15 @@ def _run(arguments: list[str], language: str) -> int:
     file = verb.replace("-", "_")
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
-    answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
-    _print(_shown(answer, options, language=language))
+    if verb not in own_runs.VERBS:
+        answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
+        _print(_shown(answer, options, language=language))
+        return answer.exit_code
+    from rigright.verbs.own_runs import use
+
+    with use(options.anchors) as used:
+        answer = own_runs.noted(shelf.take(ASKS, file, bears="answer")(options), used)
+        _print(_shown(answer, options, language=language))
     return answer.exit_code
 
 
@@ -65,6 +73,8 @@ def verb_parser(verb: str, language: str) -> Parser:
     file = verb.replace("-", "_")
     parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, bears="SUMMARY"), language=language)
     shelf.take(ASKS, file, bears="add")(parser)
+    if verb in own_runs.VERBS:
+        own_runs.add_anchors(parser)
     add_output(parser, language)
     parser.brief()
     return parser

@@ -8,11 +8,13 @@ import numpy as np
 
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.cost.bands import estimate
+from rigright.cost.known import kind_of, known_of_one
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
-BAND = (0.75, 1.35)  # measured over predicted
+SUBJECT = "speed_serving"
 
 
 def predict_served(row: Row) -> Prediction:
@@ -22,13 +24,15 @@ def predict_served(row: Row) -> Prediction:
     value = float(best_of_rows(group_cases([ask]), [ask])[0])
     if not np.isfinite(value) or value <= 0:
         return Prediction(metric=metric, group=metric, why=_why(metric, value))
+    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    found = estimate(SUBJECT, metric, value=value, known=known)
     return Prediction(
         metric=metric,
         group=metric,
         measured=row.get("value"),
-        predicted=value,
-        low=value * BAND[0],
-        high=value * BAND[1],
+        predicted=found.value,
+        low=found.low,
+        high=found.high,
         why=_joined(ask.assumed),
     )
 

@@ -49,7 +49,9 @@ def plan(chip="rtx-5090", n_chips=2, *, how="buy", users=1.0, **changes):
         "n_chips": n_chips,
         "n_nodes": 1,
         "layout": Layout(tp=n_chips),
-        "work": Serving(engine="vllm 0.21", weights="awq4", kv="16bit", context_tok=8192, batch=1, prompt_tok=7000),
+        "work": Serving(
+            engine="vllm 0.21", weights="awq4", kv="16bit", context_tok=8192, batch=1, prompt_tok=7000
+        ),
         "concurrency": users,
         "memory": (memory(),),
         "rank_bytes": figure(20 * GIB),

@@ -76,19 +76,21 @@ def parse_count(text: str) -> int:
 
 def parse_seconds(text: str) -> float:
     """Read "50ms", "1.5 s", "2min", "8h", "14d"; a bare number is seconds."""
-    return _measured(text, _SECONDS, say('cannot read "{text}" as a time; write 50ms, 1s or 2min', text=text))
+    return _measured(
+        text, _SECONDS, wrong=say('cannot read "{text}" as a time; write 50ms, 1s or 2min', text=text)
+    )
 
 
 def parse_watts(text: str) -> float:
     """Read "800", "800W", "1.5kW", "2 MW"."""
     wrong = say('cannot read "{text}" as a power; write for example 800W or 1.5kW', text=text)
-    return _measured(text, _WATTS, wrong)
+    return _measured(text, _WATTS, wrong=wrong)
 
 
 def parse_amount(text: str) -> float:
     """Read "10B", "500k", "1.5T", "5万" as a number; k is 1000 here."""
     wrong = say('cannot read "{text}" as a number; write for example 500k, 10M or 10B', text=text)
-    return _measured(text, _AMOUNTS, wrong)
+    return _measured(text, _AMOUNTS, wrong=wrong)
 
 
 def parse_rate(text: str) -> float:
@@ -104,16 +106,16 @@ def parse_factor(text: str) -> float:
     """Read "2x", "1.5", "+50%" as a factor."""
     wrong = say('cannot read "{text}" as a factor; write for example 2x or +50%', text=text)
     if text.strip().endswith("%"):
-        return 1 + _measured(text.strip().strip("+%"), {"": 1}, wrong) / 100
-    return _measured(text, {"": 1, "x": 1, "×": 1, "倍": 1}, wrong)
+        return 1 + _measured(text.strip().strip("+%"), {"": 1}, wrong=wrong) / 100
+    return _measured(text, {"": 1, "x": 1, "×": 1, "倍": 1}, wrong=wrong)
 
 
 def parse_share(text: str) -> float:
     """Read "0.9", "90%" as a share."""
     wrong = say('cannot read "{text}" as a share; write for example 0.9', text=text)
     if text.strip().endswith("%"):
-        return _measured(text.strip().removesuffix("%"), {"": 1}, wrong) / 100
-    return _measured(text, {"": 1}, wrong)
+        return _measured(text.strip().removesuffix("%"), {"": 1}, wrong=wrong) / 100
+    return _measured(text, {"": 1}, wrong=wrong)
 
 
 def parse_money(text: str) -> tuple[float, str]:
@@ -127,10 +129,10 @@ def parse_money(text: str) -> tuple[float, str]:
             plain = re.sub(re.escape(mark), " ", plain, flags=re.IGNORECASE)
     if len(said) > 1:
         raise AskError(wrong)
-    return _measured(plain, _AMOUNTS, wrong), next(iter(said), "CNY" if "万" in plain else "USD")
+    return _measured(plain, _AMOUNTS, wrong=wrong), next(iter(said), "CNY" if "万" in plain else "USD")
 
 
-def _measured(text: str, scales: Mapping[str, float], wrong: Sentence) -> float:
+def _measured(text: str, scales: Mapping[str, float], *, wrong: Sentence) -> float:
     """A number above zero and its unit."""
     match = _MEASURE.match(text)
     scale = None if match is None else scales.get(match.group(2), scales.get(match.group(2).lower()))

@@ -74,5 +74,5 @@ def _contender(arch: Arch, thing: Thing) -> Contender:
         fits=bool(found.plans),
         broken=found.broken,
         speed=timed,
-        roof=roof_of(arch, plan, timed),
+        roof=roof_of(arch, plan, speed=timed),
     )

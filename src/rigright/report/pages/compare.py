@@ -111,9 +111,11 @@ def _roofs(result: Compared) -> Plot:
             Curve(letter=letter, name=_roof_name(chip, roof), points=_edge(roof, left, right=right))
         )
         spots.append(
-            _spot(letter.lower(), say("next tokens of {name}", name=letter), roof.token, curve=order)
+            _spot(letter.lower(), say("next tokens of {name}", name=letter), part=roof.token, curve=order)
         )
-        spots.append(_spot(str(place + 1), say("prompts of {name}", name=letter), roof.prompt, curve=order))
+        spots.append(
+            _spot(str(place + 1), say("prompts of {name}", name=letter), part=roof.prompt, curve=order)
+        )
     return Plot(
         curves=tuple(curves),
         spots=tuple(spots),
@@ -141,7 +143,7 @@ def _edge(roof: Roof, left: float, *, right: float) -> tuple[tuple[float, float]
     return tuple((x, y / TERA) for x, y in (*points, flat))
 
 
-def _spot(letter: str, name: Sentence, part: Pass, *, curve: int) -> Spot:
+def _spot(letter: str, name: Sentence, *, part: Pass, curve: int) -> Spot:
     return Spot(letter=letter, name=name, x=part.flops_per_byte, y=part.flops_per_s / TERA, curve=curve)
 
 

@@ -12,14 +12,14 @@ from rigright.report.timed import Speed
 from rigright.search.record import Plan
 
 
-def roof_of(arch: Arch, plan: Plan, speed: Speed) -> Roof:
+def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     """The roof of one card, and both passes of one of its ranks."""
     weights = plan.work.weights if isinstance(plan.work, Serving) else "bf16"
     return Roof(
         peak_flops_per_s=stated_flops_per_s(plan.chip, weights),
         bytes_per_s=plan.chip.mem_bytes_per_s,
-        token=_token(arch, plan, speed),
-        prompt=_prompt(arch, plan, speed),
+        token=_token(arch, plan, speed=speed),
+        prompt=_prompt(arch, plan, speed=speed),
     )
 
 
@@ -33,7 +33,7 @@ def stated_flops_per_s(chip: Chip, weights: str) -> float:
     return chip.int8_ops_per_s or plain if weights == "int8" else plain
 
 
-def _token(arch: Arch, plan: Plan, speed: Speed) -> Pass:
+def _token(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:
     """Passes that make everybody's next token: a rank of a pipeline works on one part after another."""
     layout, memory = plan.layout, plan.memory[0]
     seqs = speed.running / layout.dp / layout.pp
@@ -49,7 +49,7 @@ def _token(arch: Arch, plan: Plan, speed: Speed) -> Pass:
     )
 
 
-def _prompt(arch: Arch, plan: Plan, speed: Speed) -> Pass:
+def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:
     """The passes of one prompt: each reads the weights once, and writes what it caches."""
     ranks = plan.layout.tp * plan.layout.pp
     flops = speed.prompt_tok * _flops_per_tok(arch, speed.prompt_tok / 2)

@@ -38,7 +38,7 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     if not isinstance(plan.work, Serving):
         return ()
     rows = (
-        *_memory(arch, plan, plan.work),
+        *_memory(arch, plan, work=plan.work),
         *_time(arch, plan, wish=wish),
         *_bands(arch, plan.chip, engine=find_engine(plan.work.engine)),
         *_money(plan, wish, market=market),
@@ -49,7 +49,7 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     )
 
 
-def _memory(arch: Arch, plan: Plan, work: Serving) -> Iterator[_Row]:
+def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[_Row]:
     form, layout = find_format(work.weights), plan.layout
     yield (
         "weights",

@@ -75,7 +75,7 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
         token_pass=_parts(token, machine),
         prompt_pass=_parts(prompt, machine, times=chunks),
         prefill_tok_per_s=_banded(
-            case, "prefill_tok_s", float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks)
+            case, "prefill_tok_s", value=float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks)
         ),
         **_seen(case, found, machine=machine),
     )
@@ -85,14 +85,14 @@ def _seen(case: Case, found: Service, *, machine: _Machine) -> dict[str, Estimat
     """The figures that users see, with their bands."""
     tpot = machine.time(found.tpot_s)
     return {
-        "ttft_s": _banded(case, "ttft_s", machine.time(found.ttft_s)),
-        "tpot_s": _banded(case, "tpot_s", tpot),
-        "user_tok_per_s": _banded(case, "decode_tok_s_per_user", 1 / tpot),
-        "output_tok_per_s": _banded(case, "output_tok_per_s", machine.rate(found.output_tok_per_s)),
+        "ttft_s": _banded(case, "ttft_s", value=machine.time(found.ttft_s)),
+        "tpot_s": _banded(case, "tpot_s", value=tpot),
+        "user_tok_per_s": _banded(case, "decode_tok_s_per_user", value=1 / tpot),
+        "output_tok_per_s": _banded(case, "output_tok_per_s", value=machine.rate(found.output_tok_per_s)),
     }
 
 
-def _banded(case: Case, figure: str, value: float) -> Estimate:
+def _banded(case: Case, figure: str, *, value: float) -> Estimate:
     """A figure with the band of its least known card."""
     chips = list({card.chip.id: card.chip for card in case.cards}.values())
     known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))

@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=str(say("a name, a config.json, a folder, a GGUF file, a hub id")),
     )
     for title, options in GROUPS:
-        add_options(parser, title, options)
+        add_options(parser, title, options=options)
 
 
 def answer(options: argparse.Namespace) -> Answer:

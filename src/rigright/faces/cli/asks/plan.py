@@ -84,10 +84,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of `plan`."""
     parser.add_argument("model", help=str(say("a name, a config.json, a folder, a GGUF file, a hub id")))
     for title, options in GROUPS:
-        add_options(parser, title, options)
+        add_options(parser, title, options=options)
 
 
-def add_options(parser: argparse.ArgumentParser, title: Sentence, options: Options) -> None:
+def add_options(parser: argparse.ArgumentParser, title: Sentence, *, options: Options) -> None:
     """One group of options."""
     group = parser.add_argument_group(str(title))
     for name, metavar, text in options:

@@ -49,7 +49,7 @@ def _pair_flops(layer: Layer, tok: int) -> int:
     total = 0
     for mixer, part in ((layer.mixer, "attn"), (layer.cross, "cross")):
         if mixer is not None and mixer.heads:
-            queries, keys = _places(layer, part, which="q", tok=tok), _places(layer, part, which="k", tok=tok)
+            queries, keys = places(layer, part, which="q", tok=tok), places(layer, part, which="k", tok=tok)
             total += flops_per_pair(mixer) * queries * _seen(mixer, keys)
     return total
 
@@ -58,7 +58,7 @@ def _seen(mixer: Mixer, keys: int) -> int:
     return keys if mixer.window_tok is None else min(keys, mixer.window_tok)
 
 
-def _places(layer: Layer, part: str, *, which: str, tok: int) -> int:
+def places(layer: Layer, part: str, *, which: str, tok: int) -> int:
     """Places of a sample that ask or answer, those of a second stream too; a text's length where untold."""
     roles = (f"{part}.{which}", f"{part}.add_{which}")
     spots = sum(max((w.sites for w in layer.weights if w.role == role), default=0) for role in roles)

@@ -55,7 +55,7 @@ def all_to_all_s(
     size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None = None
 ) -> Numbers:
     """Everybody sends an equal part of its `size_bytes` to each."""
-    ranks, inner, boxed = _levels(ranks, wire, inside)
+    ranks, inner, boxed = _levels(ranks, wire=wire, inside=inside)
     within = size_bytes * (inner + wire.lead) / ranks * (inner - 1) / inner
     low_s, bulk_s = _both_s(within, inner, wire=wire)
     between_s = size_bytes * (boxed - inner) / ranks / wire.box_bytes_per_s
@@ -75,7 +75,7 @@ def _collective_s(
     size_bytes: Numbers, ranks: Numbers, *, wire: Wire, inside: Numbers | None, rounds: int
 ) -> Numbers:
     """A ring, `rounds` times round; where it leaves a domain, the slowest wire holds up the others."""
-    ranks, inner, boxed = _levels(ranks, wire, inside)
+    ranks, inner, boxed = _levels(ranks, wire=wire, inside=inside)
     within = rounds * size_bytes * (inner - 1) / inner * (1 + wire.lead / inner)
     low_s, bulk_s = _both_s(within, inner, wire=wire)
     hops_s = wire.start_s + rounds * (inner - 1) * wire.hop_s

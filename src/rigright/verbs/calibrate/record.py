@@ -46,5 +46,6 @@ class Subject:
     dials: Callable[[Sequence[Row], Tables], tuple[Dial, ...]]
     keys: Callable[[Row], Mapping[str, str]]  # what is left out whole, and what bands are told by:
     # "source", "chip", "model", "engine", "metric"; also, where they are known, "class" (of chip),
-    # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric)
+    # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric);
+    # "part": rows of a metric that count as much as a metric of their own
     noise: float = 0.1  # of a good run about a good prediction, in logarithms; errors beyond count less

@@ -1,23 +1,53 @@
-"""vision.csv: throughput of image and text models a GPU; known by its header, predicted later."""
+"""vision.csv: samples a second of image and text networks, in inference and in training."""
 
 from __future__ import annotations
 
-from rigright.base.tables import text
-from rigright.base.words import say
-from rigright.verbs.validate.record import Kind
+from rigright.base.tables import CellReader, Row, text
+from rigright.cost.bands import band
+from rigright.cost.images.rates import SUBJECT
+from rigright.cost.known import Known, known_of_one
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.image_cases import cases, samples_per_s
+from rigright.verbs.validate.image_rows import ImageAsk, read_image
+from rigright.verbs.validate.record import Kind, Prediction
 
-_COLUMNS = (
-    "id source model params_m gmacs mactivs gpu n_gpus mode img_size seq_len "
-    "batch_size precision layout compile framework samples_per_s note"
-)
+SPEED = "samples_per_s"
+_TEXTS = "id source model gpu mode precision layout compile framework note"
+COLUMNS: dict[str, CellReader] = {
+    **dict.fromkeys(_TEXTS.split(), text),
+    **dict.fromkeys(("params_m", "gmacs", "mactivs", SPEED), figure(MOST_RATE)),
+    **dict.fromkeys(("img_size", "seq_len", "batch_size"), count(MOST_TOK)),
+    "n_gpus": count(MOST_RANKS),
+}
+
+
+def predict(row: Row) -> tuple[Prediction, ...]:
+    """Samples a second of all chips together."""
+    ask = read_image(row)
+    speed = float(samples_per_s(cases([ask]))[0])
+    low, high = band(SUBJECT, "samples, training" if ask.train else "samples", known=_known(ask))
+    return (
+        Prediction(
+            metric=SPEED,
+            group="train" if ask.train else "infer",
+            measured=row.get(SPEED),
+            predicted=speed,
+            low=speed * float(low),
+            high=speed * float(high),
+            why=ask.assumed,
+        ),
+    )
+
+
+def _known(ask: ImageAsk) -> Known:
+    return known_of_one(SUBJECT, ask.chip, kind=ask.kind.kin) if ask.chip is not None else Known()
+
 
 KIND = Kind(
     name="vision",
-    columns=dict.fromkeys(_COLUMNS.split(), text),
+    columns=COLUMNS,
     marks=("img_size", "batch_size"),
-    metrics=lambda _raw: ("samples_per_s",),
-    predict=lambda _row: (),
-    later=say(
-        "the speed of image models cannot be predicted yet: this kind of file comes with the speed model"
-    ),
+    metrics=lambda _raw: (SPEED,),
+    predict=predict,
+    measured=(SPEED,),
 )

@@ -1,0 +1,33 @@
+"""Kinds of image networks: which are alike in how often they touch their maps, by words of their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, read_rows, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageKind:
+    """Networks alike; a kin holds several kinds."""
+
+    id: str
+    kin: str
+
+
+OTHER = ImageKind(id="other", kin="other")
+
+
+@cache
+def kind_of(name: str) -> ImageKind:
+    """The first kind a name has a word of, such as "resnet" of "resnet50"."""
+    lower = name.lower().replace("-", "_").replace(" ", "_")
+    return next((kind for word, kind in _kinds() if word in lower), OTHER)
+
+
+@cache
+def _kinds() -> tuple[tuple[str, ImageKind], ...]:
+    columns = ("word", "kind", "kin")
+    rows = read_rows(DATA / "arch" / "image_kinds.csv", dict.fromkeys(columns, text), required=columns)
+    return tuple((row["word"], ImageKind(id=row["kind"], kin=row["kin"])) for row in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,27 +22,33 @@ class Part:
     size_bytes: Numbers
     experts: int
     per_tok: int
+    width: Numbers  # of one expert, as a rank has it
 
 
-def parts_of(work: Work, layout: Layout) -> Iterator[Part]:
+def parts_of(work: Work, layout: Layout) -> tuple[Part, ...]:
     """The groups, in a fixed order."""
-    groups: dict[tuple[str, bool, int, int], list[Gemm]] = {}
+    groups: dict[tuple[str, bool, int, int, int], list[Gemm]] = {}
     for gemm in work.gemms:
         kind = gemm.kind if gemm.kind in {"expert", "head"} else "dense"
-        groups.setdefault((kind, gemm.narrow, gemm.experts, gemm.per_tok), []).append(gemm)
-    for (kind, narrow, experts, per_tok), gemms in groups.items():
-        shares = [_share(gemm, work, layout) for gemm in gemms]
-        yield Part(
-            kind=kind,
-            narrow=narrow,
-            experts=experts,
-            per_tok=per_tok,
-            elems=sum(gemm.elems * held for gemm, held in zip(gemms, shares, strict=True)),
-            size_bytes=sum(gemm.size_bytes * held for gemm, held in zip(gemms, shares, strict=True)),
-        )
+        groups.setdefault((kind, gemm.narrow, gemm.experts, gemm.per_tok, gemm.width), []).append(gemm)
+    return tuple(_part(key, gemms, work=work, layout=layout) for key, gemms in groups.items())
 
 
-def _share(gemm: Gemm, work: Work, layout: Layout) -> Numbers:
+def _part(key: tuple[str, bool, int, int, int], gemms: Sequence[Gemm], *, work: Work, layout: Layout) -> Part:
+    kind, narrow, experts, per_tok, width = key
+    shares = [_share(gemm, work, layout=layout) for gemm in gemms]
+    return Part(
+        kind=kind,
+        narrow=narrow,
+        experts=experts,
+        per_tok=per_tok,
+        width=width * shares[0] * layout.ep,
+        elems=sum(gemm.elems * held for gemm, held in zip(gemms, shares, strict=True)),
+        size_bytes=sum(gemm.size_bytes * held for gemm, held in zip(gemms, shares, strict=True)),
+    )
+
+
+def _share(gemm: Gemm, work: Work, *, layout: Layout) -> Numbers:
     """Where each rank has its own sequences, it holds whole what is not the experts' or the head's."""
     if layout.attention_dp and gemm.kind not in {"expert", "head"}:
         return 1.0

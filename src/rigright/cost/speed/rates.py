@@ -51,6 +51,10 @@ class Rates:
     mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
     token_attention_flops_per_s: Numbers = np.inf  # of next tokens, where computing holds them back
+    narrow_read: Numbers = 1.0  # of the rate of reading, by narrow weights that every token goes through
+    absorbed: Numbers = 0.0  # above 0: prompts too work on latents as they are, not unfolded
+    score_s: Numbers = 0.0  # of a prompt, for a score of one head: written out and read again
+    reread_s: Numbers = 0.0  # for a byte of the cache that a token of a prompt looks at
     act_s: Numbers = 0.0  # beside multiplications, for each number that a token carries through a layer
     unpack_s: Numbers = 0.0  # of each narrow weight, in a pass with a prompt: turned into 16 bit first
     host_layer_s: Numbers = 0.0  # the host's own time for a layer, beside which the chip works
@@ -68,7 +72,6 @@ _PACES = {  # terms of chips -> an engine's pace at them
     "layer_s": "engine_layer",
     "moe_layer_s": "engine_moe",
     "latent_layer_s": "engine_layer",
-    "expert_compute": "engine_expert",
     "expert_memory": "engine_touch",
 }
 
@@ -104,10 +107,21 @@ def rates_of(
         attention_flops_per_s=plain * _column(terms, "attention"),
         token_attention_flops_per_s=plain * _column(terms, "attention"),
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
+        narrow_read=_column(terms, "fp4_memory") if weights == "nvfp4" else 1.0,
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
         wire=wire_of(chips, engine=engine.id),
-        **{name: _column(terms, name) * _paced(terms, name) for name in _PLAIN},
+        expert_compute=_column(terms, "expert_compute")
+        * _column(terms, _experts_in(weights))
+        * _column(terms, "engine_expert"),
+        **{name: _column(terms, name) * _paced(terms, name) for name in _PLAIN if name != "expert_compute"},
     )
+
+
+def _experts_in(weights: str) -> str:
+    """The term of what experts reach in a format, over what they reach in 16 bit."""
+    known = {"fp8": "expert_fp8", "fp8-block": "expert_block", "nvfp4": "expert_fp4"}
+    plain = weights in {"bf16", "fp16", "fp32"}
+    return known.get(weights, "expert_plain" if plain else "expert_upcast")
 
 
 def _paced(terms: Sequence[Terms], name: str) -> Numbers:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
@@ -81,7 +82,8 @@ def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     most = admitted(rates, traffic=traffic, limits=limits)
     if traffic.rate_per_s is not None:
         return _open(work, rates, layout=layout, traffic=traffic, limits=limits)
-    asked = most if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
+    filled = most / (1 + most / rates.fill_seqs)  # an offline run fills up, and drains
+    asked = filled if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
     running = np.minimum(asked, most)
     load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
     per_s = running / load.life_s
@@ -109,18 +111,23 @@ def _load(
         "decode_context_tok": traffic.prompt_tok + traffic.output_tok / 2,
         "decode_each_tok": each,
     }
-    decode = step(work, rates, layout=layout, content=Pass(**base))
-    chunk = np.minimum(fresh, np.maximum(limits.budget_tok - passes * each, 1))
+    parts = parts_of(work, layout)
+    decode = step(work, rates, layout=layout, content=Pass(**base), parts=parts)
+    # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
+    coming = np.maximum(passes / np.maximum(traffic.output_tok, 1), 1)
+    room = np.maximum(limits.budget_tok * ranks_of(layout) - passes * each, 1)
+    tok = np.minimum(coming * fresh, room)
+    prompts = tok / fresh
     content = Pass(
-        prefill_tok=chunk,
+        prefill_tok=tok,
         prefill_seen_tok=traffic.cached_tok + fresh / 2,
-        prefill_seqs=np.minimum(chunk, 1),
+        prefill_seqs=np.maximum(prompts, 1),
         **base,
     )
-    chunks = fresh / chunk
     decode_s = decode.total_s
-    pass_s = step(work, rates, layout=layout, content=content).total_s
-    prompt_s = chunks * np.maximum(pass_s - decode_s, 0)
+    pass_s = step(work, rates, layout=layout, content=content, parts=parts).total_s
+    prompt_s = np.maximum(pass_s - decode_s, 0) / prompts
+    chunks = np.maximum(1 / prompts, 1)
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
     tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s

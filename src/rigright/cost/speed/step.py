@@ -6,13 +6,14 @@ within a few per cent of what is measured on single multiplications of every cla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.arch.count import flops_per_pair
 from rigright.arch.record import Mixer
-from rigright.cost.links import all_gather_s, all_reduce_s, send_s
+from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
@@ -20,6 +21,7 @@ from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 
 ACT_BYTES = 2
+ALONE = Layout()
 STATE_CHUNK_TOK = 128  # linear attention and SSM see so many tokens at once
 
 
@@ -61,12 +63,18 @@ class _Rank:
     tok: Numbers
 
 
-def step(work: Work, rates: Rates, *, layout: Layout, content: Pass) -> StepTime:
-    """Time of a pass; with a pipeline, of one micro-batch through all stages."""
+def step(
+    work: Work, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part] | None = None
+) -> StepTime:
+    """Time of a pass; with a pipeline, of one micro-batch through all stages.
+
+    `parts` are those of the work in the layout, where somebody has them at hand.
+    """
+    parts = parts_of(work, layout) if parts is None else parts
     rank = _rank(content, layout)
     tok = content.prefill_tok + content.decode_seqs * content.decode_each_tok
     gemms = [_gemm(part, rates, layout=layout, content=content, rank=rank, tok=tok)
-             for part in parts_of(work, layout)]  # fmt: skip
+             for part in parts]  # fmt: skip
     prefill = _prefill_attention(work, rates, layout=layout, content=content, rank=rank)
     reads = [
         (times * compute, times * memory)
@@ -80,7 +88,7 @@ def step(work: Work, rates: Rates, *, layout: Layout, content: Pass) -> StepTime
     attention = prefill + sum(np.maximum(compute, memory) for compute, memory in reads)
     link = _links(work, rates, layout=layout, content=content, tok=tok)
     fixed = _fixed(work, rates, content=content, rank=rank) + _around(
-        work, rates, layout=layout, content=content, rank=rank
+        work, rates, parts=parts, content=content, rank=rank
     )
     return StepTime(
         gemm_s=gemm,
@@ -109,7 +117,8 @@ def _gemm(
     seqs = content.decode_seqs * content.decode_each_tok + content.prefill_seqs
     rows = seqs if part.kind == "head" else rank.tok
     compute = (2 * part.elems / peak) * (rows + rates.half_tok)
-    return compute, part.size_bytes / rates.mem_bytes_per_s
+    share = rates.narrow_read if part.narrow else 1.0
+    return compute, part.size_bytes / (rates.mem_bytes_per_s * share)
 
 
 def _experts(
@@ -128,11 +137,18 @@ def _experts(
 
 def _prefill_attention(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
     heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
-    flops = sum(
-        times * flops_per_pair(mixer) * np.minimum(content.prefill_seen_tok, _reach(mixer))
+    per_tok_s = sum(
+        times * np.minimum(content.prefill_seen_tok, _reach(mixer)) * _pair_s(mixer, work, rates=rates)
         for mixer, times in work.mixers
     )
-    return rank.prefill_tok * flops * heads / rates.attention_flops_per_s
+    return rank.prefill_tok * per_tok_s * heads
+
+
+def _pair_s(mixer: Mixer, work: Work, *, rates: Rates) -> Numbers:
+    """One token of a prompt against one key, all heads: computing, scores in memory, keys read once more."""
+    flops = np.where(rates.absorbed > 0, _decode_flops(mixer), flops_per_pair(mixer))
+    entry = entry_bytes(mixer, ALONE, element_bytes=work.kv_elem_bytes)
+    return flops / rates.attention_flops_per_s + mixer.heads * rates.score_s + entry * rates.reread_s
 
 
 def _reach(mixer: Mixer) -> float:
@@ -166,7 +182,8 @@ def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numb
         + np.where(np.asarray(layout.tp) > 1, rates.sync_s, 0.0)
     )
     rows = content.decode_seqs + content.prefill_seqs
-    logits = all_gather_s(rows * work.vocab * ACT_BYTES, layout.tp, wire=rates.wire)
+    held = 1 - 1 / np.asarray(layout.tp, dtype=float)
+    logits = rows * (work.vocab * ACT_BYTES) * held / rates.wire.bytes_per_s
     stages = np.asarray(layout.pp, dtype=float)
     outer = np.asarray(layout.tp) * stages > rates.wire.domain
     return reduced + logits + (stages - 1) * send_s(size, wire=rates.wire, outer=outer)
@@ -182,9 +199,9 @@ def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
     return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s
 
 
-def _around(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
+def _around(work: Work, rates: Rates, *, parts: Sequence[Part], content: Pass, rank: _Rank) -> Numbers:
     """What each token costs outside multiplications; weights that are unpacked whole before a prompt."""
-    narrow = sum(part.elems for part in parts_of(work, layout) if part.narrow)
+    narrow = sum(part.elems for part in parts if part.narrow)
     unpacked = np.minimum(content.prefill_tok, 1) * narrow * rates.unpack_s
     return rank.tok * work.layers * work.hidden * rates.act_s + unpacked
 

@@ -14,6 +14,7 @@ from rigright.cost.weights import BITS, tensors
 from rigright.facts.kv_formats import find_kv_format
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
+Key = tuple[str, Cut, bool, int, int, int]
 WIDE_BITS = 12  # an element stored in more than this is multiplied as it is
 
 
@@ -29,6 +30,7 @@ class Gemm:
     narrow: bool = False  # stored in the format, not in 16 bit beside it
     experts: int = 0  # of one layer; 0: every token goes through all
     per_tok: int = 0  # of them, those a token goes through
+    width: int = 0  # inner width of one expert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class Work:
 @cache
 def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
     """Sum the weights of the trunk by kind and cut."""
-    groups: dict[tuple[str, Cut, bool, int, int], list[float]] = {}
+    groups: dict[Key, list[float]] = {}
     for weight, layer, size in tensors(arch, weights):
         if not _multiplies(weight, arch):
             continue
@@ -81,12 +83,12 @@ def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
     )
 
 
-def _gemm(key: tuple[str, Cut, bool, int, int], sums: list[float]) -> Gemm:
-    kind, cut, narrow, experts, per_tok = key
+def _gemm(key: Key, sums: list[float]) -> Gemm:
+    kind, cut, narrow, experts, per_tok, width = key
     elems, size, calls = sums
     return Gemm(
         kind=kind, cut=cut, elems=elems, size_bytes=size, calls=calls,
-        narrow=narrow, experts=experts, per_tok=per_tok,
+        narrow=narrow, experts=experts, per_tok=per_tok, width=width,
     )  # fmt: skip
 
 
@@ -98,10 +100,10 @@ def _kind(weight: Weight) -> str:
     return "head" if weight.role == "embed" else KINDS.get(part(weight), "attn")
 
 
-def _routed(weight: Weight, layer: Layer | None) -> tuple[int, int]:
+def _routed(weight: Weight, layer: Layer | None) -> tuple[int, int, int]:
     if part(weight) != "expert" or layer is None or layer.ffn is None:
-        return 0, 0
-    return layer.ffn.experts, layer.ffn.per_tok
+        return 0, 0, 0
+    return layer.ffn.experts, layer.ffn.per_tok, layer.ffn.width
 
 
 def _is_moe(layer: Layer) -> bool:

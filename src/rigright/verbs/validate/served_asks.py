@@ -17,6 +17,7 @@ from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
 
 NARROW_BITS = 8  # caches follow weights of so few bits where the engine stores them so
+LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 USUAL_TOK = 512  # where no row and no note tells a length
 _OUTPUTS = re.compile(r"mean ~?(\d+)(?: output tokens| out)")
 _WORKERS = re.compile(
@@ -33,6 +34,7 @@ class Cut:
     pp: int
     ep: int
     attention_dp: bool = False
+    free: bool = False  # the row tells tp, but not how experts and attention share the chips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +82,15 @@ def read_served(row: Row) -> ServedAsk:
 
 
 def _engine(row: Row, assumed: list[Sentence]) -> Engine:
+    """The engine at its version; one older than the day it ran is of something around it."""
     name, version = row.get("engine") or "vllm", row.get("engine_version") or ""
     told = re.match(r"\d+(\.\d+)+", version)
-    engine = find_engine(f"{name} {told[0]}" if told else name)
-    if not told:
-        assumed.append(say("the version of {engine} is not told: the newest is taken", engine=engine.label))
-    return engine
+    newest = find_engine(name)
+    late = (row.get("measured") or "") >= LATE
+    if told and not (late and newest.version >= "1" and told[0] < "1"):
+        return find_engine(f"{newest.id} {told[0]}")
+    assumed.append(say("the version of {engine} is not told: the newest is taken", engine=newest.label))
+    return newest
 
 
 def _card(row: Row) -> Card:
@@ -154,8 +159,17 @@ def _told(row: Row, *, chips: int, assumed: list[Sentence]) -> Cut:
     tp, pp = row["tp"], row.get("pp") or 1
     ranks, ep = row.get("attn_dp") or 1, row.get("ep") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
-    experts = (row.get("moe_tp") or 1) * ep
-    if experts > max(each, chips):
-        assumed.append(say("experts are cut over {ranks} chips: so many are taken", ranks=experts))
-        each = experts
-    return Cut(workers=max(1, chips // (each * pp)), tp=each, pp=pp, ep=min(ep, each), attention_dp=ranks > 1)
+    spread = row.get("moe_tp") or 1
+    if spread > max(each, chips):
+        assumed.append(say("experts are cut over {ranks} chips: so many are taken", ranks=spread))
+        each = spread
+    if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
+        ep = 1 if spread == each else max(each // spread, 1)
+    return Cut(
+        workers=max(1, chips // (each * pp)),
+        tp=each,
+        pp=pp,
+        ep=min(ep, each),
+        attention_dp=ranks > 1,
+        free=row.get("ep") is None and row.get("mode") == "max",
+    )

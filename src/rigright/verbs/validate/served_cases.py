@@ -16,14 +16,15 @@ from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
-from rigright.cost.weights import WeightBytes, weigh
+from rigright.cost.weights import WeightBytes, has_experts, weigh
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.verbs.validate.served_asks import Cut, ServedAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 LEAST_TOK = 1.0
+UTMOST = 0.97  # share of the memory that an engine is given at most
 LESS_IS_BETTER = frozenset({"ttft_ms", "tpot_ms", "latency_ms"})
 Figures = Mapping[str, np.ndarray]
 
@@ -56,9 +57,15 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
 
 
 def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
-    if ask.cut is not None:
-        return (ask.cut,)
-    return tuple(Cut(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0)
+    """The layout told, or all that may be meant: the one that serves most is."""
+    if ask.cut is None:
+        told = [Cut(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0]
+    else:
+        told = [ask.cut]
+    if (ask.cut is not None and not ask.cut.free) or not has_experts(ask.arch):
+        return tuple(told)
+    apart = [replace(cut, ep=cut.tp, attention_dp=True) for cut in told if cut.tp > 1]
+    return (*told, *apart)
 
 
 def _key(ask: ServedAsk, cut: Cut) -> Any:
@@ -80,7 +87,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
     asked = np.array([ask.metric for ask in asks])
     return Group(
         work=work_of(first.arch, weights=first.weights, kv=first.kv),
-        engine=first.engine,
+        engine=find_engine(first.engine.id),  # under load, ages differ less than runs do
         chips=chips,
         chip_of=np.array([chips.index(ask.chip) for ask in asks]),
         layout=_layout(cuts),
@@ -127,7 +134,7 @@ def _budget_tok(ask: ServedAsk) -> float:
 def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
     """An engine is started for the load it is measured with."""
     own = ask.engine.default(ask.engine.max_seqs, ask.card.total_bytes, chip=ask.chip.id) or np.inf
-    return max(float(own), (ask.load or 0) / cut.workers)
+    return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
 
 
 class _Pools:
@@ -150,10 +157,21 @@ class _Pools:
         model = (id(ask.arch), ask.weights)
         if model not in self._weights:
             self._weights[model] = weigh(ask.arch, ask.weights)
+        usual = self._held(ask, cut, share=None)
+        if usual > ask.prompt_tok or ask.cut is None:
+            return usual
+        return self._held(ask, cut, share=UTMOST)  # it was run: so it was given more
+
+    def _held(self, ask: ServedAsk, cut: Cut, *, share: float | None) -> float:
         memory = serving_memory(
             ask.arch,
-            self._weights[model],
-            serving=Serving(engine=f"{ask.engine.id} {ask.engine.version}", weights=ask.weights, kv=ask.kv),
+            self._weights[id(ask.arch), ask.weights],
+            serving=Serving(
+                engine=f"{ask.engine.id} {ask.engine.version}",
+                weights=ask.weights,
+                kv=ask.kv,
+                utilisation=share,
+            ),
             layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
             device=device_of(ask.card, ask.engine),
         )
@@ -201,11 +219,11 @@ def from_s(seconds: np.ndarray) -> np.ndarray:
 
 def _taken(rates: Rates, index: np.ndarray) -> Rates:
     """Rates of chips as rates of cases."""
-    plain = {item.name: getattr(rates, item.name)[index] for item in fields(Rates) if item.name != "wire"}
+    plain = {item.name: getattr(rates, item.name) for item in fields(Rates) if item.name != "wire"}
     wire = {item.name: getattr(rates.wire, item.name) for item in fields(Wire)}
     return Rates(
         wire=Wire(**{name: value[index] if np.ndim(value) else value for name, value in wire.items()}),
-        **plain,
+        **{name: value[index] if np.ndim(value) else value for name, value in plain.items()},
     )
 
 

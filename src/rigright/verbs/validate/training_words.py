@@ -44,6 +44,7 @@ _DROPOUT = re.compile(r"(?:hidden|resid)[-_]dropout=([01]?\.?\d*)")
 _ACCUMULATED = re.compile(r"(?:grad_accum|gradient_accumulation_steps)=(\d+)\b")
 _SCORES = re.compile(r"\beager\b|attention-backend=(?:unfused|local)")
 _PLAIN_CORE = re.compile(r"transformer-impl=local")
+_NO_FLASH = re.compile(r"no flash")
 _FLASH = re.compile(r"flash")
 _ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
@@ -52,6 +53,8 @@ _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 def trainer_of(framework: str) -> Trainer | None:
     """The training program whose longest known name stands in the text."""
     text = _plain(framework)
+    if text.startswith("mlperf"):
+        return trainers()["megatron"]
     known = {word: row for row in trainers().values() for word in (row.id, *row.aliases)}
     found = [word for word in known if re.search(rf"(?:^|-){re.escape(_plain(word))}(?:-|$)", text)]
     return known[max(found, key=len)] if found else None
@@ -150,7 +153,7 @@ def is_chunked(text: str) -> bool:
 
 def virtual_stages(text: str, *, layers: int, pp: int) -> int:
     """Model chunks a pipeline rank holds."""
-    found = _VIRTUAL.search(text)
+    found = _VIRTUAL.search(text.lower())
     if found is None:
         return 1
     a_chunk, chunks = found.groups()
@@ -182,6 +185,8 @@ def is_short(text: str) -> bool:
 def is_flash(text: str) -> bool:
     """Whether attention never keeps its scores."""
     lowered = text.lower()
+    if _NO_FLASH.search(lowered):
+        return False
     if _PLAIN_CORE.search(lowered) and not _FLASH.search(lowered):
         return False
     return not _SCORES.search(lowered)
@@ -197,3 +202,25 @@ def accumulated(text: str) -> int | None:
     """Micro-batches of one optimizer step, where the text tells it."""
     found = _ACCUMULATED.search(text.lower())
     return max(1, int(found.group(1))) if found else None
+
+
+def matmul_of(precision: str, framework: str) -> str:
+    """The format of multiplications: of a round of submissions, where a cell tells of two."""
+    text = precision.lower()
+    round_of = re.search(r"fp4 in (v[\d.]+)", text)
+    if round_of:
+        return "nvfp4" if round_of.group(1) in framework.lower() else "fp8"
+    found = re.search(r"nvfp4|mxfp8|fp8|float8", text)
+    return found.group().replace("float8", "fp8") if found else "16bit"
+
+
+def is_compiled(text: str) -> bool:
+    """Whether a compiler fused the cheap operations."""
+    lowered = text.lower()
+    return bool(re.search(r"torch\.compile|compile=true", lowered)) and "no torch.compile" not in lowered
+
+
+def mean_tok(text: str) -> int | None:
+    """Tokens of a sample on average, where they vary and the text tells it."""
+    found = re.search(r"mean (\d+) tok", text.lower())
+    return int(found.group(1)) if found else None

@@ -1,4 +1,4 @@
-"""training.csv: throughput and peak memory of training runs; memory is predicted, speed comes later."""
+"""training.csv: throughput and peak memory of training runs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, text
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
+from rigright.cost.bands import banded
+from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
+from rigright.cost.training_time_rates import SUBJECT
 from rigright.facts.chips import by_id
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
+from rigright.verbs.validate.training_speed import read_timed, tok_per_s
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 _TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
@@ -30,15 +35,36 @@ COLUMNS: dict[str, CellReader] = {
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
-    """The peak of the worst rank, as the row measures it; the speed is not known yet."""
-    speed = Prediction(
-        metric=SPEED, group=SPEED, measured=row.get(SPEED), why=say("the speed model is not built yet")
-    )
+    """Tokens a second and chip, and the peak of the worst rank as the row measures it."""
     asked = read_row(row)
+    return _speed(row, asked), _peak(row, asked)
+
+
+def _speed(row: Row, asked: Asked) -> Prediction:
+    """What cannot be timed, such as a row that names no chip, still has a peak."""
+    try:
+        timed = read_timed(row, asked)
+    except RigError as error:
+        return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.sentence)
+    value = float(tok_per_s([timed])[0])
+    known = known_of_one(SUBJECT, timed.chip, engine=timed.training.trainer, kind=kind_of(timed.arch))
+    found = banded(SUBJECT, SPEED, value=value, known=known)
+    return Prediction(
+        metric=SPEED,
+        group=SPEED,
+        measured=row.get(SPEED),
+        predicted=float(found.value),
+        low=float(found.low),
+        high=float(found.high),
+        why=_joined(timed.assumed),
+    )
+
+
+def _peak(row: Row, asked: Asked) -> Prediction:
     kind = row.get("peak_kind") or "allocated"
     size = to_gib(float(np.max(of_kind(memory_of(asked), kind, limit_bytes=card_bytes(row)))))
     low, high = band(kind, assumed=bool(asked.assumed))
-    peak = Prediction(
+    return Prediction(
         metric=PEAK,
         group=kind,
         measured=row.get(PEAK),
@@ -47,7 +73,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         high=size * high,
         why=_joined(asked.assumed),
     )
-    return speed, peak
 
 
 def memory_of(asked: Asked) -> TrainingMemory:

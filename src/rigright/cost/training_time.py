@@ -1,0 +1,215 @@
+"""Time of one training step of any layout: computing, recompute, bubble, wires nothing hides, the optimizer.
+
+Every number of the demand, the layout and the rates may be an array; the result has their common shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.cost.training_setup import set_up
+from rigright.cost.training_stages import stage_edge
+from rigright.cost.training_time_links import exposed_s, held_elems, traffic
+from rigright.cost.training_time_parts import Case, Ways, ways
+from rigright.cost.training_time_rates import TrainingRates, training_rates
+from rigright.cost.training_time_work import effort_of, model_flops_per_tok
+from rigright.cost.training_towers import trunk_of
+from rigright.demand import Layout, Numbers, Training
+
+BUBBLES = {"1f1b": 1.0, "gpipe": 1.0, "interleaved": 1.0, "zero-bubble": 1 / 3}
+SHARPNESS = 4  # how suddenly the slower of host and device takes over
+STEP_ACCESSES = 2  # each state is read and written
+HOST_BYTES_PER_S = 20e9  # of states that one rank's share of a CPU works through
+SECONDS_A_DAY = 86_400
+RANKS_OF_BOX = 8
+
+__all__ = ["TrainingRates", "TrainingTime", "days", "training_rates", "training_time"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingTime:
+    """Seconds of one optimizer step, by what they go into, and the rates that follow.
+
+    `mfu` counts the model's own FLOPs alone: two a weight and token forward, four backward (six times the
+    weights a token meets, embeddings looked up left out), and attention as the causal mask leaves it;
+    against the dense peak of the format of multiplications. Adapters count what they need: no gradients
+    of frozen weights. `hfu` counts what is recomputed too.
+    """
+
+    step_s: Numbers
+    forward_s: Numbers
+    backward_s: Numbers
+    recompute_s: Numbers
+    optimizer_s: Numbers
+    tp_s: Numbers  # communication that nothing hides, by kind
+    dp_s: Numbers
+    pp_s: Numbers
+    ep_s: Numbers
+    cp_s: Numbers
+    bubble_s: Numbers  # stages that wait, for the pipeline to fill or for a slower stage
+    host_s: Numbers  # waiting for the host: launches, logging, data
+    tok_per_step: Numbers  # of all replicas, padding left out
+    tok_per_s_per_chip: Numbers
+    samples_per_s: Numbers  # of all replicas
+    mfu: Numbers
+    hfu: Numbers
+
+
+def training_time(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
+    """One step: as many micro-batches as it gathers, through all stages, and the optimizer."""
+    setup = set_up(training, hidden=trunk_of(arch).hidden)
+    effort = effort_of(arch, "" if setup.full else training.targets)
+    case = Case(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout)
+    through = ways(case)
+    flow = _Flow.of(case, through)
+    parts = _step(case, through, flow)
+    return _told(case, parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """One micro-batch: seconds of all layers, and around them."""
+
+    layers_s: Numbers  # computing, of every layer
+    head_s: Numbers
+    sent_s: dict[str, Numbers]  # exposed, of every layer
+    crossing_s: Numbers  # from stage to stage and back, exposed
+    reduce_s: Numbers  # once a step, not yet covered
+    host_s: Numbers  # launches of every layer
+
+    @classmethod
+    def of(cls, case: Case, through: Ways) -> _Flow:
+        """Sum the passes; communication hides behind what it has beside it."""
+        rates, sent = case.rates, traffic(case)
+        extra = case.setup.training.references if case.setup.full else min(case.setup.training.references, 1)
+        again = through.again_s + extra * through.forward.layers_s
+        layers = through.forward.layers_s + through.backward.layers_s + again
+        mixing = through.forward.mixing_s + through.backward.mixing_s
+        experts = through.forward.matmul_s + through.backward.matmul_s
+        hidden = {
+            "tp": exposed_s(sent.tp_s, cover_s=experts, bare=rates.tp_bare),
+            "cp": exposed_s(sent.cp_s, cover_s=mixing, bare=rates.cp_bare),
+            "ep": exposed_s(sent.ep_s, cover_s=experts, bare=rates.ep_bare),
+            "dp": exposed_s(sent.gather_s, cover_s=layers / np.asarray(case.layout.pp), bare=rates.dp_bare)
+            * np.asarray(case.layout.pp),
+        }
+        passes = 2 + (case.setup.habit.recompute == "full") + extra
+        return cls(
+            layers_s=layers,
+            head_s=through.forward.head_s * (1 + extra) + through.backward.head_s,
+            sent_s=hidden,
+            crossing_s=rates.pp_bare * sent.pp_s,
+            reduce_s=sent.reduce_s,
+            host_s=passes * (case.effort.layers * rates.layer_s + case.effort.moe_layers * rates.expert_s),
+        )
+
+
+def _step(case: Case, through: Ways, flow: _Flow) -> dict[str, Numbers]:
+    """Seconds of a whole step by part."""
+    training, layout, rates = case.setup.training, case.layout, case.rates
+    pp = np.asarray(layout.pp, dtype=float)
+    micro = np.asarray(pp if training.accumulate is None else training.accumulate, dtype=float)
+    most, last = _stages(case)
+    sent = sum(flow.sent_s.values())
+    device = flow.layers_s + sent
+    slowed = (device**SHARPNESS + flow.host_s**SHARPNESS) ** (1 / SHARPNESS)
+    whole = slowed + flow.head_s
+    fullest = np.maximum(slowed * most, slowed * last + flow.head_s)
+    slowest = whole / pp + rates.unbalanced * (fullest - whole / pp)
+    chunks = np.asarray(training.virtual_stages if training.schedule == "interleaved" else 1, dtype=float)
+    waits = (whole - slowest) * BUBBLES[training.schedule] / chunks
+    share = micro / pp
+    compute = {
+        "forward": share * (through.forward.layers_s + through.forward.head_s),
+        "backward": share * (through.backward.layers_s + through.backward.head_s),
+    }
+    compute["recompute"] = share * (flow.layers_s + flow.head_s) - compute["forward"] - compute["backward"]
+    compute |= {name: share * seconds for name, seconds in flow.sent_s.items()}
+    compute["bubble"] = micro * slowest + waits - share * whole
+    compute["host"] = share * (slowed - device) + rates.step_s
+    compute["pp"] = flow.crossing_s * (micro * chunks + pp - 1)
+    cover = compute["backward"] / micro + np.where(micro > 1, compute["forward"] / micro, 0.0)
+    once = exposed_s(flow.reduce_s, cover_s=cover, bare=rates.dp_bare)
+    compute["dp"] = compute["dp"] + once
+    compute["optimizer"] = _optimizer_s(case)
+    return _slowed(case, compute)
+
+
+def _slowed(case: Case, parts: dict[str, Numbers]) -> dict[str, Numbers]:
+    """The more ranks, the longer all wait for the slowest: told with the bubble."""
+    layout = case.layout
+    ranks = _ranks(layout)
+    doublings = np.log2(np.maximum(ranks / RANKS_OF_BOX, 1))
+    total = sum(parts.values())
+    return parts | {"bubble": parts["bubble"] + total * case.rates.spread * doublings}
+
+
+def _ranks(layout: Layout) -> Numbers:
+    return (
+        np.asarray(layout.tp, dtype=float)
+        * np.asarray(layout.pp)
+        * np.asarray(layout.dp)
+        * np.asarray(layout.cp)
+    )
+
+
+def _stages(case: Case) -> tuple[Numbers, Numbers]:
+    """The share of the layers in the fullest stage, and in the last, which makes logits too."""
+    count, pp = case.effort.layers, np.asarray(case.layout.pp)
+    trunk = len(trunk_of(case.arch).layers)
+    held = trunk - stage_edge(trunk, pp, stage=pp - 1)
+    return np.ceil(trunk / pp) / trunk * (count / count), held / trunk
+
+
+def _optimizer_s(case: Case) -> Numbers:
+    """States read and written at the speed of memory; on the host by the CPU, then over the slot."""
+    setup, layout = case.setup, case.layout
+    if not setup.full:
+        return np.zeros(())
+    plain, routed = held_elems(case)
+    precision, optimizer = setup.precision, setup.optimizer
+    kept = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
+    width = STEP_ACCESSES * (precision.master + kept + precision.param) + 2 * precision.grad
+    tp, ep = np.asarray(layout.tp, dtype=float), np.asarray(layout.ep, dtype=float)
+    ranks = np.asarray(layout.dp, dtype=float) * np.asarray(layout.cp)
+    few = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
+    divided = setup.training.sharding != "none"
+    here = plain / (ranks if divided else 1) + routed / (few if divided else 1)
+    if setup.training.offload == "none":
+        return here * width / case.rates.mem_bytes_per_s
+    over = here * (precision.grad + precision.param) / case.rates.pcie_bytes_per_s
+    return over + here * width / HOST_BYTES_PER_S
+
+
+def _told(case: Case, parts: dict[str, Numbers]) -> TrainingTime:
+    """The record."""
+    setup, training, layout = case.setup, case.setup.training, case.layout
+    step = sum(parts.values())
+    micro = np.asarray(layout.pp if training.accumulate is None else training.accumulate)
+    samples = np.asarray(training.micro_batch, dtype=float) * np.asarray(layout.dp) * micro
+    held = samples * training.seq_tok
+    ranks = _ranks(layout)
+    flops = model_flops_per_tok(case.effort, training.seq_tok)
+    if not setup.full:
+        flops = flops * 2 / 3
+    done = held * flops / step / ranks / case.rates.peak_flops_per_s
+    again = parts["recompute"] / (parts["forward"] + parts["backward"])
+    told = held * (1 - np.asarray(training.padded))
+    names = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
+    return TrainingTime(
+        step_s=step,
+        tok_per_step=told,
+        tok_per_s_per_chip=told / step / ranks,
+        samples_per_s=samples / step,
+        mfu=done,
+        hfu=done * (1 + again),
+        **{f"{name}_s": parts[name] for name in names},
+    )
+
+
+def days(train_tok: Numbers, time: TrainingTime, *, ranks: Numbers) -> Numbers:
+    """Days for so many tokens without a pause."""
+    return np.asarray(train_tok) / (time.tok_per_s_per_chip * np.asarray(ranks)) / SECONDS_A_DAY

@@ -1,0 +1,155 @@
+"""What chips reach in training: multiplying, mixing, moving, sending, and a trainer's fixed costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.links import Wire
+from rigright.cost.training_setup import Setup
+from rigright.cost.wires import wire_of
+from rigright.demand import Numbers, Training
+from rigright.facts.chips import Chip
+from rigright.facts.classes import terms_of
+from rigright.facts.corrections import corrections
+from rigright.facts.links import pcie_bytes_per_s
+
+SUBJECT = "speed_training"
+PLAIN = "16bit"
+MATMULS = (PLAIN, "fp8", "mxfp8", "nvfp4")
+RECIPES = {"fp8": "fp8", "fp8-mixed": "fp8", "fp8-current": "fp8", "fp8-delayed": "fp8", "mxfp8": "mxfp8"}
+RECIPES |= {"nvfp4": "nvfp4"}
+
+Terms = Mapping[str, Any]  # of data/corrections/speed_training.toml
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRates:
+    """Each figure a number, or an array with one entry a chip."""
+
+    peak_flops_per_s: Numbers  # dense, in the format of multiplications: what MFU is told against
+    matmul_flops_per_s: Numbers  # as reached by large shapes in that format
+    plain_flops_per_s: Numbers  # the same in 16 bit: the head
+    mixing_flops_per_s: Numbers  # attention, 16 bit
+    scan_flops_per_s: Numbers  # linear attention and state spaces
+    mem_bytes_per_s: Numbers
+    pcie_bytes_per_s: Numbers
+    half_tok: Numbers  # rows of a multiplication at which it reaches half its rate
+    half_width: Numbers  # the same of the dimension it sums over
+    half_group: Numbers  # rows of one expert
+    half_seq: Numbers  # tokens of a sequence at which attention reaches half its rate
+    backward_mixing: Numbers  # time of attention backward over forward
+    eager: Numbers  # share of the cheap operations that are kernels of their own
+    moved: Numbers  # bytes that cheap operations move, over what they need
+    cast_bytes: Numbers  # moved to round one element going into a multiplication
+    dequantise_bytes: Numbers  # moved to make one element of a 4-bit base whole
+    adapter_bytes: Numbers  # moved for one element that goes in or comes out of an adapter
+    layer_s: Numbers  # the host's work for one pass through one layer
+    expert_s: Numbers  # further, where the layer sends tokens to experts
+    step_s: Numbers  # fixed cost of a step
+    tp_bare: Numbers  # share of communication that nothing hides, by kind
+    dp_bare: Numbers
+    pp_bare: Numbers
+    ep_bare: Numbers
+    cp_bare: Numbers
+    unbalanced: Numbers  # share of what the fullest stage exceeds the others by that stays after tuning
+    spread: Numbers  # how much longer a step takes with each doubling of ranks beyond eight
+    wire: Wire
+
+
+def matmul_of(training: Training) -> str:
+    """The format of multiplications: as told, or as the precision's name says."""
+    return training.matmul or RECIPES.get(training.precision or "", PLAIN)
+
+
+def training_rates(chips: Sequence[Chip], setup: Setup, *, terms: Terms | None = None) -> TrainingRates:
+    """The rates of chips, in their order, under a trainer and in a format of multiplications."""
+    tables = corrections(SUBJECT) if terms is None else terms
+    habits = trainer_terms(tables, setup)
+    found = [{**habits, **terms_of(tables["chips"], chip)} for chip in chips]
+    formats = [_format(chip, matmul_of(setup.training)) for chip in chips]
+    peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
+    plain = np.array([_peak(chip, PLAIN) for chip in chips])
+    reach = _column(found, "kernel") * _column(found, "compute")
+    return TrainingRates(
+        peak_flops_per_s=peaks,
+        matmul_flops_per_s=peaks * reach * _of_format(found, formats, term="reach"),
+        plain_flops_per_s=plain * reach,
+        mixing_flops_per_s=plain * _mixing(found),
+        scan_flops_per_s=plain * _column(found, "scan"),
+        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
+        pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(found, "pcie"),
+        cast_bytes=_of_format(found, formats, term="cast"),
+        wire=wire_of(chips),
+        **{name: _column(found, name) for name in SAME},
+    )
+
+
+SAME = (  # fields that are terms as they stand
+    "half_tok",
+    "half_width",
+    "half_group",
+    "half_seq",
+    "backward_mixing",
+    "eager",
+    "moved",
+    "dequantise_bytes",
+    "adapter_bytes",
+    "layer_s",
+    "expert_s",
+    "step_s",
+    "tp_bare",
+    "dp_bare",
+    "pp_bare",
+    "ep_bare",
+    "cp_bare",
+    "unbalanced",
+    "spread",
+)
+
+
+def trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
+    """The terms of a trainer: its own before its kind's, its kind's before everybody's."""
+    merged: dict[str, Any] = {}
+    kinds = ("compiled",) if setup.training.compiled else ()
+    for key in ("all", tables["kinds"].get(setup.trainer.id, ""), setup.trainer.id, *kinds):
+        merged |= tables["trainers"].get(key, {})
+    return merged
+
+
+def _mixing(found: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """What attention reaches, by kernels everybody has or by the vendor's own."""
+    kernel = [one["own_mixing_kernel" if one["vendor_mixing"] else "mixing_kernel"] for one in found]
+    return np.asarray(np.array(kernel, dtype=float) * _column(found, "mixing"))
+
+
+def _column(found: Sequence[Mapping[str, float]], name: str) -> np.ndarray:
+    return np.array([term[name] for term in found], dtype=float)
+
+
+def _of_format(found: Sequence[Mapping[str, float]], formats: Sequence[str], *, term: str) -> np.ndarray:
+    return np.array([one[f"{term}_{name}"] for one, name in zip(found, formats, strict=True)], dtype=float)
+
+
+def _format(chip: Chip, asked: str) -> str:
+    """The format itself where the chip has it, else the next wider one."""
+    if asked == "nvfp4" and chip.fp4_flops_per_s:
+        return asked
+    if asked != PLAIN and chip.fp8_flops_per_s:
+        return "fp8" if asked == "nvfp4" else asked
+    return PLAIN
+
+
+def _peak(chip: Chip, matmul: str) -> float:
+    """Dense rate of a format that the chip has."""
+    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or np.nan
+    if matmul == "nvfp4":
+        return chip.fp4_flops_per_s or plain
+    return plain if matmul == PLAIN else chip.fp8_acc32_flops_per_s or chip.fp8_flops_per_s or plain
+
+
+def _slot(chip: Chip) -> float:
+    return pcie_bytes_per_s(chip.pcie_gen or 4, chip.pcie_lanes or 16)

@@ -92,9 +92,9 @@ def _first(field: Field, wish: PlanWish) -> Numbers:
     """The aim asked for, else cost; near the least cost the least loss of quality, then the most output."""
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
     column = field.costs[name if name in field.costs else field.main]
-    if name == "loss" or not np.isfinite(column).any():
+    if name == "loss":
         return _ranked(column, field.costs[field.main], _output(field))
-    least = column.min()
+    least = column.min()  # where no cost is known, all are as near
     near = column <= (least * NEAR if least > 0 else least / NEAR)
     loss = field.costs.get("loss", np.zeros(len(column)))
     return np.where(near, _ranked(loss, _output(field), column), np.inf)

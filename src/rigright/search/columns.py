@@ -32,3 +32,20 @@ def joined(records: Sequence[Any]) -> Any:
     return replace(
         first, **{name: np.concatenate([getattr(record, name) for record in records]) for name in names}
     )
+
+
+def blended(record: Any, shares: Any) -> Any:
+    """What unlike parts reach that work one after another: rates weigh by their inverse, the rest plainly."""
+    if is_dataclass(record) and not isinstance(record, type):
+        return replace(
+            record,
+            **{one.name: _blended(one.name, getattr(record, one.name), shares) for one in fields(record)},
+        )
+    return record
+
+
+def _blended(name: str, value: Any, shares: Any) -> Any:
+    if not isinstance(value, np.ndarray) or np.shape(value) != np.shape(shares):
+        return blended(value, shares)
+    rates = name.endswith("_per_s")
+    return np.array([1 / ((1 / value) @ shares) if rates else value @ shares])

@@ -8,26 +8,20 @@ from rigright.base.words import say
 from rigright.demand import PlanWish
 from rigright.search.market import Market
 from rigright.search.record import Found
-from rigright.search.serving import find_serving
-from rigright.search.training import find_training
 
-SEARCHES = {
-    "serve": find_serving,
-    "chat": find_serving,
-    "batch": find_serving,
-    "finetune": find_training,
-    "pretrain": find_training,
-}
+SERVED = ("serve", "chat", "batch")
+TRAINED = ("finetune", "pretrain")
 
 
 def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs."""
-    if wish.work not in SEARCHES:
-        raise AskError(
-            say(
-                'there is no work called "{work}"; there are: {known}',
-                work=wish.work,
-                known=", ".join(SEARCHES),
-            )
-        )
-    return SEARCHES[wish.work](arch, wish, market=market)
+    if wish.work in SERVED:
+        from rigright.search.serving import find_serving
+
+        return find_serving(arch, wish, market=market)
+    if wish.work in TRAINED:
+        from rigright.search.training import find_training
+
+        return find_training(arch, wish, market=market)
+    known = ", ".join((*SERVED, *TRAINED))
+    raise AskError(say('there is no work called "{work}"; there are: {known}', work=wish.work, known=known))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rigright.arch.record import Arch
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
@@ -21,7 +22,7 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
-from rigright.search.room import engine_name
+from rigright.search.room import engine_name, stage_rooms
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import Options, Prices, supply_of
 
@@ -63,8 +64,8 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         layout=layout,
         work=serving,
         concurrency=None if np.isnan(load) else load,
-        memory=(memory,),
-        rank_bytes=_rank_bytes(memory),
+        memory=memory,
+        rank_bytes=_rank_bytes(memory[0]),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         figures=_figures(table, place, kind=kind, way=way, supply=supply),
         supply=supply,
@@ -100,17 +101,27 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
 
 def _fitted(
     question: Question, kind: Kind, *, serving: Serving, layout: Layout
-) -> tuple[Serving, ServingMemory]:
+) -> tuple[Serving, tuple[ServingMemory, ...]]:
     """The serving with as many sequences as surely fit: what a step takes grows with them a little."""
-    device = device_of(kind.card, find_engine(serving.engine))
-    weights = weigh(question.arch, serving.weights)
     while True:
-        memory = serving_memory(question.arch, weights, serving=serving, layout=layout, device=device)
+        memories = memories_of(question.arch, kind, serving=serving, layout=layout)
+        memory = memories[0]
         if memory.fits or serving.batch <= layout.dp:
-            return serving, memory
+            return serving, memories
         seq = float(memory.cache_bytes + memory.states_bytes) / (serving.batch / layout.dp)
         fewer = max(int(np.ceil(float(-memory.spare_bytes) / max(seq, 1.0))), 1)
         serving = replace(serving, batch=max(serving.batch - fewer * layout.dp, layout.dp))
+
+
+def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> tuple[ServingMemory, ...]:
+    """Memory of unlike ranks, the one with least to spare first."""
+    engine = find_engine(serving.engine)
+    if engine.split == "layer" and layout.pp > 1:
+        cards = kind.mix or (kind.card,) * layout.pp
+        found = stage_rooms(arch, cards=cards, serving=serving, layout=layout)
+        return tuple(sorted(found, key=lambda one: float(one.spare_bytes)))
+    device, weights = device_of(kind.card, engine), weigh(arch, serving.weights)
+    return (serving_memory(arch, weights, serving=serving, layout=layout, device=device),)
 
 
 def _rank_bytes(memory: ServingMemory) -> Estimate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -43,12 +43,18 @@ class Kind:
     per_node: int
     owned: int = 0  # there already
     named: bool = False  # somebody asked for just these
+    mix: tuple[Card, ...] = ()  # unlike cards that work together; `card` then stands for all
     whole: int = 0  # chips of the machine that is paid for, however many of them work; 0: those that work
 
     @property
     def chip(self) -> Chip:
         """What is on the card."""
         return self.card.chip
+
+    @property
+    def chips(self) -> tuple[Chip, ...]:
+        """Every kind of chip in it."""
+        return tuple({card.chip.id: card.chip for card in self.mix}.values()) or (self.chip,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,40 +114,57 @@ def _params_of(text: str) -> float:
 
 
 def _kinds(wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
+    there = wish.on if wish.on is not None else wish.owned
+    node = find_node(there) if there is not None else None
+    if node is not None:
+        yield from _of_node(node, wish, counts=() if wish.on is not None else counts)
     if wish.on is not None:
-        yield _of_node(find_node(wish.on), wish)
         return
-    owned = find_node(wish.owned) if wish.owned is not None else None
-    if owned is not None:
-        yield _owned(owned, wish, counts=counts)
     named = {find_node(name).cards[0].chip.id for name in wish.chips}
+    owned = set() if node is None else {card.chip.id for card in node.cards}
+    vendors = {vendor.casefold() for vendor in wish.vendors}
     for chip in chips():
-        allowed = (not named or chip.id in named) and (
-            not wish.vendors or chip.vendor.casefold() in {vendor.casefold() for vendor in wish.vendors}
-        )
-        if allowed and (owned is None or owned.cards[0].chip.id != chip.id):
+        allowed = (not named or chip.id in named) and (not vendors or chip.vendor.casefold() in vendors)
+        if allowed and chip.id not in owned:
             yield _catalogue(chip, wish, counts=counts, named=bool(named))
 
 
-def _of_node(node: Node, wish: PlanWish) -> Kind:
-    most = min(node.n_cards, wish.most_chips or node.n_cards)
-    return Kind(
-        card=node.cards[0],
-        counts=tuple(range(1, most + 1)),
-        per_node=len(node.cards),
-        named=True,
-        whole=node.n_cards,
-    )
+def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
+    """The cards of a machine, kind by kind, and together where unlike; `counts`: more may be bought."""
+    owned = wish.on is None
+    cards = [card for _ in range(node.n_nodes) for card in node.cards]
+    alike: dict[tuple[str, float], list[Card]] = {}
+    for card in cards:
+        alike.setdefault((card.chip.id, card.total_bytes), []).append(card)
+    for found in alike.values():
+        most = min(len(found), wish.most_chips or len(found))
+        more = {count for count in counts if count <= (wish.most_chips or MOST_CHIPS)}
+        yield Kind(
+            card=found[0],
+            counts=tuple(sorted({*range(1, most + 1), *more})),
+            per_node=max(len(node.cards), _per_node(found[0].chip)) if owned else len(node.cards),
+            owned=len(found) if owned else 0,
+            named=True,
+            whole=0 if owned else len(found),
+        )
+    if len(alike) > 1 and node.n_nodes == 1:
+        yield _mixed(node, owned=owned)
 
 
-def _owned(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Kind:
-    allowed = {count for count in counts if count <= (wish.most_chips or MOST_CHIPS)} | {node.n_cards}
+def _mixed(node: Node, *, owned: bool) -> Kind:
+    """All cards of a machine together, as one kind: its chip bears all their names."""
+    count = len(node.cards)
+    smallest = min(node.cards, key=lambda card: card.room_bytes)
+    tdp_w = sum(card.chip.tdp_w or 0.0 for card in node.cards) / count
+    chip = replace(smallest.chip, name=node.shown, tdp_w=tdp_w or None)
     return Kind(
-        card=node.cards[0],
-        counts=tuple(sorted(allowed)),
-        per_node=max(len(node.cards), _per_node(node.cards[0].chip)),
-        owned=node.n_cards,
+        card=replace(smallest, chip=chip),
+        counts=(count,),
+        per_node=count,
+        owned=count if owned else 0,
         named=True,
+        mix=node.cards,
+        whole=0 if owned else count,
     )
 
 
@@ -168,7 +191,7 @@ def _per_node(chip: Chip) -> int:
 def _ways(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...]) -> tuple[Way, ...]:
     found: dict[tuple[str, str, str], list[int]] = {}
     for place, kind in enumerate(kinds):
-        for key in _ways_of(arch, wish, chip=kind.chip):
+        for key in _ways_of(arch, wish, kind=kind):
             found.setdefault(key, []).append(place)
     return tuple(
         Way(engine=find_engine(engine), weights=weights, kv=kv, kinds=tuple(places))
@@ -176,27 +199,29 @@ def _ways(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...]) -> tuple[Way, 
     )
 
 
-def _ways_of(arch: Arch, wish: PlanWish, *, chip: Chip) -> Iterator[tuple[str, str, str]]:
-    for name in _engines(wish, chip, arch=arch):
+def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, str, str]]:
+    for name in _engines(wish, kind, arch=arch):
         engine = find_engine(name)
+        if kind.mix and engine.split != "layer":
+            continue
         for weights in _formats(arch, wish, engine=engine):
-            how = how_runs(engine.id, weights, chip=chip)
-            half_too = weights == "fp16" != arch.dtype and how_runs(engine.id, arch.dtype, chip=chip)
-            if how is None or half_too:
+            hows = [how_runs(engine.id, weights, chip=chip) for chip in kind.chips]
+            half_too = weights == "fp16" != arch.dtype and how_runs(engine.id, arch.dtype, chip=kind.chip)
+            if None in hows or half_too:
                 continue
-            for kv in _caches(wish, engine, chip=chip):
+            for kv in _caches(wish, engine, chip=kind.chip):
                 yield name, weights, kv
 
 
-def _engines(wish: PlanWish, chip: Chip, *, arch: Arch) -> tuple[str, ...]:
+def _engines(wish: PlanWish, kind: Kind, *, arch: Arch) -> tuple[str, ...]:
     """The engines asked for; else the one people take for such work on such a chip."""
     if wish.engines:
-        return wish.engines
-    runs = engines_of(chip)
+        return tuple(find_engine(name).id for name in wish.engines)
+    runs, chip = engines_of(kind.chip), kind.chip
     gguf = (arch.stored or "").startswith(GGUF) or any(
         find_format(name).id.startswith(GGUF) for name in wish.weights
     )
-    home = wish.work == "chat" and chip.segment != "datacenter"
+    home = bool(kind.mix) or (wish.work == "chat" and chip.segment != "datacenter")
     order = ("llama.cpp", "vllm") if gguf or home else ("vllm", "llama.cpp")
     return tuple(name for name in order if name in runs)[:1]
 

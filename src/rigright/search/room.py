@@ -9,10 +9,12 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.memory_serving import ServingMemory, serving_memory, stage_memories
 from rigright.cost.weights import weigh
-from rigright.demand import Numbers, Serving
-from rigright.facts.engines import Engine
+from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.nodes import Card
 from rigright.search.columns import at, stacked
 from rigright.search.question import Kind, Way
 from rigright.search.space import Shapes
@@ -39,6 +41,10 @@ def room_of(
     arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, context_tok: int, traffic_tok: int
 ) -> Room:
     """Memory of every shape on every kind; the engine starts alike on all of them."""
+    if kinds[0].mix:
+        return _mixed_room(
+            arch, way, kind=kinds[0], shapes=shapes, context_tok=context_tok, traffic_tok=traffic_tok
+        )
     device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))
     weights = weigh(arch, way.weights)
     layout = shapes.layout()
@@ -66,6 +72,48 @@ def room_of(
         "pool_tok": pool_tok,
     }
     shape = (len(kinds), len(shapes.tp))
+    return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
+
+
+def stage_rooms(
+    arch: Arch, *, cards: Sequence[Card], serving: Serving, layout: Layout
+) -> tuple[ServingMemory, ...]:
+    """Memory of each card when whole layers are dealt out to them."""
+    engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
+    devices = [device_of(card, engine) for card in cards]
+    bounds = dealt_bounds(arch, weights, serving=serving, layout=layout, devices=devices)
+    places = list(zip(devices, bounds, strict=True))
+    return stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+
+
+def _mixed_room(
+    arch: Arch, way: Way, *, kind: Kind, shapes: Shapes, context_tok: int, traffic_tok: int
+) -> Room:
+    """The same of unlike cards together: only all of them, one after another."""
+    layout = Layout(pp=len(kind.mix))
+
+    def memories(tokens: int) -> tuple[ServingMemory, ...]:
+        serving = Serving(
+            engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
+        )
+        return stage_rooms(arch, cards=kind.mix, serving=serving, layout=layout)
+
+    whole, usual = memories(context_tok), memories(traffic_tok)
+    worst = min(whole, key=lambda one: float(one.spare_bytes))
+    seqs = [float(one.cache_bytes + one.states_bytes) for one in usual]
+    holds = [
+        (seq + float(one.spare_bytes)) / seq for seq, one in zip(seqs, usual, strict=True) if seq > 0
+    ] or [np.inf]
+    shape = (1, len(shapes.tp))
+    tables = {
+        "fits": bool(worst.fits),
+        "need_bytes": float(worst.need_bytes),
+        "able_bytes": float(worst.need_bytes + worst.spare_bytes),
+        "room_bytes": float(max(device_of(card, way.engine).free_bytes for card in kind.mix)),
+        "fixed_bytes": float(worst.fixed_bytes),
+        "seq_bytes": max(seqs),
+        "pool_tok": min(holds) * traffic_tok,
+    }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rigright.cost.known import Known, kind_of, known_of
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
-from rigright.search.columns import at, joined
+from rigright.search.columns import at, blended, joined
 from rigright.search.question import Kind, Question, Way
 from rigright.search.room import Room, room_of
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
@@ -24,6 +25,11 @@ SERVED = (
     *("memory_share", "compute_share", "link_share", "fixed_share"),
 )
 DEFAULT_SEQS = 256
+SUBJECT = "speed_serving"
+SHIFTED = {  # what is served -> the figure that a user's own runs tell of
+    "ttft_s": "ttft", "ttft_p50_s": "ttft", "ttft_p95_s": "ttft", "ttft_p99_s": "ttft",
+    "tpot_s": "tpot", "tpot_p95_s": "tpot", "requests_per_s": "output", "output_tok_per_s": "output",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +89,40 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
         kinds = [question.kinds[kind] for kind in places]
-        rates = rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
+        rates = _rates(way, kinds)
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             found = _fitting(question, alike, place=place, kinds=kinds, shapes=shapes)
-            yield replace(found, served=_serve(question, found, work=work, rates=rates, way=alike))
+            served = _serve(question, found, work=work, rates=rates, way=alike)
+            own = known_of(
+                SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
+            )
+            yield replace(found, served=_anchored(served, own, row=found.points.row))
+
+
+def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict[str, Numbers]:
+    """What is served, moved to where the user's own runs put it."""
+    moved = {name: known.shift[figure][row] for name, figure in SHIFTED.items() if figure in known.shift}
+    return served | {name: served[name] * shift for name, shift in moved.items()}
+
+
+def _rates(way: Way, kinds: Sequence[Kind]) -> Rates:
+    """Rates of each kind; those of unlike cards weigh by the layers each holds, dealt by memory."""
+    mix = kinds[0].mix
+    rates = rates_of(
+        [card.chip for card in mix] or [kind.chip for kind in kinds], way.engine, weights=way.weights
+    )
+    if not mix:
+        return rates
+    sizes = np.array([card.total_bytes for card in mix])
+    return blended(rates, sizes / sizes.sum())  # type: ignore[no-any-return]
 
 
 def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:
     """Kinds that the engine starts with the same settings on."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place in way.kinds:
-        groups.setdefault(defaults(way.engine, question.kinds[place]), []).append(place)
+        kind = question.kinds[place]
+        groups.setdefault((*defaults(way.engine, kind), kind.mix and place), []).append(place)
     return [tuple(places) for places in groups.values()]
 
 

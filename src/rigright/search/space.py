@@ -96,6 +96,8 @@ def heads_allow(arch: Arch, tp: int) -> bool:
 
 def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:
     """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones."""
+    if kinds[0].mix:
+        return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
     over = (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor

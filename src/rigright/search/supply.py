@@ -89,6 +89,8 @@ def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, 
 
 
 def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
+    if kind.mix:
+        return np.full(most + 1, _mix_usd(question, kind))
     price = question.market.cards.get(kind.chip.id)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id()[kind.chip.id].devices)
@@ -96,9 +98,18 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
     return cards_usd if kind.owned else np.asarray(machine_usd(cards_usd, kind.chip))
 
 
+def _mix_usd(question: Question, kind: Kind) -> float:
+    """Unlike cards and the machine around them; unknown where one of them is."""
+    known = [question.market.cards.get(card.chip.id) for card in kind.mix]
+    cards_usd = sum(np.nan if price is None else price.usd for price in known)
+    return 0.0 if kind.owned else float(machine_usd(cards_usd, kind.chip))
+
+
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents them."""
     counts = np.arange(most + 1)
+    if kind.mix:
+        return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
     for offer in offers_of(question.market, kind, wish=question.wish):
         cost = np.ceil(counts / _chips_of(offer)) * (_price(offer, question.wish) or np.nan)
@@ -142,6 +153,8 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
                       usd=None, usd_per_h=None, as_of=None)  # fmt: skip
     if how == RENT:
         return _rented(question, kind, n_chips=n_chips, replica=replica)
+    if kind.mix:
+        return _mixed(question, kind, n_chips=n_chips)
     price = question.market.cards.get(kind.chip.id)
     label = _cards(kind, n_chips)
     if price is None:
@@ -153,6 +166,23 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
     return Supply(
         how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards), usd_per_h=None,
         as_of=price.as_of, stale=is_stale(price.as_of, question.market.today),
+    )  # fmt: skip
+
+
+def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
+    """Unlike cards bought together, as old as the oldest of their prices; unknown where one is."""
+    known = [question.market.cards.get(card.chip.id) for card in kind.mix]
+    prices = [price for price in known if price is not None]
+    whole = len(prices) == len(known)
+    ones = [priced(price, question.market.today) for price in prices]
+    oldest = min((price.as_of for price in prices), default=None) if whole else None
+    total = Estimate(
+        value=sum(one.value for one in ones), low=sum(one.low for one in ones),
+        high=sum(one.high for one in ones), mark="stated", as_of=oldest,
+    )  # fmt: skip
+    return Supply(
+        how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None, usd_per_h=None,
+        as_of=oldest, stale=is_stale(oldest, question.market.today),
     )  # fmt: skip
 
 
@@ -190,6 +220,8 @@ def times(one: Estimate, count: float) -> Estimate:
 
 
 def _cards(kind: Kind, n_chips: int) -> str:
+    if kind.mix:
+        return kind.chip.name
     return f"{n_chips}x {kind.chip.name}"
 
 

@@ -1,4 +1,4 @@
-"""The space of trainings as arrays: method, sharding, recompute are ways; layouts and micro-batches in each."""
+"""The space of trainings as arrays: method, sharding, recompute are ways; in each, layouts and batches."""
 
 from __future__ import annotations
 

@@ -79,7 +79,8 @@ def label_of(table: Table, place: int) -> str:
     points = table.scored.points
     kind = table.question.kinds[int(points.kind[point])]
     way = table.question.ways[int(points.way[point])]
-    return f"{int(points.n_chips[point])}x {kind.chip.name}, {way.label}"
+    count = int(points.n_chips[point])
+    return f"{kind.chip.name if kind.mix else f'{count}x {kind.chip.name}'}, {way.label}"
 
 
 def _told(limit: Limit, reached: float) -> Sentence:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, serving_memory, stage_memories
-from rigright.cost.memory_split import split_layers
+from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
@@ -87,12 +87,7 @@ def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:
     if case.engine.split == "tensor" or len(cards) == 1:
         return stage_bounds(count, len(cards))
     devices = [device_of(card, case.engine) for card in cards]
-    costs = layer_bytes(case.arch, case.weights, serving=case.serving, layout=case.layout, device=devices[0])
-    empty = [(device, (0, 0)) for device in devices]
-    bare = stage_memories(case.arch, case.weights, serving=case.serving, layout=case.layout, places=empty)
-    room = [float(memory.spare_bytes) for memory in bare]
-    room[-1] += costs[-1]  # the head is dealt out with the layers
-    return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
+    return dealt_bounds(case.arch, case.weights, serving=case.serving, layout=case.layout, devices=devices)
 
 
 def _memories(

@@ -1,0 +1,25 @@
+"""Where layers go on cards that are dealt whole layers: each card takes what its memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.arch.record import Arch
+from rigright.cost.memory_serving import Bound, layer_bytes, stage_memories
+from rigright.cost.memory_settings import Device
+from rigright.cost.memory_split import split_layers
+from rigright.cost.weights import WeightBytes
+from rigright.demand import Layout, Serving
+
+
+def dealt_bounds(
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+) -> tuple[Bound, ...]:
+    """First and past-last layer of each card, so that all are filled alike."""
+    count = len(arch.trunk.layers)
+    costs = layer_bytes(arch, weights, serving=serving, layout=layout, device=devices[0])
+    empty = [(device, (0, 0)) for device in devices]
+    bare = stage_memories(arch, weights, serving=serving, layout=layout, places=empty)
+    room = [float(memory.spare_bytes) for memory in bare]
+    room[-1] += costs[-1]  # the head is dealt out with the layers
+    return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))

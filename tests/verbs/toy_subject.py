@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rigright.base.units import GIGA
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of, terms_of
+from rigright.facts.find import find_chip
 from rigright.verbs.calibrate.record import Dial, Subject
 
 TABLES = {"chips": {"all": {"memory": 0.6, "start_s": 0.002}}}
@@ -79,3 +81,44 @@ SUBJECT = Subject(
     keys=keys,
     noise=0.05,
 )
+
+
+def _as_toy(row):
+    return {
+        "chip": row["chip"],
+        "size": GIGA * row["prompt_tok"],
+        "source": row["source"] or "",
+        "model": row["model"] or "m",
+        "metric": row["metric"],
+        "value": row["value"] or 0.0,
+    }
+
+
+def _prepare_inference(rows):
+    for row in rows:
+        find_chip(row["chip"] or "")
+    return prepare([_as_toy(row) for row in rows])
+
+
+FILED = Subject(  # the same world, from files of the kind inference.csv
+    name="toy",
+    kind="inference",
+    teaches=lambda row: bool(row["value"]),
+    measured=lambda row: row["value"],
+    prepare=_prepare_inference,
+    predict=predict,
+    dials=lambda rows, tables: dials([_as_toy(row) for row in rows], tables),
+    keys=lambda row: keys(_as_toy(row)),
+    noise=0.05,
+)
+HEAD = "id,source,engine,model,chip,mode,prompt_tok,metric,value"
+
+
+def table(rows):
+    """A file of such runs."""
+    lines = [
+        ",".join((f"r{n}", row["source"], "toy", row["model"], row["chip"], "serve"))
+        + f",{row['size'] / GIGA:g},tpot_ms,{row['value']:.6g}"
+        for n, row in enumerate(rows)
+    ]
+    return "\n".join([HEAD, *lines]) + "\n"

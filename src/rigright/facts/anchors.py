@@ -65,7 +65,7 @@ def anchors() -> tuple[Anchor, ...]:
     if used is None or named == NONE:
         return ()
     path = Path(named) if named is not None else place()
-    return _read(path) if path.is_file() else ()
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
 
 
 def told(anchor: Anchor) -> None:
@@ -76,8 +76,9 @@ def told(anchor: Anchor) -> None:
 
 
 @cache
-def _read(path: Path) -> tuple[Anchor, ...]:
-    """Read a file of anchors; what cannot be one is an error that names it."""
+def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
+    """Read a file of anchors as it was last written; what cannot be one is an error that names it."""
+    del written_ns
     found = []
     for number, row in enumerate(read_toml(path).get("anchor", ()), 1):
         try:

@@ -1,4 +1,4 @@
-"""Runs of the user's own, as `calibrate --from` kept them, taken into account while a question is answered."""
+"""Own runs, as `calibrate --from` kept them, taken into account while a question is answered."""
 
 from __future__ import annotations
 

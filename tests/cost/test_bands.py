@@ -1,0 +1,210 @@
+"""Bands: told as ratios, wider the less is known, one path for one plan or a million."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.arch.sources.open import open_model
+from rigright.cost import known as knowing
+from rigright.cost.bands import FIGURES, band, banded, edges_in, estimate, figure_of, mark, widening
+from rigright.cost.known import CHIP, CLASS, NOTHING, Known, kind_of, known_of, known_of_one
+from rigright.facts import anchors as store
+from rigright.facts.chips import by_id
+
+BANDS = {
+    "seen": {
+        "chips": ["h100-sxm5-80gb"],
+        "classes": ["nvidia-hopper"],
+        "engines": ["vllm"],
+        "kinds": ["dense"],
+    },
+    "wider": {"class": 1.2, "nothing": 1.6, "engine": 1.3, "kind": 1.1},
+    "bands": {
+        "ttft": {"low": 0.6, "high": 1.8},
+        "ttft, queued": {"low": 0.4, "high": 2.0},
+        "tpot": {"low": 0.8, "high": 1.2},
+        "other": {"low": 0.3, "high": 2.5},
+    },
+}
+LEVELS = (NOTHING, CLASS, CHIP)
+
+
+@pytest.fixture(autouse=True)
+def tested_bands(monkeypatch):
+    monkeypatch.setattr(knowing, "bands_of", lambda _: BANDS)
+    monkeypatch.setattr("rigright.cost.bands.bands_of", lambda subject: BANDS if subject == "toy" else {})
+
+
+def width(known, metric="tpot_ms"):
+    low, high = band("toy", metric, known=known)
+    return float(np.log(high / low))
+
+
+def test_a_figure_that_was_measured_on_this_chip_has_the_band_as_it_is_written():
+    assert band("toy", "tpot_ms", known=Known()) == pytest.approx((0.8, 1.2))
+    assert band("toy", "ttft_s", known=Known()) == pytest.approx((0.6, 1.8))
+
+
+def test_runs_and_plans_name_the_same_figures():
+    assert figure_of("ttft_ms") == figure_of("ttft_s") == "ttft"
+    assert figure_of("ttft_ms, queued") == "ttft_ms, queued"
+    assert set(FIGURES.values()) <= {
+        "ttft",
+        "tpot",
+        "decode",
+        "prefill",
+        "output",
+        "latency",
+        "train",
+        "samples",
+    }
+
+
+def test_a_kind_of_a_figure_has_its_own_band_else_that_of_the_figure_else_that_of_others():
+    bands = BANDS["bands"]
+    assert edges_in(bands, "ttft, queued") == bands["ttft, queued"]
+    assert edges_in(bands, "tpot, queued") == bands["tpot"]
+    assert edges_in(bands, "watts") == bands["other"]
+    assert edges_in({}, "watts")["low"] < 1 < edges_in({}, "watts")["high"]
+
+
+def test_knowing_less_never_narrows_a_band():
+    for chip, engine, kind in product(LEVELS, (True, False), (True, False)):
+        here = width(Known(chip=chip, engine=engine, kind=kind))
+        if chip > NOTHING:
+            assert width(Known(chip=chip - 1, engine=engine, kind=kind)) >= here
+        if engine:
+            assert width(Known(chip=chip, engine=False, kind=kind)) > here
+        if kind:
+            assert width(Known(chip=chip, engine=engine, kind=False)) > here
+
+
+def test_a_table_that_says_less_for_nothing_than_for_the_class_is_not_believed():
+    wider = {"class": 1.5, "nothing": 1.1}
+    assert widening(wider, known=Known(chip=NOTHING)) == widening(wider, known=Known(chip=CLASS)) == 1.5
+
+
+@given(st.lists(st.tuples(st.sampled_from(LEVELS), st.booleans(), st.booleans()), min_size=1, max_size=8))
+def test_an_array_of_plans_is_as_each_of_them_alone(plans):
+    chips, engines, kinds = (np.array(column) for column in zip(*plans, strict=True))
+    low, high = band("toy", "ttft_ms", known=Known(chip=chips, engine=engines, kind=kinds))
+    for place, (chip, engine, kind) in enumerate(plans):
+        alone = band("toy", "ttft_ms", known=Known(chip=chip, engine=engine, kind=kind))
+        assert (low[place], high[place]) == pytest.approx(alone, rel=1e-12)
+
+
+def test_a_figure_lies_in_its_own_band():
+    found = banded("toy", "tpot_ms", value=np.array([10.0, 20.0]), known=Known(chip=np.array([0, 2])))
+    assert (found.low < found.value).all()
+    assert (found.value < found.high).all()
+
+
+def test_what_is_known_of_chips_engines_and_models():
+    h100, h200, mi300 = (by_id()[chip] for chip in ("h100-sxm5-80gb", "h200-sxm-141gb", "mi300x"))
+    known = known_of("toy", (h100, h200, mi300), engine="vllm", kind="moe")
+    assert list(known.chip) == [CHIP, CLASS, NOTHING]
+    assert known.engine
+    assert not known.kind
+    assert known.at(np.array([2, 0])).chip.tolist() == [NOTHING, CHIP]
+    assert known_of_one("toy", h200, engine="sglang").chip == CLASS
+    assert not known_of_one("toy", h200, engine="sglang").engine
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("meta-llama/Llama-3.1-8B", "dense"),
+        ("deepseek-ai/DeepSeek-V3", "moe+latent"),
+        ("mistralai/Mixtral-8x7B-v0.1", "moe"),
+        ("google-bert/bert-base-uncased", "embed"),
+    ],
+)
+def test_kinds_of_models(model, kind):
+    assert kind_of(open_model(model)) == kind
+
+
+def test_a_mark_says_how_a_figure_is_known():
+    assert mark("toy", "tpot_ms", known=Known()) == "fitted"
+    assert mark("toy", "tpot_ms", known=Known(chip=NOTHING)) == "physics"
+    assert mark("never tested", "tpot_ms", known=Known()) == "physics"
+    assert mark("toy", "tpot_ms", known=Known(narrow={"tpot": 0.7})) == "measured"
+
+
+def test_own_runs_move_a_figure_and_narrow_its_band():
+    own = Known(shift={"tpot": 1.1}, narrow={"tpot": 0.5})
+    found = estimate("toy", "tpot_s", value=0.02, known=own)
+    assert found.value == pytest.approx(0.022)
+    assert found.low == pytest.approx(0.022 * 0.8**0.5)
+    assert found.high == pytest.approx(0.022 * 1.2**0.5)
+    assert found.mark == "measured"
+    untouched = estimate("toy", "ttft_s", value=0.02, known=own)
+    assert (untouched.value, untouched.mark) == (0.02, "fitted")
+
+
+def anchors_file(path, *blocks):
+    path.write_text("\n".join(f"[[anchor]]\n{block}" for block in blocks), encoding="utf-8")
+    return str(path)
+
+
+ONE = """
+subject = "toy"
+chip = "h100-sxm5-80gb"
+engine = "vllm"
+figure = "tpot"
+shift = 1.2
+narrow = 0.8
+runs = 3
+as_of = "2026-11-21"
+"""
+
+
+def test_own_runs_count_for_their_chip_and_engine_alone(tmp_path):
+    h100, h200 = by_id()["h100-sxm5-80gb"], by_id()["h200-sxm-141gb"]
+    with store.use(anchors_file(tmp_path / "a.toml", ONE)) as used:
+        known = known_of("toy", (h100, h200), engine="vllm")
+        assert known.shift["tpot"].tolist() == [1.2, 1.0]
+        assert known.narrow["tpot"].tolist() == [0.8, 1.0]
+        assert used == {"h100-sxm5-80gb, vllm, tpot"}
+        assert known_of("toy", (h100,), engine="sglang").shift == {}
+        assert known_of("another", (h100,), engine="vllm").shift == {}
+    assert known_of("toy", (h100,), engine="vllm").shift == {}
+
+
+def test_own_runs_stand_in_the_users_settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with store.use(None):
+        assert store.anchors() == ()
+    (tmp_path / "rigright").mkdir()
+    anchors_file(store.place(), ONE)
+    with store.use(None):
+        assert store.anchors()[0].chip == "h100-sxm5-80gb"
+    with store.use(store.NONE):
+        assert store.anchors() == ()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ONE.replace("shift = 1.2", "shift = -1"),
+        ONE.replace("narrow = 0.8", "narrow = 2"),
+        ONE.replace('"tpot"', '"tpot"\nextra = 1'),
+        'subject = "toy"',
+        ONE.replace("shift = 1.2", 'shift = "much"'),
+    ],
+)
+def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
+    with (
+        store.use(anchors_file(tmp_path / "mine.toml", ONE, block)),
+        pytest.raises(store.DataError, match=r"mine\.toml: anchor 2"),
+    ):
+        store.anchors()
+
+
+def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(store.AskError, match="there is no file"), store.use(str(tmp_path / "none.toml")):
+        pass

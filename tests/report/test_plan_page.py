@@ -97,7 +97,7 @@ def commands(result):
 
 def test_the_next_commands_are_understood_by_the_program():
     found = commands(TWO)
-    assert [shlex.split(line)[1] for line in found] == ["explain", "compare", "plan"]
+    assert [shlex.split(line)[1] for line in found] == ["explain", "simulate", "compare", "plan"]
     for line in found:
         _, verb, *arguments = shlex.split(line)
         assert verb_parser(verb, "en").read(arguments)

@@ -162,3 +162,24 @@ def test_a_price_file_that_is_not_there():
 def test_a_wish_that_cannot_be_says_so(model, wish, said):
     with pytest.raises(AskError, match=said):
         rigright.plan(model, wish=PlanWish(**wish))
+
+
+def test_explain_tells_the_same_speed_as_the_plan(served):
+    for plan in served.found.plans:
+        told = rigright.explain("llama-3.1-70b", f"{plan.n_chips}x {plan.chip.id}", wish=_as_asked(plan)).speed
+        assert told.tpot_s.value == pytest.approx(plan.figures["tpot_s"].value, rel=0.02)
+        assert told.ttft_s.value == pytest.approx(plan.figures["ttft_s"].value, rel=0.02)
+        assert told.output_tok_per_s.value == pytest.approx(plan.figures["output_tok_per_s"].value, rel=0.02)
+
+
+def test_compare_tells_the_same_as_the_plan(served):
+    plan = served.first
+    one = rigright.compare(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=_work(SERVING)).contenders[0]
+    assert one.plan.chip == plan.chip
+    assert one.plan.figures["tpot_s"].value == pytest.approx(plan.figures["tpot_s"].value)
+
+
+def _work(wish):
+    from dataclasses import replace
+
+    return replace(wish, on=None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rigright.arch.sources.open import open_model
 from rigright.base.words import Sentence
 from rigright.demand import PlanWish, Serving
 from rigright.report.compared import Compared, Contender, winners
+from rigright.verbs.clock import today
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -28,9 +28,9 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     wish = wish or PlanWish()
     arch = open_model(model)
     check(arch, wish)
-    today = datetime.now(tz=UTC).date()
-    own = own_prices(wish.prices_file, today=today) if wish.prices_file is not None else ()
-    read = read_things(tuple(things), wish=wish, market=market_on(today, own=own))
+    day = today()
+    own = own_prices(wish.prices_file, today=day) if wish.prices_file is not None else ()
+    read = read_things(tuple(things), wish=wish, market=market_on(day, own=own))
     contenders = tuple(_contender(arch, thing) for thing in read)
     shown, assumed = filled(arch, wish) if wish.work in SERVING else (wish, ())
     notes: tuple[Sentence, ...] = (

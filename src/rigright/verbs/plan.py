@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
@@ -12,6 +11,7 @@ from rigright.base.words import Sentence
 from rigright.demand import PlanWish
 from rigright.facts.licences import licence_of
 from rigright.report.planned import Planned
+from rigright.verbs.clock import today
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -28,9 +28,9 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     wish = wish or PlanWish()
     arch = open_model(model)
     check(arch, wish)
-    today = datetime.now(tz=UTC).date()
-    own = own_prices(wish.prices_file, today=today) if wish.prices_file is not None else ()
-    market = market_on(today, own=own)
+    day = today()
+    own = own_prices(wish.prices_file, today=day) if wish.prices_file is not None else ()
+    market = market_on(day, own=own)
     found, filled = _search(arch, wish, market=market)
     planned = Planned(
         model=arch.name,
@@ -39,7 +39,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         licence=licence_of(arch.name),
         wish=filled,
         found=found,
-        today=today.isoformat(),
+        today=day.isoformat(),
         notes=(*_named(wish), *found.notes, *arch.warnings),
         asked=asked,
         model_asked=model,

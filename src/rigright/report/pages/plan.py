@@ -75,8 +75,9 @@ def verdict(result: Planned) -> Line:
     if len(result.found.plans) > 1:
         second = result.found.plans[1]
         more = words.joined([words.speed(second), words.money(second)])
-        said = say("{verdict}; next best {machine}: {figures}",
-                   verdict=said, machine=words.machine(second), figures=more)  # fmt: skip
+        alike = words.machine(second) == words.machine(first)
+        name = say("in {format}", format=words.formats(second)) if alike else words.machine(second)
+        said = say("{verdict}; next best {name}: {figures}", verdict=said, name=name, figures=more)
     return Line(said=said, tone="good")
 
 

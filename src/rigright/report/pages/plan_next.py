@@ -13,14 +13,31 @@ from rigright.search.record import Plan
 
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
-    yield shlex.join(["rigright", "explain", result.model_asked, *explain_flags(first)])
-    if len(result.shown) > 1:
-        machines = [words.machine_flag(plan) for plan in result.shown[:3]]
-        yield shlex.join(
-            ["rigright", "compare", *machines, "--for", result.model_asked, *_work_flags(result)]
-        )
+    model = result.model_asked
+    yield shlex.join(["rigright", "explain", model, *explain_flags(first)])
+    if isinstance(first.work, Serving):
+        yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
+    machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
+    if len(machines) > 1:
+        yield shlex.join(["rigright", "compare", *machines[:3], "--for", model, *_work_flags(result)])
     if not result.reasons:
         yield f"{result.asked} --why"
+
+
+def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
+    """The same plan with its load, played request by request."""
+    wish = result.wish
+    flags = explain_flags(plan)
+    place = flags.index("--batch") if "--batch" in flags else len(flags)
+    load = {
+        "--output": wish.output_tok,
+        "--concurrency": None if plan.concurrency is None else f"{plan.concurrency:g}",
+        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
+        "--slo-ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
+        "--slo-tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
+    }
+    told = [word for flag, value in load.items() if value is not None for word in (flag, str(value))]
+    return [*flags[:place], *flags[place + 2 :], *told]
 
 
 def explain_flags(plan: Plan) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.report.listing import Asked, Kind, Listing
+from rigright.verbs import clock
 from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
 
 FOLDER = "rigright.verbs.look_up.kinds"
@@ -70,7 +71,7 @@ def look_up(
     """Find records of a kind by words, then filter, sort and cut; prices are stale or not against `today`."""
     wish = wish or Wish()
     words = (words,) if isinstance(words, str) else tuple(words)
-    today = today or datetime.now(UTC).date()
+    today = today or clock.today()
     if wish.limit is not None and wish.limit < 0:
         raise AskError(say("the limit is 0 or more, not {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)

@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_is_understood(command):
 
 def test_the_readme_begins_with_the_two_commands():
     (first, *_) = [block for kind, block in BLOCK.findall(README.read_text(encoding="utf-8")) if kind == "sh"]
-    assert [line.split()[0:2] for line in first.splitlines()] == [["./rig", "explain"], ["make", "test"]]
+    assert [line.split()[0:2] for line in first.splitlines()] == [["./rig", "plan"], ["make", "test"]]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -31,7 +31,11 @@ def front_page() -> Page:
             Table(title=say("Options"), columns=(blank, Column(head="", flexible=True)), rows=_OPTIONS),
             Commands(
                 title=say("For example"),
-                items=('rigright explain llama-3.1-70b --on "8x h100"', "rigright explain --help"),
+                items=(
+                    'rigright plan qwen3-32b --mode chat --budget "$8000"',
+                    'rigright explain llama-3.1-70b --on "8x h100"',
+                    "rigright plan --help",
+                ),
             ),
         ),
     )

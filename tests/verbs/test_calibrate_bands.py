@@ -141,7 +141,7 @@ def test_few_sources_make_wider_bands_than_many_of_the_same():
         made = make_bands(left_runs([left(off[: len(keys)], keys)], keys), aim=0.8)["bands"]["tpot"]
         return np.log(made["high"] / made["low"])
 
-    few, many = np.mean([width(6), width(7), width(8)]), width(2000)
+    few, many = np.mean([width(19), width(20), width(21)]), width(2000)
     assert few > many
     assert many == pytest.approx(2 * 1.2816 * 0.2, rel=0.1)
 

@@ -27,7 +27,7 @@ from rigright.report.calibrated import Anchored, AnchorMade
 from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.conformal import UNTOLD
 from rigright.verbs.calibrate.frame import subjects
-from rigright.verbs.calibrate.problem import keys_of, log_ratio
+from rigright.verbs.calibrate.problem import log_ratio
 from rigright.verbs.calibrate.record import Subject
 from rigright.verbs.calibrate.runs import Runs, read_runs, taught
 
@@ -93,7 +93,7 @@ def _collect(subject: Subject, read: Runs, *, found: dict[Place, list[float]]) -
     predicted = subject.predict(subject.prepare(rows), corrections(subject.name))
     told = list(faults)
     for row, ratio in zip(rows, -log_ratio(np.asarray(predicted, dtype=float), measured), strict=True):
-        keys = keys_of(subject, row)
+        keys = subject.keys(row)
         if not math.isfinite(ratio):
             told.append(say("row {id}: it cannot be predicted", id=row.get("id") or "-"))
         elif abs(ratio) > WILD:

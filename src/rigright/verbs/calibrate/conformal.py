@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rigright.cost.bands import edges_in, widening
+from rigright.cost.bands import UNTESTED, edges_in, widening
 from rigright.cost.known import CHIP, CLASS, NOTHING, Known
 from rigright.verbs.calibrate.leave_out import DIMENSIONS
 from rigright.verbs.calibrate.left_runs import LeftRuns
@@ -61,11 +61,11 @@ def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
     bands = {
         name: _band(runs, mine, aim=aim)
         for place, name in enumerate(runs.figures)
-        if (mine := runs.figure == place).any()
+        if (mine := runs.figure == place).sum() >= LEAST_ROWS * len(DIMENSIONS)
     }
     bands["other"] = {
-        "low": min(one["low"] for one in bands.values()),
-        "high": max(one["high"] for one in bands.values()),
+        "low": min((one["low"] for one in bands.values()), default=UNTESTED["low"]),
+        "high": max((one["high"] for one in bands.values()), default=UNTESTED["high"]),
     }
     return {"wider": _wider(runs, bands, aim=aim), "bands": bands}
 

@@ -13,7 +13,6 @@ from rigright.base.tables import Row
 from rigright.base.words import say
 from rigright.verbs.calibrate.record import Subject, Tables
 from rigright.verbs.calibrate.terms import Tree, put, tree
-from rigright.verbs.validate.scores import source_name
 
 LOUDEST = 4.0  # logarithm of the largest error that is still told from a larger one
 
@@ -55,14 +54,8 @@ def pose(subject: Subject, rows: Sequence[Row], *, tables: Tables) -> Problem:
         hung=tree(subject.dials(rows, tables), tables),
         ready=subject.prepare(rows),
         measured=np.array([subject.measured(row) for row in rows], dtype=float),
-        keys=tuple(keys_of(subject, row) for row in rows),
+        keys=tuple(subject.keys(row) for row in rows),
     )
-
-
-def keys_of(subject: Subject, row: Row) -> dict[str, str]:
-    """A row's keys; the pages of one source are one source, as when errors are told."""
-    keys = dict(subject.keys(row))
-    return keys | {"source": source_name(keys.get("source", ""))}
 
 
 def log_ratio(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:

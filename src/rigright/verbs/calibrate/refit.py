@@ -24,6 +24,7 @@ from rigright.verbs.calibrate.leave_out import DIMENSIONS, LeftOut, leave_out
 from rigright.verbs.calibrate.left_runs import LeftRuns, left_runs
 from rigright.verbs.calibrate.record import Subject, Tables
 from rigright.verbs.calibrate.solve import Fitted, fit
+from rigright.verbs.validate.scores import source_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def metric_errors(done: Refit) -> tuple[MetricErrors, ...]:
     keys = done.fitted.problem.keys
     out = {one.by: one.errors for one in done.left}
     metrics = np.array([key.get("metric", "") for key in keys], dtype=object)
-    sources = np.array([key.get("source", "") for key in keys], dtype=object)
+    sources = np.array([source_name(key.get("source", "")) for key in keys], dtype=object)
     found = []
     for metric in sorted(set(metrics)):
         rows = metrics == metric

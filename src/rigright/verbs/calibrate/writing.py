@@ -46,6 +46,7 @@ def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
     counts: dict[tuple[str, ...], str] = {
         ("bands", figure, "low"): f"{int((done.runs.figure == place).sum())} left-out runs"
         for place, figure in enumerate(done.runs.figures)
+        if figure in done.bands["bands"]
     }
     return toml.dump(done.bands, head=head, comments=counts)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
+from rigright.cost.money import from_currency
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.prices import Price, dated, prices
 
@@ -26,7 +27,14 @@ def market_on(today: date, *, own: Iterable[Price] = ()) -> Market:
         if price.kind in {"shop", "launch"}:
             cards[price.chip] = price
     rented: dict[str, tuple[Offer, ...]] = {}
-    for offer in offers():
-        if offer.chip is not None and offer.n_chips >= 1 and offer.usd_per_h:
+    for offer in map(_in_usd, offers()):
+        if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
     return Market(today=today, cards=cards | {price.chip: price for price in own}, offers=rented)
+
+
+def _in_usd(offer: Offer) -> Offer:
+    """An offer that names its price in another currency only, at the dated rate of our table."""
+    if offer.usd_per_h is not None or offer.native_per_h is None:
+        return offer
+    return replace(offer, usd_per_h=from_currency(offer.native_per_h, offer.currency))

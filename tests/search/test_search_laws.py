@@ -1,0 +1,203 @@
+"""Laws of the search: whatever is asked, its answers hold together."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import serving_memory
+from rigright.cost.speed.work import work_of
+from rigright.cost.weights import weigh
+from rigright.demand import PlanWish
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_format
+from rigright.search.choose import field_of
+from rigright.search.figures import limits_of
+from rigright.search.question import ask
+from rigright.search.score import _rates, _serve, score
+from rigright.search.serving import filled, find, find_serving, tabled
+from rigright.search.why import excess_of
+
+CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")
+FEW = st.sampled_from(CHIPS)
+LOADS = st.sampled_from([1, 4, 16, 64, 200])
+
+
+def wishes():
+    return st.builds(
+        PlanWish,
+        chips=st.lists(FEW, min_size=1, max_size=3, unique=True).map(tuple),
+        prompt_tok=st.sampled_from([128, 1024, 8000]),
+        output_tok=st.sampled_from([32, 256, 1024]),
+        users=LOADS,
+        ttft_s=st.sampled_from([None, 0.5, 2.0, 10.0]),
+        tpot_s=st.sampled_from([None, 0.02, 0.1]),
+        most_chips=st.sampled_from([2, 8]),
+    )
+
+
+def cost(found):
+    known = [plan.figures["usd_per_h"].value for plan in found.plans if "usd_per_h" in plan.figures]
+    return min(known, default=np.inf)
+
+
+@given(wish=wishes(), budgets=st.tuples(st.floats(1e3, 1e6), st.floats(1.0, 20.0)))
+@settings(max_examples=12)
+def test_a_larger_budget_never_gives_a_worse_best(llama8, market, wish, budgets):
+    small, more = budgets
+    found = [
+        find_serving(llama8, replace(wish, budget_usd=usd), market=market) for usd in (small, small * more)
+    ]
+    assert cost(found[1]) <= cost(found[0]) * 1.03001, "within what counts as equal in price"
+    assert len(found[0].plans) == 0 or len(found[1].plans) > 0
+
+
+@given(wish=wishes())
+@settings(max_examples=12)
+def test_plans_keep_every_limit_and_nothing_beats_them(llama8, market, wish):
+    asked, _ = filled(llama8, wish)
+    question = ask(llama8, asked, market=market)
+    table = tabled(question)
+    found = find(question)
+    limits = limits_of(question, table.figures)
+    keeps = excess_of(limits, len(table.options.index)) <= 0
+    figures = {name: column[keeps] for name, column in table.figures.items()}
+    if not found.plans:
+        assert not keeps.any()
+        return
+    field = field_of(figures, alike=np.arange(keeps.sum()), told=True)
+    for plan in found.plans:
+        own = [plan.figures[name].value if name in plan.figures else np.inf for name in ("ttft_s", "tpot_s")]
+        assert wish.ttft_s is None or own[0] <= wish.ttft_s
+        assert wish.tpot_s is None or own[1] <= wish.tpot_s
+        here = np.flatnonzero(
+            (figures["tpot_s"] == own[1])
+            & (figures["ttft_s"] == own[0])
+            & (figures["n_chips"] == plan.n_chips)
+        )
+        assert len(here), "every plan is one of the options"
+        rows = field.table[here]
+        beaten = [
+            np.any(np.all(field.table <= row, axis=1) & np.any(field.table < row, axis=1)) for row in rows
+        ]
+        assert not all(beaten), f"{plan.supply.label} is beaten"
+
+
+@given(wish=wishes(), dice=st.integers(0, 2**31))
+@settings(max_examples=10)
+@pytest.mark.parametrize("model", ["llama8", "mixtral"])
+def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, market, model, wish, dice):
+    arch = request.getfixturevalue(model)
+    asked, _ = filled(arch, replace(wish, most_chips=8))
+    question = ask(arch, asked, market=market)
+    scored = score(question)
+    if not len(scored.points):
+        return
+    place = dice % len(scored.points)
+    one = scored.take(np.array([place]))
+    way = question.ways[int(one.points.way[0])]
+    kind = question.kinds[int(one.points.kind[0])]
+    alone = replace(one, points=replace(one.points, row=np.array([0])))
+    work = work_of(arch, weights=way.weights, kv=way.kv)
+    way = replace(way, kinds=(int(one.points.kind[0]),))
+    again = _serve(question, alone, work=work, rates=_rates(way, [kind]), way=way)
+    for name, column in again.items():
+        assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
+
+
+@given(wish=wishes())
+@settings(max_examples=10)
+def test_memory_of_a_plan_is_that_of_the_law(llama8, market, wish):
+    found = find_serving(llama8, wish, market=market)
+    for plan in found.plans:
+        engine = find_engine(plan.work.engine)
+        if engine.split != "tensor":
+            continue
+        kinds = ask(llama8, filled(llama8, wish)[0], market=market).kinds
+        card = next(kind.card for kind in kinds if kind.chip.id == plan.chip.id)
+        memory = serving_memory(
+            llama8,
+            weigh(llama8, plan.work.weights),
+            serving=plan.work,
+            layout=plan.layout,
+            device=device_of(card, engine),
+        )
+        assert memory.fits
+        for field in fields(memory):
+            assert np.array_equal(getattr(memory, field.name), getattr(plan.memory[0], field.name)), (
+                field.name
+            )
+        assert plan.n_chips == plan.layout.tp * plan.layout.pp * plan.layout.dp
+
+
+@given(wish=wishes())
+@settings(max_examples=10)
+def test_rejections_are_true(llama8, market, wish):
+    """What is told of a rejection holds: it costs less, and no layout of it keeps the limit it is told to break."""
+    asked, _ = filled(llama8, wish)
+    question = ask(llama8, asked, market=market)
+    found, table = find(question), tabled(question)
+    if not found.plans:
+        return
+    first = found.plans[0].figures.get("usd_per_h")
+    points = table.scored.points
+    names = np.array([kind.chip.name for kind in question.kinds])[points.kind]
+    for rejection in found.rejections:
+        count, _, name = rejection.label.partition(",")[0].partition("x ")
+        if first is not None and rejection.usd_per_h is not None:
+            assert rejection.usd_per_h <= first.value * (1 + 1e-9)
+        if rejection.limit == "memory":
+            assert not np.any((names == name) & (points.n_chips <= int(count))), rejection.label
+        elif rejection.limit in {"ttft_s", "tpot_s"}:
+            bound = getattr(wish, rejection.limit) or {"ttft_s": 10, "tpot_s": 0.2}[rejection.limit]
+            assert rejection.nearest is None or rejection.nearest > bound
+
+
+@given(wish=wishes())
+@settings(max_examples=8)
+def test_quality_never_falls_below_the_floor(llama8, market, wish):
+    floor = replace(wish, quality="fp8")
+    worst = find_format("fp8").loss_rank
+    for plan in find_serving(llama8, floor, market=market).plans:
+        assert find_format(plan.work.weights).loss_rank <= worst
+
+
+@given(wish=wishes())
+@settings(max_examples=5)
+def test_a_question_travels_and_gives_the_same_answer(llama8, market, wish):
+    """What a cluster sends: arch, wish and market; the answer comes back equal."""
+    sent = pickle.loads(pickle.dumps((llama8, wish, market)))  # noqa: S301 - our own
+    here = find_serving(llama8, wish, market=market)
+    there = find_serving(sent[0], sent[1], market=sent[2])
+    told = [
+        [(plan.supply, plan.layout, plan.work, dict(plan.figures)) for plan in one.plans]
+        for one in (here, there)
+    ]
+    assert told[0] == told[1]
+    assert here.rejections == there.rejections
+    assert pickle.loads(pickle.dumps(here)).rejections == here.rejections  # noqa: S301 - our own
+
+
+@given(wish=wishes(), growth=st.sampled_from([1.5, 2.0, 4.0]))
+@settings(max_examples=8)
+def test_room_for_growth_never_costs_less(llama8, market, wish, growth):
+    now = find_serving(llama8, wish, market=market)
+    later = find_serving(llama8, replace(wish, growth=growth), market=market)
+    if now.plans and later.plans:
+        assert cost(later) >= cost(now) / 1.03001
+
+
+@given(wish=wishes())
+@settings(max_examples=8)
+def test_bands_hold_their_figures(llama8, market, wish):
+    for plan in find_serving(llama8, wish, market=market).plans:
+        for name, one in plan.figures.items():
+            assert one.low <= one.value <= one.high, name
+            if name.startswith("usd"):
+                assert one.value > 0 or plan.supply.how == "own" or name == "usd_total"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from toy_subject import ADA, HOPPER, SUBJECT, TABLES, run
@@ -132,18 +134,15 @@ def test_chips_that_err_more_when_unknown_get_wider_bands():
     assert 2 < wider["class"] <= wider["nothing"] <= 3
 
 
-def test_few_sources_make_wider_bands_than_many_of_the_same():
-    luck = np.random.default_rng(5)
-    off = luck.normal(0, 0.2, 4000)
-
-    def width(sources):
-        keys = [key(f"s{n % sources}") for n in range(len(off))][: sources * 2]
-        made = make_bands(left_runs([left(off[: len(keys)], keys)], keys), aim=0.8)["bands"]["tpot"]
+def test_few_runs_make_wider_bands_than_many_of_the_same():
+    def width(count):
+        off = np.array([NormalDist(0, 0.2).inv_cdf((n + 0.5) / count) for n in range(count)])
+        keys = [key(f"s{n}") for n in range(count)]
+        made = make_bands(left_runs([left(off, keys)], keys), aim=0.8)["bands"]["tpot"]
         return np.log(made["high"] / made["low"])
 
-    few, many = np.mean([width(19), width(20), width(21)]), width(2000)
-    assert few > many
-    assert many == pytest.approx(2 * 1.2816 * 0.2, rel=0.1)
+    assert width(40) > width(80) > width(4000)
+    assert width(4000) == pytest.approx(2 * 1.2816 * 0.2, rel=0.01)
 
 
 def test_a_kind_of_figure_told_apart_has_its_own_band():

@@ -9,10 +9,10 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.units import GIGA, TERA, show_bytes, show_seconds, show_short, show_usd
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import band
-from rigright.cost.known import CHIP, CLASS, kind_of, known_of_one
+from rigright.cost.known import CHIP, CLASS
 from rigright.cost.money import assumptions, tariff_of
 from rigright.cost.speed.rates import rates_of
+from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic
 from rigright.facts.chips import Chip
@@ -25,9 +25,8 @@ from rigright.report.timed import TIME_PARTS, TimeParts
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.case import Case
-from rigright.verbs.serving.speed import SUBJECT, speed
+from rigright.verbs.serving.speed import speed
 
-FITTED = f"data/corrections/{SUBJECT}.toml"
 MONEY = "data/money.toml"
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
 _Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
@@ -69,11 +68,12 @@ def _time(arch: Arch, plan: Plan, *, wish: PlanWish) -> Iterator[_Row]:
     case = case_of(arch, plan)
     found = speed(case, plan.memory[0], traffic=traffic_of(plan, wish))
     chip = plan.chip
+    fitted = f"data/corrections/{subject_of(case.engine, chip)}.toml"
     yield (
         "rates",
         say("what the chip states x the share that is reached"),
         _rates(chip, case),
-        f"{chip.sources} ({chip.as_of}); {FITTED}",
+        f"{chip.sources} ({chip.as_of}); {fitted}",
     )
     yield (
         "TPOT",
@@ -87,15 +87,15 @@ def _time(arch: Arch, plan: Plan, *, wish: PlanWish) -> Iterator[_Row]:
             running=show_short(found.running),
             others=show_seconds(max(found.tpot_s.value - found.token_pass.total_s, 0.0)),
         ),
-        FITTED,
+        fitted,
     )
-    yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), FITTED
+    yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), fitted
     yield (
         "tok/s",
         say("sequences at work / the time one stays x tokens of an answer"),
         say("{running} sequences of {output} tokens",
             running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
-        FITTED,
+        fitted,
     )  # fmt: skip
 
 
@@ -124,10 +124,11 @@ def _parts(parts: TimeParts) -> str:
 
 def _bands(arch: Arch, chip: Chip, *, engine: Engine) -> Iterator[_Row]:
     """How wide each band is, and what was measured of the like."""
-    known = known_of_one(SUBJECT, chip, engine=engine.id, kind=kind_of(arch))
-    edges = {name: band(SUBJECT, figure, known=known) for name, figure in BANDED.items()}
-    told = [f"{name} x{float(low):.2f}-{float(high):.2f}" for name, (low, high) in edges.items()]
-    yield "80 %", _seen(chip, int(known.chip)), ", ".join(told), f"data/corrections/bands_{SUBJECT}.toml"
+    subject = subject_of(engine, chip)
+    known = least_known(subject, arch=arch, engine=engine, chips=(chip,))
+    edges = tell(dict.fromkeys(BANDED.values(), 1.0), arch=arch, engine=engine, chips=(chip,))
+    told = [f"{name} x{edges[one].low:.2f}-{edges[one].high:.2f}" for name, one in BANDED.items()]
+    yield "80 %", _seen(chip, int(known.chip)), ", ".join(told), f"data/corrections/bands_{subject}.toml"
 
 
 def _seen(chip: Chip, level: int) -> Sentence:

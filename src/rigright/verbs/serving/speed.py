@@ -6,20 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rigright.cost.bands import estimate
-from rigright.cost.estimate import Estimate
-from rigright.cost.known import kind_of, known_of
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.rates import Rates, rates_of
-from rigright.cost.speed.service import Limits, Service, serve
+from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import Pass, StepTime, step
+from rigright.cost.speed.told import tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.report.timed import Speed, TimeParts
 from rigright.verbs.serving.case import Case
 
-SUBJECT = "speed_serving"
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this
 
@@ -67,6 +64,13 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
     prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
     chunks = float(np.ceil(traffic.prompt_tok / _chunk_tok(traffic, limits)))
+    seen = {
+        "ttft_s": machine.time(found.ttft_s),
+        "tpot_s": machine.time(found.tpot_s),
+        "user_tok_per_s": 1 / machine.time(found.tpot_s),
+        "output_tok_per_s": machine.rate(found.output_tok_per_s),
+        "prefill_tok_per_s": float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks),
+    }
     return Speed(
         prompt_tok=float(traffic.prompt_tok),
         output_tok=float(traffic.output_tok),
@@ -74,30 +78,8 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
         running=running * case.layout.dp,
         token_pass=_parts(token, machine),
         prompt_pass=_parts(prompt, machine, times=chunks),
-        prefill_tok_per_s=_banded(
-            case, "prefill_tok_s", value=float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks)
-        ),
-        **_seen(case, found, machine=machine),
+        **tell(seen, arch=case.arch, engine=case.engine, chips=machine.chips),
     )
-
-
-def _seen(case: Case, found: Service, *, machine: _Machine) -> dict[str, Estimate]:
-    """The figures that users see, with their bands."""
-    tpot = machine.time(found.tpot_s)
-    return {
-        "ttft_s": _banded(case, "ttft_s", value=machine.time(found.ttft_s)),
-        "tpot_s": _banded(case, "tpot_s", value=tpot),
-        "user_tok_per_s": _banded(case, "decode_tok_s_per_user", value=1 / tpot),
-        "output_tok_per_s": _banded(case, "output_tok_per_s", value=machine.rate(found.output_tok_per_s)),
-    }
-
-
-def _banded(case: Case, figure: str, *, value: float) -> Estimate:
-    """A figure with the band of its least known card."""
-    chips = list({card.chip.id: card.chip for card in case.cards}.values())
-    known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
-    least = int(np.argmin(known.chip))
-    return estimate(SUBJECT, figure, value=value, known=known.at(least))
 
 
 def _machine(case: Case) -> _Machine:

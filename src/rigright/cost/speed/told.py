@@ -1,0 +1,66 @@
+"""Figures of a service with their bands: each goes by the runs that measured it, or its inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.cost.bands import estimate
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.speed.eras import table_of
+from rigright.facts.chips import Chip
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
+
+SERVING, STREAMS = "speed_serving", "speed_streams"
+Measured = tuple[str, bool]  # the figure that runs measured; whether ours is one over it
+MEASURED: Mapping[str, Mapping[str, Measured]] = {
+    SERVING: {
+        "ttft_s": ("ttft_s", False),
+        "tpot_s": ("tpot_s", False),
+        "output_tok_per_s": ("output_tok_per_s", False),
+        "requests_per_s": ("output_tok_per_s", False),
+        "user_tok_per_s": ("tpot_s", True),
+        "prefill_tok_per_s": ("ttft_s", True),
+    },
+    STREAMS: {
+        "ttft_s": ("prefill_tok_s", True),
+        "tpot_s": ("decode_tok_s_per_user", True),
+        "output_tok_per_s": ("decode_tok_s_per_user", False),
+        "requests_per_s": ("decode_tok_s_per_user", False),
+        "user_tok_per_s": ("decode_tok_s_per_user", False),
+        "prefill_tok_per_s": ("prefill_tok_s", False),
+    },
+}
+
+
+def subject_of(engine: Engine, chip: Chip) -> str:
+    """The corrections that time an engine on a chip: its own as a stream, else those of servers."""
+    table = table_of(corrections(STREAMS), engine, vendor=chip.vendor)
+    return SERVING if table is None else STREAMS
+
+
+def tell(
+    figures: Mapping[str, float], *, arch: Arch, engine: Engine, chips: Sequence[Chip]
+) -> dict[str, Estimate]:
+    """Each figure with the band of the least known of the chips."""
+    subject = subject_of(engine, chips[0])
+    known = least_known(subject, arch=arch, engine=engine, chips=chips)
+    return {name: _told(subject, name, value=value, known=known) for name, value in figures.items()}
+
+
+def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
+    """What was measured of the chip that least was measured of."""
+    known = known_of(subject, chips, engine=engine.id, kind=kind_of(arch))
+    return known.at(int(np.argmin(known.chip)))
+
+
+def _told(subject: str, name: str, *, value: float, known: Known) -> Estimate:
+    figure, is_inverse = MEASURED[subject][name]
+    if not is_inverse:
+        return estimate(subject, figure, value=value, known=known)
+    found = estimate(subject, figure, value=1 / value, known=known)
+    return Estimate(value=1 / found.value, low=1 / found.high, high=1 / found.low, mark=found.mark)

@@ -55,6 +55,7 @@ class Rates:
     absorbed: Numbers = 0.0  # above 0: prompts too work on latents as they are, not unfolded
     score_s: Numbers = 0.0  # of a prompt, for a score of one head: written out and read again
     reread_s: Numbers = 0.0  # for a byte of the cache that a token of a prompt looks at
+    narrowing_s: Numbers = 0.0  # of a multiplication, before which activations are made narrow
     act_s: Numbers = 0.0  # beside multiplications, for each number that a token carries through a layer
     unpack_s: Numbers = 0.0  # of each narrow weight, in a pass with a prompt: turned into 16 bit first
     host_layer_s: Numbers = 0.0  # the host's own time for a layer, beside which the chip works
@@ -107,6 +108,7 @@ def rates_of(
         attention_flops_per_s=plain * _column(terms, "attention"),
         token_attention_flops_per_s=plain * _column(terms, "attention"),
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
+        narrowing_s=_column(terms, "narrowing_s") * _column(terms, "engine_layer"),
         narrow_read=_column(terms, "fp4_memory") if weights == "nvfp4" else 1.0,
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
         wire=wire_of(chips, engine=engine.id),

@@ -194,6 +194,7 @@ def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
         work.layers * rates.layer_s
         + work.moe_layers * rates.moe_layer_s
         + work.latent_layers * rates.latent_layer_s
+        + work.narrowed * rates.narrowing_s
     )
     eager = np.minimum(content.prefill_tok, 1) * work.layers * rates.eager_layer_s
     return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s

@@ -14,6 +14,7 @@ from rigright.cost.weights import BITS, tensors
 from rigright.facts.kv_formats import find_kv_format
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
+ACTIVATIONS_TOO = ("fp8", "nvfp4", "int8")  # formats whose activations are as narrow as the weights
 Key = tuple[str, Cut, bool, int, int, int]
 WIDE_BITS = 12  # an element stored in more than this is multiplied as it is
 
@@ -49,9 +50,11 @@ class Work:
     vocab: int
 
     @property
-    def matrices(self) -> float:
-        """Multiplications of a pass, all experts of a layer as one."""
-        return sum(gemm.calls for gemm in self.gemms)
+    def narrowed(self) -> float:
+        """Multiplications before which activations are made as narrow as the weights."""
+        if not self.weights.startswith(ACTIVATIONS_TOO):
+            return 0.0
+        return sum(gemm.calls for gemm in self.gemms if gemm.narrow and not gemm.experts)
 
 
 @cache

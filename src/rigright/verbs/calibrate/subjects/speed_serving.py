@@ -20,7 +20,7 @@ from rigright.verbs.validate.served_cases import Group, best_of_rows, group_case
 MODES = frozenset({"serve", "max"})
 REACHED = (  # of a class of chips, as a share of what its facts state
     *("compute", "fp8", "fp4", "block", "upcast", "attention", "memory", "kv_memory"),
-    *("expert_compute", "expert_memory", "layer_s", "moe_layer_s", "latent_layer_s"),
+    *("expert_compute", "expert_memory", "layer_s", "moe_layer_s", "latent_layer_s", "narrowing_s"),
 )
 SHARED = (
     "half_tok",
@@ -69,7 +69,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     engines = dict.fromkeys(ask.engine.id for ask in asks)
     everybody = tables["chips"]["all"]
     found = [
-        Dial(path=("chips", "all", name), prior=float(everybody[name]), spread=0.3)
+        Dial(path=("chips", "all", name), prior=float(everybody[name]), spread=0.6)
         for name in (*REACHED, *SHARED, *ENGINE)
         if name in everybody and not name.startswith("engine_")
     ]

@@ -17,6 +17,8 @@ class Benched:
     params_m: float
     gmacs: float
     mactivs: float
+    kernels: float  # a forward pass starts
+    samples: float  # that one item of a batch makes
     source: str
     as_of: str
     notes: str
@@ -31,7 +33,7 @@ def benched(name: str) -> Benched | None:
 @cache
 def _rows() -> tuple[Benched, ...]:
     readers = dict.fromkeys(("word", "kind", "source", "as_of", "notes"), text) | dict.fromkeys(
-        ("params_m", "gmacs", "mactivs"), number
+        ("params_m", "gmacs", "mactivs", "kernels", "samples"), number
     )
     found = read_rows(DATA / "arch" / "benched.csv", readers, required=tuple(readers))
     return tuple(Benched(**row) for row in found)

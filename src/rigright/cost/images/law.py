@@ -69,13 +69,14 @@ def _parts(work: ImageWork, rates: ImageRates, *, batch: Numbers) -> tuple[Numbe
 def _time(
     work: ImageWork, rates: ImageRates, *, compute_s: Numbers, memory_s: Numbers, passes: float
 ) -> ImageTime:
-    launch_s = work.kernels * passes * rates.launch_s
+    kernels = work.kernels * rates.starts * passes
+    launch_s = kernels * rates.launch_s
     both_s = (compute_s**rates.sharp + memory_s**rates.sharp) ** (1 / rates.sharp)
     return ImageTime(
         compute_s=compute_s,
         memory_s=memory_s,
         launch_s=launch_s,
-        busy_s=np.maximum(both_s + work.kernels * passes * rates.kernel_s, launch_s),
+        busy_s=np.maximum(both_s + kernels * rates.kernel_s, launch_s),
         state_s=0.0,
         link_s=0.0,
     )

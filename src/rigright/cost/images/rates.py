@@ -30,6 +30,7 @@ class ImageRates:
     elem_bytes: Numbers  # of a map's element
     traffic: Numbers  # times an element that a matrix wrote is moved, in a forward pass
     pair_traffic: Numbers  # and a score of attention
+    starts: Numbers  # kernels that start, for each that is counted
     launch_s: Numbers  # a kernel from the program that asks for it, while others run
     kernel_s: Numbers  # a kernel that has begun, whatever it does
     sharp: Numbers  # 1: computing and moving add; more: they overlap
@@ -81,6 +82,7 @@ def image_rates(
         elem_bytes=np.array([ELEM_BYTES[run.precision] for run in runs]),
         traffic=eager + np.where(narrow & ~last, _column(kind, "reorder"), 0.0),
         pair_traffic=np.where(fused, 0.0, common["pair_traffic"]),
+        starts=_column(kind, "starts"),
         kernel_s=_column(chip, "kernel_s"),
         launch_s=np.where(compiled, common["compiled_launch_s"], common["launch_s"]),
         back_compute=_column(kind, "back_compute") * np.where(last, _column(kind, "back_last"), 1.0),
@@ -112,9 +114,10 @@ def cpu_place(cpu: Cpu, *, tables: Mapping[str, Any] | None = None) -> Place:
 
 
 def _flops_per_s(chip: Chip, precision: str) -> float:
-    """Dense rate; what the chip cannot do is done in the next wider format it can."""
-    wide = chip.fp32_flops_per_s or np.nan
-    narrow = chip.training_flops_per_s or chip.fp16_flops_per_s or wide
+    """Dense rate; what the chip cannot do is done in the next wider format it can; nan: nobody says."""
+    half = (chip.fp8_flops_per_s or chip.int8_ops_per_s or (chip.fp4_flops_per_s or np.nan) / 2) / 2
+    narrow = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or half
+    wide = chip.fp32_flops_per_s or narrow / 2
     if precision == "fp8":
         return chip.fp8_flops_per_s or narrow
     if precision == "tf32":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch.benched import benched
@@ -59,7 +59,9 @@ def read_image(row: Row) -> ImageAsk:
     train = (row.get("mode") or "infer").lower().startswith("train")
     run = run_of_row(row, chip)
     batch = row.get("batch_size")
-    each = batch / ranks if batch else _batch_that_fits(work, chip, run=run, train=train)
+    known = benched(row.get("model") or "")
+    many = known.samples if known is not None else 1.0
+    each = batch * many / ranks if batch else _batch_that_fits(work, chip, run=run, train=train, many=many)
     return ImageAsk(
         work=work,
         kind=kind,
@@ -87,7 +89,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
     known = benched(name)
     if known is not None:
         counts = {key: getattr(known, key) for key in ("gmacs", "mactivs", "params_m")}
-        return work_of_counts(**counts), kind_of(name), None
+        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(name), None
     return _guessed(row), kind_of(name), say("the work of {model} was guessed from its size", model=name[:60])
 
 
@@ -148,9 +150,9 @@ def _guessed(row: Row) -> ImageWork:
     return work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m)
 
 
-def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool) -> float:
+def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool, many: float) -> float:
     if chip is None:
         return 1.0
     each = (work.acts + work.pairs) * (KEPT if train else 1.0) * (2 if run.precision == "16bit" else 4)
     room = max(0.9 * chip.mem_bytes - (16 if train else 2) * work.params, GIB)
-    return float(min(max(room / max(each, 1.0), 1.0), MOST_BATCH))
+    return float(min(max(room / max(each, 1.0), 1.0), MOST_BATCH * many))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
+from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, text
+from rigright.base.words import say
 from rigright.cost.bands import band
 from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Known, known_of_one
@@ -25,6 +29,8 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     """Samples a second of all chips together."""
     ask = read_image(row)
     speed = float(samples_per_s(cases([ask]))[0])
+    if not isfinite(speed):
+        raise AskError(say("nobody says how fast {chip} computes in such numbers", chip=row.get("gpu") or ""))
     low, high = band(SUBJECT, "samples, training" if ask.train else "samples", known=_known(ask))
     return (
         Prediction(

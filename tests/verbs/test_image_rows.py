@@ -1,0 +1,173 @@
+"""vision.csv: every row is answered, near what was measured, with the band that was promised."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from rigright.base.errors import AskError
+from rigright.facts.corrections import corrections
+from rigright.verbs.calibrate.runs import read_runs
+from rigright.verbs.calibrate.subjects.speed_images import SUBJECT
+from rigright.verbs.validate.image_cases import cases, samples_per_s
+from rigright.verbs.validate.image_rows import read_image
+from rigright.verbs.validate.kinds.vision import KIND, predict
+
+PLAIN = dict.fromkeys(KIND.columns) | {
+    "id": "V1",
+    "source": "made",
+    "model": "resnet50",
+    "gpu": "RTX4090",
+    "mode": "infer",
+    "img_size": 224,
+    "batch_size": 256,
+    "precision": "amp",
+    "layout": "nchw",
+    "compile": "eager",
+    "framework": "timm pt240 cu124",
+    "note": "",
+}
+
+
+def row(**changed):
+    return PLAIN | changed
+
+
+def speed(**changed):
+    return predict(row(**changed))[0].predicted
+
+
+@pytest.fixture(scope="module")
+def rows(shared):
+    return read_runs(str(shared / "measured" / "vision.csv")).rows
+
+
+def test_every_published_row_is_answered_and_half_of_each_source_within_fifteen_per_cent(rows):
+    predicted = samples_per_s(cases([read_image(row) for row in rows]))
+    errors = {}
+    for row, one in zip(rows, predicted, strict=True):
+        errors.setdefault(row["source"], []).append(abs(one / row["samples_per_s"] - 1))
+    medians = {source: float(np.median(found)) for source, found in errors.items()}
+    assert np.isfinite(predicted).all()
+    assert sum(median < 0.15 for median in medians.values()) >= 0.9 * len(medians)
+    assert np.mean(list(medians.values())) < 0.08
+
+
+def test_a_row_with_the_counts_alone_is_near_one_with_our_own_description():
+    known, counted = (
+        speed(model=name, params_m=25.56, gmacs=4.11, mactivs=11.11)
+        for name in ("resnet50", "resnet50.some_new_variant_of_nobody")
+    )
+    assert known == pytest.approx(counted, rel=0.02)
+    assert speed(model="resnet_new", params_m=25.56, gmacs=4.11, mactivs=11.11) == pytest.approx(
+        known, rel=0.05
+    )
+
+
+def test_a_model_nobody_knows_is_guessed_from_its_size_and_says_so():
+    found = predict(row(model="nobodys_net_9", params_m=25.0))[0]
+    assert found.predicted == pytest.approx(speed(), rel=0.6)
+    assert "guessed" in str(found.why)
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(AskError, match="gpu is empty"):
+        predict(row(gpu=None))
+    with pytest.raises(AskError, match="names no model"):
+        predict(row(model=None))
+    with pytest.raises(AskError, match="no parameters are known"):
+        predict(row(model="nobodys_net_9"))
+    with pytest.raises(AskError, match="no processor is known"):
+        predict(row(gpu="CPU abacus-9000"))
+    with pytest.raises(AskError, match="nobody says how fast"):
+        predict(row(gpu="apple-m5-pro"))
+
+
+def test_larger_images_and_wider_numbers_are_slower_and_a_compiler_is_quicker():
+    assert speed(img_size=320) < speed()
+    wide, short, half = (
+        speed(gpu="A100-40GB-SXM", precision=said) for said in ("fp32", "fp32 (TF32 on Ampere+)", "amp")
+    )
+    assert wide < short < half
+    assert speed(compile="torch.compile (dynamo)") > speed()
+    assert speed(layout="nhwc") > speed()
+    assert speed(mode="train") < speed() / 2
+
+
+def test_batches_are_of_all_chips_together():
+    one = speed(mode="train", n_gpus=1, batch_size=128, framework="PyTorch NGC")
+    eight = speed(mode="train", n_gpus=8, batch_size=1024, framework="PyTorch NGC", gpu="H100-80GB-SXM")
+    alone = speed(mode="train", n_gpus=1, batch_size=128, framework="PyTorch NGC", gpu="H100-80GB-SXM")
+    assert 6 * alone < eight <= 8 * alone
+    assert one < alone
+
+
+def test_text_without_padding_is_shorter():
+    padded, packed = (
+        speed(model="BERT-large MLPerf pretrain", mode="train", seq_len=512, batch_size=96, note=note)
+        for note in ("", "variable-length unpadded (mean << 512)")
+    )
+    assert 1.5 < packed / padded < 3
+
+
+# NVIDIA/DeepLearningExamples: READMEs of GNMT (0663b67), Tacotron2 (02b49ac), Transformer-XL (0f6e186)
+READ = [
+    ("GNMT", "V100-16GB", "AMP fp16", 128, 66_050),
+    ("GNMT", "V100-16GB", "fp32", 128, 21_346),
+    ("Tacotron2", "V100-16GB", "fp32", 64, 12_933),
+    ("WaveGlow", "V100-16GB", "AMP fp16", 10, 81_503),
+    ("WaveGlow", "V100-16GB", "fp32", 4, 36_671),
+    ("TransformerXL base", "A100-40GB-SXM", "AMP fp16", 32, 59_961),
+    ("TransformerXL base", "V100-16GB", "AMP fp16", 32, 36_692),
+    ("TransformerXL base", "V100-16GB", "fp32", 16, 13_981),
+    ("TransformerXL large", "A100-40GB-SXM", "fp32 (TF32 on Ampere+)", 8, 14_497),
+]
+
+
+@pytest.mark.parametrize("case", READ, ids=lambda case: f"{case[0]} {case[1]} {case[2]}")
+def test_networks_without_a_config_are_near_what_their_authors_print(case):
+    model, gpu, precision, batch, measured = case
+    found = speed(
+        model=model,
+        gpu=gpu,
+        precision=precision,
+        batch_size=batch,
+        mode="train",
+        framework="PyTorch NGC",
+        img_size=None,
+    )
+    assert found == pytest.approx(measured, rel=0.25)
+
+
+def test_dials_hang_below_their_kin_and_class(rows):
+    tables = corrections("speed_images")
+    dials = {dial.path: dial for dial in SUBJECT.dials(rows, tables)}
+    assert dials["kinds", "resnet", "traffic"].parent == ("kinds", "convolution", "traffic")
+    assert dials["kinds", "convolution", "traffic"].parent == ("kinds", "all", "traffic")
+    assert dials["chips", "rtx-4090", "compute"].parent == ("chips", "nvidia-ada", "compute")
+    assert ("chips", "all", "memory") not in dials
+    assert dials["chips", "cpu", "compute"].parent is None
+
+
+def test_a_dial_moves_the_rows_it_says_it_touches_and_no_others(rows):
+    few = rows[:: max(len(rows) // 60, 1)]
+    tables = corrections("speed_images")
+    ready = SUBJECT.prepare(few)
+    before = SUBJECT.predict(ready, tables)
+    for dial in SUBJECT.dials(few, tables):
+        section, key, name = dial.path if len(dial.path) == 3 else (*dial.path, None)
+        old = tables[section]
+        if name is None:
+            changed = {**tables, section: {**old, key: old[key] * 1.1}}
+        else:
+            value = old.get(key, {}).get(name, dial.prior) * 0.9
+            changed = {**tables, section: {**old, key: {**old.get(key, {}), name: value}}}
+        moved = set(np.flatnonzero(SUBJECT.predict(ready, changed) != before))
+        assert dial.touches is None or moved <= set(dial.touches), dial.path
+
+
+def test_the_file_is_known_by_its_header(shared):
+    with (shared / "measured" / "vision.csv").open(encoding="utf-8") as file:
+        assert set(next(csv.reader(file))) == set(KIND.columns)

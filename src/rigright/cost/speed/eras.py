@@ -10,6 +10,7 @@ from rigright.facts.engines import Engine
 
 _DATE = re.compile(r"(20\d\d)-(\d\d)")
 _BUILD = re.compile(r"\bb(\d{2,})\b")
+LIMITS = frozenset({"date", "build", "before"})
 _NUMBER = re.compile(r"\s*v?(\d+(?:\.\d+)+)")
 
 
@@ -29,13 +30,14 @@ def _is_of(era: Mapping[str, Any], version: str, *, vendor: str) -> bool:
 
 def _is_before(era: Mapping[str, Any], version: str) -> bool:
     """Versions are told as a date, as a build, or as numbers; what is told otherwise is new."""
+    if not LIMITS & era.keys():
+        return True
     if dated := _DATE.search(version):
-        return "date" not in era or dated[0] < era["date"]
+        return dated[0] < str(era.get("date", ""))
     if built := _BUILD.search(version):
-        return "build" not in era or int(built[1]) < era["build"]
-    if numbered := _NUMBER.match(version):
-        return "before" not in era or _order(numbered[1]) < _order(era["before"])
-    return not {"date", "build", "before"} & era.keys()
+        return int(built[1]) < int(era.get("build", 0))
+    numbered = _NUMBER.match(version)
+    return numbered is not None and _order(numbered[1]) < _order(str(era.get("before", "0")))
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from rigright.facts.engines import Engine
 from rigright.facts.formats import GGUF, Mix, find_format, ggml_types
 
 BITS = 8
+WIDE_BYTES = 1.5  # of an element that is multiplied as it is stored
 LANES = 128  # of a core, where the vendor does not count them
 BLEND = 4  # how sharply the slower of memory and cores decides
 KERNEL = "/"  # parts a format from the kernel that reads it: "hqq4/codebook"
@@ -88,19 +89,20 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     elem_bytes = stored(weights).elem_bytes
     per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
     prompt_pair_s = (
-        1 / (_peak_flops_per_s(chip, terms) * terms["attention"])
-        + terms["attention_core"] / cores
-        + terms["attention_bytes"] / bandwidth
+        1 / (_peak_flops_per_s(chip, terms) * terms["attention"]) + terms["attention_core"] / cores
     )
     return {
         "flops_per_s": gemm * terms["format_compute"],
-        "plain_flops_per_s": gemm,
+        "plain_flops_per_s": gemm * (terms["format_compute"] if elem_bytes >= WIDE_BYTES else 1.0),
         "attention_flops_per_s": 1 / prompt_pair_s,
         "token_attention_flops_per_s": 1 / per_pair_s,
         "mem_bytes_per_s": _streamed(
             bandwidth * terms["memory"], cores * elem_bytes / terms["core"]
         ),
         "kv_bytes_per_s": bandwidth * terms["kv_memory"],
+        "absorbed": terms["absorbed"],
+        "score_s": terms["score_core"] / cores + terms["score_bytes"] / bandwidth,
+        "reread_s": terms["reread"] / bandwidth,
         "act_s": terms["act_core"] / cores + terms["act_bytes"] / bandwidth,
         "unpack_s": terms["unpack_bytes"] / bandwidth,
         "host_layer_s": terms["host_layer_s"] * terms["format_host"],

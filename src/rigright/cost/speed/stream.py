@@ -31,10 +31,13 @@ class Stream:
 
     rates: Rates
     ubatch_tok: Numbers = np.inf  # tokens of a prompt worked on at once
-    split_layer_s: Numbers = 0.0  # what a layer costs more where layers lie on several cards
+    split_layer_s: Numbers = 0.0  # what a layer costs more where several cards work
     hop_s: Numbers = 0.0  # from card to card
     piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
-    piped_elems: Numbers = np.inf  # weights at which they get half of it
+    piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
+    graph_tok: Numbers = np.inf  # longest context that a recorded graph of a pass covers
+    bare_layer_s: Numbers = 0.0  # the host's time for a layer without one
+    prompt_start_s: Numbers = 0.0  # before a prompt
     talk_s: Numbers = 0.0  # from a token to its reader: sampling, words, an interpreter
     row_card_s: Numbers = 0.0  # above 0: rows are cut over cards; what a layer then costs for each card
 
@@ -44,7 +47,18 @@ class Stream:
         return found
 
 
-_TERMS = ("ubatch_tok", "split_layer_s", "hop_s", "piped", "piped_elems", "row_card_s", "talk_s")
+_TERMS = (
+    "ubatch_tok",
+    "split_layer_s",
+    "hop_s",
+    "piped",
+    "piped_elems",
+    "row_card_s",
+    "talk_s",
+    "graph_tok",
+    "bare_layer_s",
+    "prompt_start_s",
+)
 
 
 def stream_of(
@@ -65,7 +79,9 @@ def token_s(
 ) -> Numbers:  # fmt: skip
     """Seconds in which each of `seqs` sequences makes its next token. `layout.pp`: cards with layers each."""
     content = Pass(decode_seqs=seqs, decode_context_tok=context_tok)
-    return _pass_s(work, stream, layout=layout, content=content)
+    time = _pass_s(work, stream, layout=layout, content=content)
+    bare = np.maximum(time, work.layers * stream.bare_layer_s)
+    return np.where(context_tok > stream.graph_tok, bare, time)
 
 
 def prompt_s(
@@ -80,7 +96,7 @@ def prompt_s(
         prefill_seen_tok=content.prefill_seen_tok + each / 2,
     )
     serial = passes * _pass_s(work, stream, layout=layout, content=one)
-    return serial / _gain(work, stream, cards=layout.pp, passes=passes)
+    return stream.prompt_start_s + serial / _gain(work, stream, cards=layout.pp, passes=passes)
 
 
 def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
@@ -89,15 +105,16 @@ def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Num
     cut = replace(layout, tp=np.where(rows, cards, layout.tp), pp=1)
     time = step(work, stream.rates, layout=cut, content=content)
     summed = np.where(rows & (cards > 1), work.layers * stream.row_card_s * cards, time.link_s)
-    hops = (cards > 1) * work.layers * stream.split_layer_s + (cards - 1) * stream.hop_s
+    split = np.maximum(cards, layout.tp) > 1
+    hops = split * work.layers * stream.split_layer_s + (cards - 1) * stream.hop_s
     return time.total_s - time.link_s + np.where(rows, summed, time.link_s + hops)
 
 
 def _gain(work: Work, stream: Stream, *, cards: Numbers, passes: Numbers) -> Numbers:
     """How much sooner a prompt is done because several cards work on passes of it at once."""
     ideal = passes * cards / (passes + cards - 1)
-    elems = sum(gemm.elems for gemm in work.gemms)
-    return 1 + (ideal - 1) * stream.piped / (1 + elems / stream.piped_elems)
+    unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / stream.piped_elems
+    return 1 + (ideal - 1) * stream.piped / (1 + unpacked * unpacked)
 
 
 def _taken(record: Any, places: np.ndarray) -> Any:

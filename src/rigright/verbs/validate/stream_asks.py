@@ -22,6 +22,7 @@ from rigright.verbs.validate.models import model_of
 SUBJECT = "speed_streams"
 USUAL = {"prompt_tok": 128, "output_tok": 256}
 _DEPTH = re.compile(r"depth (\d+)|@ ?d(\d+)")
+_KERNEL = re.compile(r"\bkernel (\w+)")
 _ALONE = ("decode phase only", "decode only")
 
 
@@ -97,7 +98,9 @@ def engine_of(row: Row) -> Engine:
     if called is None:
         engine = find_engine(asked)
     else:
-        engine = replace(engines()[called["like"]], id=called["engine"], split=called["split"], says={})
+        like = engines()[called["like"]]
+        says = like.says if called["like"] == called["engine"] else {}
+        engine = replace(like, id=called["engine"], split=called["split"], says=says)
     version = row.get("engine_version")
     return engine if version is None else replace(engine, version=version)
 
@@ -108,7 +111,8 @@ def weights_of(row: Row, engine: Engine, arch: Arch) -> str:
     spoken = corrections(SUBJECT)["spoken"].get(told)
     if spoken is not None:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"
-    return find_format(engine.says.get(told, told)).id
+    kernel = _KERNEL.search(row.get("note") or "")
+    return find_format(engine.says.get(told, told)).id + (KERNEL + kernel[1].lower() if kernel else "")
 
 
 def _kv(row: Row) -> str:

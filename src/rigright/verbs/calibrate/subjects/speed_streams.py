@@ -14,19 +14,20 @@ from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain, stored
 from rigright.facts.classes import class_of
 from rigright.verbs.calibrate.record import Dial, Path, Subject, Tables
+from rigright.verbs.calibrate.terms import term
 from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
 
 MODES = frozenset({"single", "batch"})
-TIMES = 0.7  # spread of terms that are seconds, clocks or bytes
-SHARES = 0.2  # and of shares of a peak
-SHARE = frozenset({"memory", "kv_memory", "compute", "attention", "expert_compute", "expert_memory", "piped"})
+TIMES = 1.0  # spread of terms that are seconds, clocks or bytes
+SHARES = 0.35  # and of shares of a peak
+SHARE = frozenset({"memory", "kv_memory", "compute", "attention", "piped"})
 OF_CHIPS = {  # what classes of chips, and chips within them, differ in
     "compute": (0.15, 0.1), "layer_s": (0.15, 0.15), "memory": (0.05, 0.05), "act_core": (0.1, 0.05),
 }  # fmt: skip
 SEVERAL = 3  # chips in a table, for any to differ from it
-GIVEN = frozenset({"acc16", "ubatch_tok"})  # no terms to fit
+GIVEN = frozenset({"acc16", "ubatch_tok", "graph_tok", "absorbed"})  # no terms to fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +80,35 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         for name, value in own.get("all", {}).items():
             touched = _moved(places, tables, table=table, name=name)
             if value > 0 and name not in GIVEN and touched:
-                found.append(_dial((*table, "all", name), value, touched))
+                found.append(_dial((*table, "all", name), tables, touched))
                 found += _of_chips((*table, "all", name), places, touched)
-        found += _of_formats(table, own.get("formats", {}), places)
+        found += _of_formats(table, tables, places)
     return tuple(found)
 
 
-def _dial(path: Path, value: float, touched: tuple[int, ...]) -> Dial:
+def _dial(path: Path, tables: Tables, touched: tuple[int, ...]) -> Dial:
     name = path[-1]
     return Dial(
         path=path,
-        prior=value,
+        parent=_parent(path, tables),
+        prior=tables["priors"].get(name, 1.0),
         spread=SHARES if name in SHARE else TIMES,
         high=1.0 if name in {"memory", "piped"} else np.inf,
         touches=touched,
     )
+
+
+def _parent(path: Path, tables: Tables) -> Path | None:
+    """The same term where a table builds on another's; of a format, else of all; None: of nobody's."""
+    kind, table, *section, name = path
+    below = () if kind == "encoders" else chain(tables, table)
+    bases = (*below[1:], *(("plain",) if kind == "encoders" and table != "plain" else ()))
+    asked = [
+        (kind, base, *section, name) for base in bases if base != "plain" or name not in tables["priors"]
+    ]
+    if section[0] == "formats":
+        asked += [(kind, base, "all", name) for base in (table, *bases)]
+    return next((one for one in asked if (term(tables, one) or 0.0) > 0), None)
 
 
 def _moved(places: Sequence[_Place], tables: Tables, *, table: Path, name: str) -> tuple[int, ...]:
@@ -119,16 +134,14 @@ def _of_chips(above: Path, places: Sequence[_Place], touched: tuple[int, ...]) -
         yield Dial(path=(*table, chip, name), parent=(*table, kind, name), spread=by_chip, touches=rows)
 
 
-def _of_formats(
-    table: Path, formats: Mapping[str, Mapping[str, float]], places: Sequence[_Place]
-) -> Iterator[Dial]:
-    for form, terms in formats.items():
+def _of_formats(table: Path, tables: Tables, places: Sequence[_Place]) -> Iterator[Dial]:
+    for form, terms in _at(tables, table).get("formats", {}).items():
         touched = tuple(
             number for number, place in enumerate(places) if table in place.tables and form in place.formats
         )
         for name, value in terms.items():
             if touched and value > 0:
-                yield _dial((*table, "formats", form, name), value, touched)
+                yield _dial((*table, "formats", form, name), tables, touched)
 
 
 def _at(tables: Tables, table: Path) -> Mapping[str, Any]:
@@ -140,7 +153,7 @@ def _place(row: Row, tables: Tables) -> _Place:
     if is_encoding(row):
         encoder = read_encoder(row)
         return _Place(
-            tables=(("encoders", encoder.engine), ("encoders", "plain")),
+            tables=(("encoders", encoder.engine),),
             kind=class_of(encoder.chip).id,
             chip=encoder.chip.id,
             formats=(),

@@ -1,0 +1,190 @@
+"""One stream: what memory, cores, hosts and power allow, and how prompts and cards share the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from rigright.arch.sources.open import open_model
+from rigright.cost.speed.eras import table_of
+from rigright.cost.speed.reach import chain, cores_per_s, reached, stored, stream_terms
+from rigright.cost.speed.step import Pass
+from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
+from rigright.cost.speed.work import Work, work_of
+from rigright.demand import Layout
+from rigright.facts.chips import Chip, chips
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine, engines
+from rigright.facts.find import find_chip
+
+LLAMA = "meta-llama/Llama-3.1-8B"
+ONE = Layout()
+
+
+def engine(name: str, version: str | None = None) -> Engine:
+    found = engines()[name]
+    return found if version is None else replace(found, version=version)
+
+
+def work(model: str = LLAMA, weights: str = "gguf:Q4_K_M") -> Work:
+    return work_of(open_model(model), weights=weights, kv="16bit")
+
+
+def stream(
+    *names: str, name: str = "llama.cpp", version: str = "2024-05", weights: str = "gguf:Q4_K_M"
+) -> Stream:
+    return stream_of([find_chip(chip) for chip in names], engine(name, version), weights=weights)
+
+
+def token(on: Stream, *, context_tok: float = 512, cards: int = 1, of: Work | None = None) -> np.ndarray:
+    return np.asarray(
+        token_s(of or work(), on, layout=Layout(pp=cards), seqs=1, context_tok=context_tok), dtype=float
+    )
+
+
+def prompt(
+    on: Stream, *, tok: float = 512, seen_tok: float = 0, cards: int = 1, of: Work | None = None
+) -> np.ndarray:
+    content = Pass(prefill_tok=tok, prefill_seen_tok=seen_tok, prefill_seqs=1)
+    return np.asarray(prompt_s(of or work(), on, layout=Layout(pp=cards), content=content), dtype=float)
+
+
+def test_twice_the_bandwidth_is_not_twice_the_speed_where_cores_unpack() -> None:
+    """An A100 has twice the memory rate of an RTX 4090 and reads 4-bit weights no faster."""
+    a100, rtx = token(stream("a100-sxm4-80gb", "rtx-4090"))
+    assert 0.8 < rtx / a100 < 1.25
+    shares = [
+        one.rates.mem_bytes_per_s[0] / find_chip(name).mem_bytes_per_s
+        for name in ("a100-sxm4-80gb", "rtx-4090")
+        for one in [stream(name, weights="gguf:F16")]
+    ]
+    assert shares[0] < 0.6 < shares[1]
+
+
+def test_a_stream_never_beats_its_memory() -> None:
+    size = sum(gemm.size_bytes for gemm in work().gemms)
+    for chip in chips():
+        known = stream(chip.id)
+        if np.isfinite(known.rates.mem_bytes_per_s[0]):
+            assert token(known)[0] > size / chip.mem_bytes_per_s, chip.id
+
+
+def test_every_chip_with_stated_rates_has_a_speed() -> None:
+    """A card that nobody measured is told by its class."""
+    lost = [
+        chip.id
+        for chip in chips()
+        if chip.fp32_flops_per_s and not np.isfinite(token(stream(chip.id, version="2026-01"))[0])
+    ]
+    assert lost == []
+
+
+@given(
+    context=some.floats(0, 1e5),
+    more=some.floats(0, 1e5),
+    chip=some.sampled_from(("rtx-3090", "apple-m2-ultra")),
+)
+def test_longer_contexts_never_make_tokens_sooner(context: float, more: float, chip: str) -> None:
+    on = stream(chip)
+    assert token(on, context_tok=context + more)[0] >= token(on, context_tok=context)[0]
+
+
+@given(tok=some.integers(1, 20_000), more=some.integers(0, 20_000), cards=some.integers(1, 8))
+def test_longer_prompts_never_take_less(tok: int, more: int, cards: int) -> None:
+    on = stream("rtx-4090")
+    assert prompt(on, tok=tok + more, cards=cards)[0] >= 0.999 * prompt(on, tok=tok, cards=cards)[0] or (
+        cards > 1  # a prompt of one pass more fills a pipeline better
+    )
+
+
+def test_what_is_in_the_cache_before_a_prompt_slows_it() -> None:
+    on = stream("rtx-4090", version="b9000")
+    assert prompt(on, seen_tok=32768)[0] > 1.2 * prompt(on)[0]
+
+
+def test_one_stream_over_cards_is_no_faster_and_a_long_prompt_is() -> None:
+    on = stream("rtx-4090")
+    one, four = token(on)[0], token(on, cards=4)[0]
+    assert one < four < 1.2 * one
+    assert prompt(on, tok=8192, cards=4)[0] < 0.6 * prompt(on, tok=8192)[0]
+    assert prompt(on, tok=256, cards=4)[0] >= prompt(on, tok=256)[0]
+
+
+def test_rows_cut_over_cards_as_in_2023_lose_to_layers() -> None:
+    old, new = stream("rtx-4090", version="2023-10"), stream("rtx-4090", version="2024-05")
+    assert token(old, cards=8)[0] > token(new, cards=8)[0]
+
+
+def test_an_array_of_cards_is_its_numbers() -> None:
+    names = ("rtx-3090", "h100-pcie-80gb", "apple-m1-max", "rx-7900-xtx")
+    together = token(stream(*names))
+    assert together.tolist() == [token(stream(name))[0] for name in names]
+    contexts = np.array([10.0, 1000.0, 5000.0])
+    on = stream("rtx-3090")
+    assert token(on, context_tok=contexts).tolist() == [token(on, context_tok=one)[0] for one in contexts]
+    picked = stream(*names).at(np.array([2, 0]))
+    assert token(picked).tolist() == [together[2], together[0]]
+
+
+def test_a_host_that_is_slower_than_the_chip_sets_the_pace() -> None:
+    """Small models take transformers the same time on any card: the interpreter is what they wait for."""
+    small = work("Qwen/Qwen2-0.5B", "bf16")
+    slow, fast = token(
+        stream("a100-sxm4-80gb", "h100-sxm5-80gb", name="transformers", weights="bf16"), of=small
+    )
+    assert slow == pytest.approx(fast)
+    bare = token(stream("a100-sxm4-80gb", name="exllama", weights="bf16"), of=small)[0]
+    assert slow > 2 * bare
+
+
+def test_power_holds_large_multiplications_back() -> None:
+    """The same silicon with half the watts multiplies slower."""
+    chip = find_chip("rtx-4090")
+    tables, asked = corrections("speed_streams"), engine("llama.cpp", "2024-05")
+    terms = stream_terms(tables, asked, chip, weights="gguf:F16")
+
+    def rate(one: Chip) -> float:
+        return reached(one, terms, weights="gguf:F16")["flops_per_s"]
+
+    assert rate(replace(chip, tdp_w=225.0)) < 0.85 * rate(chip)
+    assert rate(replace(chip, tdp_w=None)) > rate(chip)
+
+
+def test_an_engine_goes_by_the_table_of_its_age_and_back_end() -> None:
+    tables = corrections("speed_streams")
+
+    def named(version: str, vendor: str, name: str = "llama.cpp") -> str | None:
+        return table_of(tables, engine(name, version), vendor=vendor)
+
+    assert named("2023-10", "NVIDIA") == "llama.cpp cuda 2023"
+    assert named("2024-05 (CUDA 12.1)", "NVIDIA") == named("b2900", "NVIDIA") == "llama.cpp cuda 2024"
+    assert named("b9187", "NVIDIA") == named("2026-01", "NVIDIA") == "llama.cpp"
+    assert named("b9187 vulkan_radv", "AMD") == named("b9187 vulkan", "NVIDIA") == "llama.cpp vulkan"
+    assert named("b9187", "AMD") == "llama.cpp rocm"
+    assert named("0.13", "Apple", "ollama") == "llama.cpp metal"
+    assert named("0.4.2", "NVIDIA", "vllm") == "vllm early"
+    assert named("0.11", "NVIDIA", "vllm") is None
+
+
+def test_tables_build_on_tables_that_are_there_and_on_no_circle() -> None:
+    tables = corrections("speed_streams")
+    for name in tables["engines"]:
+        assert chain(tables, name)[-1] == "plain"
+    for era in tables["eras"]:
+        assert era in tables["engines"]
+
+
+def test_a_format_is_as_wide_as_its_blocks() -> None:
+    assert stored("gguf:Q4_K_M").elem_bytes == pytest.approx(4.5 / 8)
+    assert stored("bf16").elem_bytes == 2
+    assert stored("hqq4/codebook").names[-1] == "codebook"
+
+
+def test_cores_are_counted_whoever_made_them() -> None:
+    """82 SMs at 1.7 GHz; 76 cores at 1.4 GHz; and what states no rate stays unknown."""
+    assert cores_per_s(find_chip("rtx-3090")) == pytest.approx(82 * 1.695e9, rel=0.01)
+    assert cores_per_s(find_chip("apple-m2-ultra")) == pytest.approx(76 * 1.4e9, rel=0.01)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 
 import numpy as np
 
@@ -127,10 +127,9 @@ def _passes(start_s: float, slope_s: float, *, gap_s: float, most: int) -> int:
 
 def grid(most: float, ratio: float) -> Grid:
     """Whole numbers from 0 to at least `most`, each larger than the last by a ratio."""
-    points = [0, 1]
-    while points[-1] < most:
-        points.append(max(points[-1] + 1, min(ceil(points[-1] * ratio), ceil(most))))
-    return [float(point) for point in points]
+    powers = range(ceil(log(max(most, 1.0), ratio)) + 1)
+    inside = {min(round(ratio**power), ceil(most)) for power in powers}
+    return [float(point) for point in sorted({0, 1, *inside})]
 
 
 def _decode_table(law: Law, seqs: Grid, *, contexts: Grid) -> Square:

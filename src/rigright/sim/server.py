@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import isnan
 from typing import NamedTuple
 
 from rigright.sim.decodes import Decodes
@@ -21,7 +22,15 @@ from rigright.sim.room import Ask, Manner, Pick, Room
 
 NEVER = float("inf")
 _NOBODY: list[int] = []
-STRETCH = ("end_s", "took_s", "passes", "sequences", "used_blocks", "prompt_tok")  # a row of the log
+STRETCH = (
+    "end_s",
+    "took_s",
+    "passes",
+    "sequences",
+    "used_blocks",
+    "prompt_tok",
+    "standing",
+)  # a row of the log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,7 @@ class Pass(NamedTuple):
     pairs: float  # keys they see, summed
     prompts: int
     seqs: int  # sequences that make a token
+    standing: int  # sequences that wait while prompts are worked on
     context_tok: int  # of them together
     firsts: list[int]  # whose prompt ends here
     ending: list[tuple[int, int]]  # who ends here, with the blocks that come free
@@ -143,7 +153,7 @@ class Server:
         if done > 1:
             self.free -= decodes.growth(self._beat + 1, done - 1)
         self._beat += done - 1
-        self._pass_time(took, done, seqs=now.seqs, tok=0)
+        self._pass_time(took, done, now=now)
         return True
 
     def _work(self, now: Pass) -> None:
@@ -155,11 +165,11 @@ class Server:
             )
         else:
             took = pace.decode_s(now.seqs, now.context_tok) if now.seqs else 0.0
-        self._pass_time(took, 1, seqs=now.seqs, tok=now.tok)
+        self._pass_time(took, 1, now=now)
         if not (now.firsts or now.ending):
             return
         for request in now.firsts:
-            if not book.first_s[request] > 0:
+            if isnan(book.first_s[request]):
                 book.first_s[request] = self.clock
         for request, blocks in now.ending:
             self._release(request, blocks)
@@ -173,9 +183,10 @@ class Server:
         if self._on_end is not None:
             self._on_end(request, self.clock)
 
-    def _pass_time(self, took_s: float, passes: int, *, seqs: int, tok: int) -> None:
+    def _pass_time(self, took_s: float, passes: int, *, now: Pass) -> None:
         self.clock += took_s
-        self.log.extend((self.clock, took_s, passes, seqs, self.shop.blocks - self.free, tok))
+        used = self.shop.blocks - self.free
+        self.log.extend((self.clock, took_s, passes, now.seqs, used, now.tok, now.standing))
 
     def _plan(self) -> Pass | None:
         """Settle the next pass, from what is known now."""
@@ -190,13 +201,13 @@ class Server:
         seqs = decodes.count if manner.mixes or not picks else 0
         if not picks and not seqs:
             return None
-        context, ending = decodes.context_tok(beat), []
+        context, standing, ending = decodes.context_tok(beat), decodes.count - seqs, []
         if seqs or manner.mixes:
             self.free -= grown
             self._beat = beat
             ending = decodes.ending(beat)
         tok, pairs, firsts = self._take(picks, ending) if picks else (0, 0.0, _NOBODY)
-        return Pass(tok, pairs, len(picks), seqs, context if seqs else 0, firsts, ending)
+        return Pass(tok, pairs, len(picks), seqs, standing, context if seqs else 0, firsts, ending)
 
     def _make_room(self, beat: int) -> int:
         """The newest give their cache back until next tokens have theirs: what these take."""
@@ -292,6 +303,6 @@ class Server:
             self._waiting.remove(request)
         self._seated[request] = ask.hold_tok
         self.free -= -(-ask.hold_tok // self.shop.block_tok)
-        if not self.book.started_s[request] > 0:
+        if isnan(self.book.started_s[request]):
             self.book.started_s[request] = self.clock
         return ask.hold_tok - ask.left_tok, ask.hold_tok

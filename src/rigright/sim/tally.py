@@ -107,7 +107,8 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     ok = np.isfinite(found.last_s)
     more = np.maximum(load.output_tok - 1, 1)
     tpot = np.where(load.output_tok > 1, (found.last_s - found.first_s) / more, np.nan)
-    start, end = float(np.min(found.arrival_s, initial=0.0)), float(np.max(found.last_s[ok], initial=0.0))
+    start = float(found.arrival_s.min())
+    end = float(np.max(found.last_s[ok], initial=start))
     span = max(end - start, 1e-9)
     good = (
         ok & _within(found.ttft_s, targets.ttft_s) & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
@@ -182,13 +183,17 @@ def _gaps(logs: list[dict[str, np.ndarray]]) -> Spread:
 
 
 def _server_gaps(log: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Each gap, and how many tokens came after such a one."""
-    makes = log["sequences"] > 0
-    spent = np.cumsum(np.where(makes, 0.0, log["took_s"]))[makes]
-    stalled = np.diff(spent, prepend=0.0)
-    passes, seqs = log["passes"][makes], log["sequences"][makes]
-    each = log["took_s"][makes] / np.maximum(passes, 1)
-    return np.concatenate([each + stalled, each]), np.concatenate([seqs, seqs * (passes - 1)])
+    """Each gap, and how many tokens came after such a one; who stood still waited from then on."""
+    makes, took, standing = log["sequences"] > 0, log["took_s"], log["standing"]
+    each = np.where(makes, took / np.maximum(log["passes"], 1), 0.0)
+    spent = np.cumsum(np.where(makes, 0.0, took))
+    before = np.concatenate([[0.0], standing[:-1]])  # who stood already in the pass before
+    following = np.searchsorted(np.flatnonzero(makes), np.arange(len(makes)))
+    rows = np.append(np.flatnonzero(makes), len(makes) - 1)[following] if len(makes) else following
+    waited = np.where(makes, 0.0, spent[rows] - spent + took) + each[rows]
+    weights = np.where(makes, log["sequences"] - before, np.maximum(standing - before, 0.0))
+    more = np.where(makes, log["sequences"] * (log["passes"] - 1), 0.0)
+    return np.concatenate([waited, each]), np.concatenate([weights, more])
 
 
 def _cache(log: dict[str, np.ndarray], server: Server, *, span_s: float) -> tuple[float, float]:

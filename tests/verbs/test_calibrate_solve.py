@@ -196,3 +196,13 @@ def test_a_root_without_prior_begins_where_its_tables_stand():
     assert tree((Dial(path=("x",)),), {"x": 3.0}).values(np.zeros(1)) == pytest.approx([3.0])
     with pytest.raises(DataError, match="the term x has no value above zero"):
         tree((Dial(path=("x",)),), {})
+
+
+def test_terms_that_shall_stay_do_and_what_is_left_out_is_still_refitted():
+    rows = runs(*HOPPER, source="a") + runs(*ADA[:2], source="b")
+    fitted = fit(SUBJECT, rows, tables=TABLES, still=True)
+    assert fitted.tables == TABLES
+    assert fitted.moved == ()
+    assert fitted.after == pytest.approx(fitted.before)
+    left = leave_out(fitted, "source")
+    assert np.abs(left.errors).mean() < np.abs(fitted.before).mean()

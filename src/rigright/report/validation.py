@@ -58,6 +58,7 @@ class Score:
     answered: int  # of those, predicted
     median: float | None = None  # of absolute relative errors
     p90: float | None = None
+    near: float | None = None  # share of those within 20 %
     bias: float | None = None  # median signed error
     coverage: float | None = None  # share of measured figures inside the band
 

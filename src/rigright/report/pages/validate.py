@@ -27,6 +27,7 @@ _HEADS = (
     Column(head=say("answered"), right=True),
     Column(head=say("median error"), right=True),
     Column(head=say("90 % below"), right=True),
+    Column(head=say("within 20 %"), right=True),
     Column(head=say("bias"), right=True),
     Column(head=say("in the band"), right=True),
 )
@@ -72,7 +73,8 @@ def _table(result: Validation, dimension: str) -> Table | None:
 def _cells(score: Score) -> tuple[Shown, ...]:
     what = score.metric if score.metric == score.group else f"{score.metric} ({score.group})"
     name = "" if score.of == "group" else score.name
-    figures = (_percent(score.median), _percent(score.p90), _percent(score.bias, signed=True))
+    sizes = (_percent(score.median), _percent(score.p90), _percent(score.near))
+    figures = (*sizes, _percent(score.bias, signed=True))
     return (what, name, str(score.measured), str(score.answered), *figures, _percent(score.coverage))
 
 
@@ -115,6 +117,7 @@ def _plain_score(score: Score) -> dict[str, Any]:
         "answered": score.answered,
         "median_error": score.median,
         "p90_error": score.p90,
+        "within_20_percent": score.near,
         "bias": score.bias,
         "band_coverage": score.coverage,
     }

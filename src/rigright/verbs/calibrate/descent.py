@@ -17,7 +17,7 @@ TURN = 0.02  # by which a dial is turned to see what it does
 ITERATIONS = 24
 TRIES = 6  # dampings that one step may need
 MUCH = 0.04  # a step that gains less of what is left asks for new slopes
-ENOUGH = 1e-3  # and with new slopes, is the last
+ENOUGH = 3e-3  # and with new slopes, is the last
 
 Progress = Callable[[int, float], None]  # iteration, what is left
 

@@ -40,10 +40,15 @@ class Refit:
 
 
 def refit(
-    subject: Subject, rows: Sequence[Row], *, tables: Tables, progress: Progress | None = None
+    subject: Subject,
+    rows: Sequence[Row],
+    *,
+    tables: Tables,
+    still: bool = False,
+    progress: Progress | None = None,
 ) -> Refit:
-    """Fit, leave out, and make bands."""
-    fitted = fit(subject, rows, tables=tables, progress=progress)
+    """Fit (or, `still`, take the terms as they are), leave out, and make bands."""
+    fitted = fit(subject, rows, tables=tables, still=still, progress=progress)
     left = tuple(leave_out(fitted, by) for by in DIMENSIONS)
     runs = left_runs(left, fitted.problem.keys)
     aim = tuned_aim(runs)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rigright.base.tables import Row
-from rigright.verbs.calibrate.descent import Progress, descend
+from rigright.verbs.calibrate.descent import Progress, descend, slopes_at, stand
 from rigright.verbs.calibrate.problem import Problem, pose
 from rigright.verbs.calibrate.record import Path, Subject, Tables
 from rigright.verbs.calibrate.terms import NEAR, drop, put, rounded, start, term
@@ -41,12 +41,23 @@ class Fitted:
     slopes: np.ndarray  # of rows' errors by dial: what leaving out starts from
 
 
-def fit(subject: Subject, rows: Sequence[Row], *, tables: Tables, progress: Progress | None = None) -> Fitted:
-    """Fit the dials of a subject to its rows, starting from what its tables say."""
+def fit(
+    subject: Subject,
+    rows: Sequence[Row],
+    *,
+    tables: Tables,
+    still: bool = False,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Fit the dials of a subject to its rows, from what its tables say on; `still`: leave them as they are."""
     problem = pose(subject, rows, tables=tables)
-    begun = start(problem.hung, tables)
-    place, slopes = descend(problem, begun, weights=row_weights(problem.keys), progress=progress)
-    written = _written(problem, place.steps)
+    begun, weights = start(problem.hung, tables), row_weights(problem.keys)
+    if still:
+        place = stand(problem, begun, weights=weights)
+        slopes, written = slopes_at(problem, place), dict(tables)
+    else:
+        place, slopes = descend(problem, begun, weights=weights, progress=progress)
+        written = _written(problem, place.steps)
     return Fitted(
         problem=problem,
         tables=written,

@@ -8,6 +8,8 @@ import numpy as np
 
 from rigright.report.validation import Judged, Prediction, Score
 
+NEAR = 0.2  # an error that most can live with
+
 Pair = tuple[Judged, Prediction]
 
 
@@ -59,6 +61,7 @@ def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -
         answered=len(errors),
         median=float(np.median(np.abs(errors))) if len(errors) else None,
         p90=float(np.quantile(np.abs(errors), 0.9)) if len(errors) else None,
+        near=float(np.mean(np.abs(errors) <= NEAR)) if len(errors) else None,
         bias=float(np.median(errors)) if len(errors) else None,
         coverage=sum(inside) / len(inside) if inside else None,
     )
@@ -86,6 +89,7 @@ def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
         answered=sum(score.answered for score in members),
         median=mean(score.median for score in members),
         p90=mean(score.p90 for score in members),
+        near=mean(score.near for score in members),
         bias=mean(score.bias for score in members),
         coverage=mean(score.coverage for score in members),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
-from rigright.demand import Layout, PlanWish, Serving
+from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.find import find_chip
 from rigright.report.planned import Planned
 from rigright.search.record import Found, Plan, Rejection, Supply
@@ -91,3 +91,23 @@ def planned(*plans, nearest=None, broken=(), rejections=(REJECTED,), **changes):
         "model_asked": "llama-3.1-70b",
     }
     return Planned(**values | changes)
+
+
+def tuned(n_chips=8, **changes):
+    """A plan that trains."""
+    figures = {
+        "train_tok_per_s": figure(35_000.0),
+        "mfu": figure(0.44),
+        "days": figure(2.5),
+        "usd_per_h": figure(8.8, as_of="2026-10"),
+        "usd_total": figure(528.0),
+        "power_w": figure(2600, width=0),
+        "headroom": figure(0.12, width=0),
+    }
+    work = Training(
+        trainer="megatron", method="full", seq_tok=4096, micro_batch=2, accumulate=16,
+        sharding="zero1", recompute="selective",
+    )  # fmt: skip
+    layout = Layout(tp=2, dp=n_chips // 2, sequence_parallel=True)
+    kept = {"work": work, "layout": layout, "memory": (), "figures": figures, "concurrency": None}
+    return plan("a100 80gb sxm", n_chips, how="rent", bound="compute", **kept | changes)

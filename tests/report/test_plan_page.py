@@ -8,9 +8,10 @@ import json
 import shlex
 
 import pytest
-from plan_made import REJECTED, figure, memory, plan, planned
+from plan_made import REJECTED, figure, memory, plan, planned, tuned
 
 from rigright.base.words import say
+from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
 from rigright.report.draw.cells import width
 from rigright.report.formats.csv import render as render_csv
@@ -172,3 +173,43 @@ def test_the_sum_over_years_is_shown_where_work_ends():
     days = {**plan().figures, "days": figure(12.0), "usd_total": figure(4000.0)}
     assert "in all" in shown(planned(plan(figures=days)))
     assert "in all" not in shown(planned(plan(figures={**plan().figures, "usd_total": figure(4000.0)})))
+
+
+TRAINED = planned(
+    tuned(),
+    wish=PlanWish(work="pretrain", train_tok=10e9, seq_tok=4096, global_batch=1024, method="full", days=30),
+)
+
+
+def test_a_training_says_how_long_it_takes_and_what_it_comes_to():
+    line = str(pages.verdict(TRAINED).said)
+    assert "done in 2.5 d" in line
+    assert "35,000 (31,500-38,500) tok/s" in line
+    assert "$528 in all" in line
+
+
+def test_a_training_is_titled_by_its_tokens_and_steps():
+    title = shown(TRAINED, width=200).splitlines()[0]
+    assert "pre-train, full, 10.0 B tokens, steps of 1,024 x 4,096, within 30 d" in title
+
+
+def test_a_training_shows_its_fullest_rank_and_its_steps():
+    written = shown(TRAINED)
+    assert "fullest rank" in written
+    assert "micro-batches 2 x 16, recompute selective" in written
+    assert "full, zero1" in written
+
+
+def test_a_training_is_explained_as_it_was_planned():
+    line = commands(TRAINED)[0]
+    _, verb, *arguments = shlex.split(line)
+    options = verb_parser(verb, "en").read(arguments)
+    assert (options.train, options.trainer, options.tp, options.dp) == ("full", "megatron", "2", "4")
+    assert (options.micro_batch, options.accumulate, options.sharding) == ("2", "16", "zero1")
+    assert options.sequence_parallel
+
+
+def test_a_training_in_a_spreadsheet():
+    (row,) = csv.DictReader(io.StringIO(render_csv(data.sheet(TRAINED), Screen())))
+    assert row["engine"] == "megatron"
+    assert float(row["days"]) == 2.5

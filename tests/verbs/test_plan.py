@@ -166,7 +166,9 @@ def test_a_wish_that_cannot_be_says_so(model, wish, said):
 
 def test_explain_tells_the_same_speed_as_the_plan(served):
     for plan in served.found.plans:
-        told = rigright.explain("llama-3.1-70b", f"{plan.n_chips}x {plan.chip.id}", wish=_as_asked(plan)).speed
+        told = rigright.explain(
+            "llama-3.1-70b", f"{plan.n_chips}x {plan.chip.id}", wish=_as_asked(plan)
+        ).speed
         assert told.tpot_s.value == pytest.approx(plan.figures["tpot_s"].value, rel=0.02)
         assert told.ttft_s.value == pytest.approx(plan.figures["ttft_s"].value, rel=0.02)
         assert told.output_tok_per_s.value == pytest.approx(plan.figures["output_tok_per_s"].value, rel=0.02)
@@ -174,7 +176,9 @@ def test_explain_tells_the_same_speed_as_the_plan(served):
 
 def test_compare_tells_the_same_as_the_plan(served):
     plan = served.first
-    one = rigright.compare(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=_work(SERVING)).contenders[0]
+    one = rigright.compare(
+        ("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=_work(SERVING)
+    ).contenders[0]
     assert one.plan.chip == plan.chip
     assert one.plan.figures["tpot_s"].value == pytest.approx(plan.figures["tpot_s"].value)
 
@@ -183,3 +187,42 @@ def _work(wish):
     from dataclasses import replace
 
     return replace(wish, on=None)
+
+
+TUNING = PlanWish(
+    work="finetune", method="lora", train_tok=10e6, seq_tok=2048, chips=("4090", "h100 sxm"), days=2
+)
+
+
+def test_a_tuning_is_planned_within_its_deadline():
+    found = rigright.plan("llama-3.1-8b", wish=TUNING, why=True)
+    assert found.fits
+    assert all(plan.figures["days"].value <= 2 for plan in found.found.plans)
+    assert {"tok/s", "80 %", "memory"} <= {row.part for row in found.reasons}
+    assert found.wish.global_batch
+
+
+def test_a_tuning_planned_is_one_that_explain_finds_to_fit():
+    from rigright.demand import TrainingWish
+    from rigright.verbs.explain_training import explain_training
+
+    plan = rigright.plan("llama-3.1-8b", wish=TUNING).first
+    work = plan.work
+    wish = TrainingWish(
+        method=work.method, trainer=work.trainer, seq_tok=work.seq_tok, micro_batch=work.micro_batch,
+        accumulate=work.accumulate, recompute=work.recompute, sharding=work.sharding,
+        tp=plan.layout.tp, pp=plan.layout.pp, dp=plan.layout.dp,
+    )  # fmt: skip
+    assert explain_training("llama-3.1-8b", f"{plan.n_chips}x {plan.chip.id}", wish=wish).fits
+
+
+def test_trainings_are_compared_by_time_and_money():
+    found = rigright.compare(("4090", "h100 sxm"), model="llama-3.1-8b", wish=_bare(TUNING))
+    assert {"days", "train_tok_per_s"} <= set(found.wins)
+    assert all(one.roof is None for one in found.contenders)
+
+
+def _bare(wish):
+    from dataclasses import replace
+
+    return replace(wish, chips=())

@@ -10,8 +10,17 @@ from rigright.demand import PlanWish
 from rigright.report.timed import Speed
 from rigright.search.record import Plan, Rejection
 
-LESS = ("ttft_s", "tpot_s", "usd", "usd_per_h", "usd_per_mtok", "power_w")  # the less the better
-MORE = ("output_tok_per_s", "tok_per_joule", "headroom")
+LESS = (
+    "ttft_s",
+    "tpot_s",
+    "days",
+    "usd",
+    "usd_per_h",
+    "usd_per_mtok",
+    "usd_total",
+    "power_w",
+)  # the less the better
+MORE = ("output_tok_per_s", "train_tok_per_s", "mfu", "tok_per_joule", "headroom")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +69,10 @@ class Contender:
         if self.plan is None:
             return {}
         found = dict(self.plan.figures)
-        rate, power = found.get("output_tok_per_s"), found.get("power_w")
+        if "days" not in found:
+            found.pop("usd_total", None)  # the work has no end, and so no whole cost
+        rate = found.get("output_tok_per_s", found.get("train_tok_per_s"))
+        power = found.get("power_w")
         if rate is not None and power is not None and power.value > 0:
             found["tok_per_joule"] = Estimate(
                 value=rate.value / power.value,

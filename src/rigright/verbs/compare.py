@@ -7,22 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rigright.arch.sources.open import open_model
-from rigright.base.words import Sentence
 from rigright.demand import PlanWish, Serving
 from rigright.report.compared import Compared, Contender, winners
 from rigright.verbs.clock import today
+from rigright.verbs.plan import understood
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
+    from rigright.search.record import Found
     from rigright.verbs.comparing.things import Thing
 
 
 def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, asked: str = "") -> Compared:
     """Compare things for a model's work; `asked` is the command to build on."""
     from rigright.search.market import market_on
-    from rigright.search.serving import filled
     from rigright.verbs.comparing.things import read_things
-    from rigright.verbs.planning.checks import SERVING, check
+    from rigright.verbs.planning.checks import check
     from rigright.verbs.planning.prices import own_prices
 
     wish = wish or PlanWish()
@@ -31,42 +31,47 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     day = today()
     own = own_prices(wish.prices_file, today=day) if wish.prices_file is not None else ()
     read = read_things(tuple(things), wish=wish, market=market_on(day, own=own))
-    contenders = tuple(_contender(arch, thing) for thing in read)
-    shown, assumed = filled(arch, wish) if wish.work in SERVING else (wish, ())
-    notes: tuple[Sentence, ...] = (
-        *(note for thing in read for note in thing.notes),
-        *assumed,
-        *arch.warnings,
-    )
+    found = tuple(_found(arch, thing) for thing in read)
+    contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
+    told = (note for thing in read for note in thing.notes)
+    assumed = (note for one in found for note in one.notes)
     return Compared(
         model=arch.name,
-        wish=shown,
+        wish=understood(arch, wish),
         contenders=contenders,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys((*told, *assumed, *arch.warnings))),
         asked=asked,
         model_asked=model,
         wins=winners(contenders),
     )
 
 
-def _contender(arch: Arch, thing: Thing) -> Contender:
-    """One thing at its best, with as few cards as will do where only their name was said."""
+def _found(arch: Arch, thing: Thing) -> Found:
+    """Its plans, on as few cards as will do where only their name was said."""
     from rigright.search.find import find
 
-    for most in thing.counts:
-        wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
-        found = find(arch, wish, market=thing.market)
+    tried = (
+        find(arch, thing.wish if most is None else replace(thing.wish, most_chips=most), market=thing.market)
+        for most in thing.counts
+    )
+    found = next(tried)
+    for more in tried:
         if found.plans:
             break
+        found = more
+    return found
+
+
+def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
+    """One thing at its best."""
     plan = found.plans[0] if found.plans else found.nearest
     if plan is None or not isinstance(plan.work, Serving):
         return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
-    from rigright.search.serving import filled
     from rigright.verbs.comparing.roof import roof_of
     from rigright.verbs.planning.reasons import case_of, traffic_of
     from rigright.verbs.serving.speed import speed
 
-    load = traffic_of(plan, filled(arch, thing.wish)[0])
+    load = traffic_of(plan, understood(arch, thing.wish))
     timed = speed(case_of(arch, plan), plan.memory[0], traffic=load)
     return Contender(
         asked=thing.asked,

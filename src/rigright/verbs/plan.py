@@ -54,14 +54,23 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
 def _search(arch: Arch, wish: PlanWish, *, market: Market) -> tuple[Found, PlanWish]:
     """The search for this kind of work, and the wish as it was understood."""
     from rigright.search.find import find
-    from rigright.verbs.planning.checks import SERVING
 
-    found = find(arch, wish, market=market)
-    if wish.work not in SERVING:
-        return found, wish
-    from rigright.search.serving import filled
+    return find(arch, wish, market=market), understood(arch, wish)
 
-    return found, filled(arch, wish)[0]
+
+def understood(arch: Arch, wish: PlanWish) -> PlanWish:
+    """The wish with what nobody said filled in, as the search does."""
+    from rigright.search import find
+
+    if wish.work in find.SERVED:
+        from rigright.search.serving import filled
+
+        return filled(arch, wish)[0]
+    if wish.work in find.TRAINED:
+        from rigright.search.training import filled as trained
+
+        return trained(arch, wish)[0]
+    return wish
 
 
 def _named(wish: PlanWish) -> tuple[Sentence, ...]:

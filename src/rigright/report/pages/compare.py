@@ -21,9 +21,13 @@ HEADS = {
     "ttft_s": say("first token"),
     "tpot_s": say("next tokens"),
     "output_tok_per_s": say("tok/s"),
+    "train_tok_per_s": say("tok/s"),
+    "mfu": say("MFU"),
+    "days": say("done in"),
     "usd": say("to buy"),
     "usd_per_h": say("an hour"),
     "usd_per_mtok": say("M tokens"),
+    "usd_total": say("in all"),
     "power_w": say("power"),
     "tok_per_joule": say("tokens a joule"),
     "headroom": say("memory free"),
@@ -67,20 +71,22 @@ def _verdict(result: Compared) -> Line:
 def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
+    served = any(one.speed for one in things)
     rows: list[tuple[Shown, ...]] = [
         (say("from"), *_each(things, words.supply)),
         (say("layout"), *_each(things, lambda plan: words.layout(plan.layout))),
-        (say("weights"), *_each(things, words.formats)),
+        (say("weights") if served else say("method"), *_each(things, words.formats)),
         (say("engine"), *_each(things, words.engine)),
-        (say("at once"), *_each(things, words.at_once)),
     ]
+    rows += [(say("at once"), *_each(things, words.at_once))] if served else []
     for name, head in HEADS.items():
         cells = tuple(words.figure(name, one.figures.get(name)) for one in things)
         best = result.wins.get(name, ())
         marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
         rows += [(head, *marked)] if any(cells) else []
-    rows.append((say("tokens wait for"), *(_bound(one, "token_pass") for one in things)))
-    rows.append((say("prompts wait for"), *(_bound(one, "prompt_pass") for one in things)))
+    waits = (say("tokens wait for"), "token_pass"), (say("prompts wait for"), "prompt_pass")
+    if served:
+        rows += [(head, *(_bound(one, which) for one in things)) for head, which in waits]
     if not all(one.fits for one in things):
         rows.append((say("breaks"), *(one.broken[0].reason if one.broken else "" for one in things)))
     heads = [Column(head=_name(place, one), flexible=True) for place, one in enumerate(things)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_bytes, show_usd, to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_serving import ServingMemory
+from rigright.demand import Training
 from rigright.report.explained import PARTS
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages import plan_words as words
@@ -22,7 +23,7 @@ ROWS = (
     ("train_tok_per_s", say("tok/s")),
     ("images_per_s", say("images/s")),
     ("mfu", say("MFU")),
-    ("days", say("days")),
+    ("days", say("done in")),
     ("usd", say("to buy")),
     ("usd_per_h", say("an hour")),
     ("usd_per_mtok", say("M tokens")),
@@ -38,7 +39,7 @@ def page(result: Planned, *, why: bool = False) -> Page:
     parts: list[Part] = [verdict(result)]
     first = result.first
     if first is not None:
-        parts += [_bars(first)] if first.memory else []
+        parts.append(_bars(first))
         parts.append(_table(result))
     parts += _left_behind(result)
     if why and result.reasons:
@@ -76,13 +77,15 @@ def verdict(result: Planned) -> Line:
         second = result.found.plans[1]
         more = words.joined([words.speed(second), words.money(second)])
         alike = words.machine(second) == words.machine(first)
-        name = say("in {format}", format=words.formats(second)) if alike else words.machine(second)
+        name: Shown = say("in {format}", format=words.formats(second)) if alike else words.machine(second)
         said = say("{verdict}; next best {name}: {figures}", verdict=said, name=name, figures=more)
     return Line(said=said, tone="good")
 
 
 def _bars(plan: Plan) -> Bars:
-    """A bar for each unlike rank."""
+    """A bar for each unlike rank; of a training, for the fullest."""
+    if not plan.memory:
+        return Bars(bars=(_fullest(plan),))
     return Bars(
         bars=tuple(
             Bar(
@@ -99,6 +102,13 @@ def _bars(plan: Plan) -> Bars:
     )
 
 
+def _fullest(plan: Plan) -> Bar:
+    used = plan.rank_bytes.value
+    shown = f"{to_gib(used):.1f} / {to_gib(plan.room_bytes):.1f} GiB"
+    piece = Piece(name=say("fullest rank"), size=used, shown=show_bytes(used))
+    return Bar(label=plan.chip.name, pieces=(piece,), limit=plan.room_bytes, shown=shown)
+
+
 def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
     """What lies on a rank, and what its engine sets aside beyond what is asked."""
     sizes = [(part, float(getattr(memory, f"{part}_bytes"))) for part in PARTS]
@@ -113,12 +123,18 @@ def _held(memory: ServingMemory) -> float:
 def _table(result: Planned) -> Table:
     """Figures down, plans across: it stays readable on a narrow screen."""
     plans = result.shown
+    trained = next((plan.work for plan in plans if isinstance(plan.work, Training)), None)
     rows: list[tuple[Shown, ...]] = [
         (say("from"), *(words.supply(plan) for plan in plans)),
         (say("layout"), *(words.layout(plan.layout) for plan in plans)),
-        (say("weights"), *(words.formats(plan) for plan in plans)),
+        (say("weights") if trained is None else say("method"), *(words.formats(plan) for plan in plans)),
         (say("engine"), *(words.engine(plan) for plan in plans)),
     ]
+    if trained is not None:
+        steps: list[Shown] = [
+            words.step(plan.work) if isinstance(plan.work, Training) else "" for plan in plans
+        ]
+        rows.append((say("a step"), *steps))
     if any(plan.concurrency for plan in plans):
         rows.append((say("at once"), *(words.at_once(plan) for plan in plans)))
     for name, head in ROWS:
@@ -182,9 +198,9 @@ def _notes(result: Planned) -> Iterator[Shown]:
     for place, plan in enumerate(result.shown, 1):
         for note in plan.notes:
             told.setdefault(note, []).append(str(place))
-    for note, places in told.items():
+    for said, places in told.items():
         one = len(result.shown) == 1
-        yield note if one else say("plan {places}: {note}", places=", ".join(places), note=note)
+        yield said if one else say("plan {places}: {note}", places=", ".join(places), note=said)
     layouts = f"{result.found.looked_at:,}"
     if result.found.chips == 1:
         yield say("{layouts} layouts were looked at", layouts=layouts)

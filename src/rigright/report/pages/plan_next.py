@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from rigright.demand import Serving
+from rigright.demand import Serving, Training
 from rigright.report.pages import plan_words as words
 from rigright.report.planned import Planned
 from rigright.search.record import Plan
@@ -44,7 +44,7 @@ def explain_flags(plan: Plan) -> list[str]:
     """The plan as `explain` is asked for it."""
     flags = ["--on", words.machine_flag(plan)]
     if not isinstance(plan.work, Serving):
-        return [*flags, "--train", plan.work.method]
+        return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
@@ -56,6 +56,19 @@ def explain_flags(plan: Plan) -> list[str]:
     return [*flags, *(["--attention-dp"] if layout.attention_dp else [])]
 
 
+def _training_flags(plan: Plan, work: Training) -> list[str]:
+    layout = plan.layout
+    told = {
+        "--trainer": work.trainer, "--seq": work.seq_tok, "--micro-batch": work.micro_batch,
+        "--accumulate": work.accumulate, "--recompute": work.recompute,
+        **{f"--{name}": getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
+    }  # fmt: skip
+    said = {flag: value for flag, value in told.items() if value not in {None, "none", 1}}
+    flags = [word for flag, value in said.items() for word in (flag, str(value))]
+    flags += ["--sharding", work.sharding] if layout.dp > 1 else []
+    return ["--train", work.method, *flags, *(["--sequence-parallel"] if layout.sequence_parallel else [])]
+
+
 def _work_flags(result: Planned) -> list[str]:
     wish = result.wish
     told = {
@@ -63,5 +76,7 @@ def _work_flags(result: Planned) -> list[str]:
         "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
         "--users": None if wish.users is None else f"{wish.users:g}",
         "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
+        "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",
+        "--seq": wish.seq_tok, "--batch": wish.global_batch, "--method": wish.method,
     }  # fmt: skip
     return [word for flag, value in told.items() if value is not None for word in (flag, str(value))]

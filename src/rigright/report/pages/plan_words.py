@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from rigright.base.units import show_seconds, show_short, show_usd, show_watts
+from rigright.base.units import show_count, show_seconds, show_short, show_usd, show_watts
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.demand import Layout, PlanWish, Serving
+from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.report.page import Shown
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search.record import Plan
 
+DAY_S = 86400
 BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
 
 WORKS = {
@@ -63,13 +65,22 @@ def layout(found: Layout) -> Sentence | str:
 
 
 def formats(plan: Plan) -> Sentence | str:
-    """What weights and caches are kept in."""
+    """What weights and caches are kept in; of a training, its method and how states are cut."""
     if not isinstance(plan.work, Serving):
-        return ""
+        told = [plan.work.method, "" if plan.work.sharding == "none" else plan.work.sharding]
+        return ", ".join(filter(None, told))
     weights = plan.work.weights.removeprefix("gguf:")
     return (
         weights if plan.work.kv == "16bit" else say("{weights}, cache {kv}", weights=weights, kv=plan.work.kv)
     )
+
+
+def step(work: Training) -> Sentence:
+    """What one optimizer step of a rank is made of."""
+    size = f"{work.micro_batch} x {work.accumulate or 1}"
+    if work.recompute in {None, "none"}:
+        return say("micro-batches {size}", size=size)
+    return say("micro-batches {size}, recompute {recompute}", size=size, recompute=work.recompute)
 
 
 def figure(name: str, found: Estimate | None) -> str:
@@ -88,6 +99,11 @@ def _share(found: Estimate) -> str:
     return f"{found.value:.0%}"
 
 
+def _days(found: Estimate) -> str:
+    seconds = replace(found, value=found.value * DAY_S, low=found.low * DAY_S, high=found.high * DAY_S)
+    return time_between(seconds)
+
+
 def _power(found: Estimate) -> str:
     return show_watts(found.value)
 
@@ -97,17 +113,27 @@ _SHOWN: dict[str, Callable[[Estimate], str]] = {
     **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_total"), _usd_between),
     **dict.fromkeys(("headroom", "mfu"), _share),
     "power_w": _power,
+    "days": _days,
 }
 
 
 def speed(plan: Plan) -> Shown:
     """How fast, in a verdict."""
+    trained = plan.figures.get("train_tok_per_s")
+    if trained is not None:
+        return _training(plan, trained)
     found, users = plan.figures.get("output_tok_per_s"), plan.concurrency
     if found is None:
         return ""
     if users is None or users <= 1:
         return say("{rate} tok/s", rate=between(found))
     return say("{rate} tok/s for {users} at once", rate=between(found), users=f"{users:,.0f}")
+
+
+def _training(plan: Plan, rate: Estimate) -> Shown:
+    """How long it takes, where that is known, and how fast."""
+    days, told = plan.figures.get("days"), say("{rate} tok/s", rate=between(rate))
+    return told if days is None else joined([say("done in {time}", time=_days(days)), told])
 
 
 def money(plan: Plan) -> Shown:
@@ -118,6 +144,9 @@ def money(plan: Plan) -> Shown:
     if plan.supply.how == "buy":
         known = figures.get("usd")
         return say("no price known") if known is None else say("{usd} to buy", usd=show_usd(known.value))
+    whole = figures.get("usd_total") if "days" in figures else None
+    if whole is not None:
+        return say("{usd} in all", usd=show_usd(whole.value))
     known = figures.get("usd_per_h")
     return say("no price known") if known is None else say("{usd} an hour", usd=show_usd(known.value))
 
@@ -149,7 +178,20 @@ def work(wish: PlanWish) -> Shown:
         load = say("{users} at once", users=f"{wish.users:g}")
     elif wish.rate_per_s is not None:
         load = say("{rate} requests a second", rate=f"{wish.rate_per_s:g}")
-    return joined([WORKS[wish.work], lengths, load, *limits(wish)])
+    return joined([WORKS[wish.work], *_learning(wish), lengths, load, *limits(wish)])
+
+
+def _learning(wish: PlanWish) -> list[Shown]:
+    """What is trained on: method, tokens, sequences, deadline."""
+    if wish.work not in {"finetune", "pretrain"}:
+        return []
+    seq, batch = wish.seq_tok, wish.global_batch
+    return [
+        wish.method or "",
+        "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
+        "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
+        "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * DAY_S)),
+    ]
 
 
 def limits(wish: PlanWish) -> list[Sentence]:

@@ -9,12 +9,13 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.units import GIGA, TERA, show_bytes, show_seconds, show_short, show_usd
 from rigright.base.words import Sentence, say
-from rigright.cost.known import CHIP, CLASS
+from rigright.cost.bands import band
+from rigright.cost.known import CHIP, CLASS, kind_of, known_of_one
 from rigright.cost.money import assumptions, tariff_of
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.cost.weights import weigh
-from rigright.demand import PlanWish, Serving, Traffic
+from rigright.demand import PlanWish, Serving, Traffic, Training
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.facts.engines import Engine, find_engine
@@ -28,23 +29,49 @@ from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.speed import speed
 
 MONEY = "data/money.toml"
+TRAINING = "speed_training"
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
 _Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
 
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
-    """A row for each figure of a plan that serves."""
+    """A row for each figure of a plan."""
     if not isinstance(plan.work, Serving):
-        return ()
+        return tuple(_named((*_trained(arch, plan, plan.work), *_money(plan, wish, market=market))))
     rows = (
         *_memory(arch, plan, work=plan.work),
         *_time(arch, plan, wish=wish),
         *_bands(arch, plan.chip, engine=find_engine(plan.work.engine)),
         *_money(plan, wish, market=market),
     )
-    return tuple(
-        Reason(part=part, formula=formula, facts=facts, source=source)
-        for part, formula, facts, source in rows
+    return tuple(_named(rows))
+
+
+def _named(rows: tuple[_Row, ...]) -> Iterator[Reason]:
+    for part, formula, facts, source in rows:
+        yield Reason(part=part, formula=formula, facts=facts, source=source)
+
+
+def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[_Row]:
+    """Where the speed of a training comes from."""
+    chip, mfu = plan.chip, plan.figures.get("mfu")
+    peak = chip.training_flops_per_s or chip.fp16_flops_per_s or 0.0
+    trained = f"data/corrections/{TRAINING}.toml"
+    yield (
+        "tok/s",
+        say("forward + backward + recomputed passes + optimizer + links that nothing hides + waiting stages"),
+        f"{peak / TERA:,.0f} TFLOP/s x MFU {0.0 if mfu is None else mfu.value:.2f} x {plan.n_chips}",
+        f"{chip.sources} ({chip.as_of}); {trained}",
+    )
+    known = known_of_one(TRAINING, chip, engine=work.trainer, kind=kind_of(arch))
+    low, high = band(TRAINING, "train_tok_per_s", known=known)
+    edges = f"tok/s x{float(low):.2f}-{float(high):.2f}"
+    yield "80 %", _seen(chip, int(known.chip)), edges, f"data/corrections/bands_{TRAINING}.toml"
+    yield (
+        "memory",
+        say("states of the parameters + activations + working sets of the fullest rank"),
+        f"{show_bytes(plan.rank_bytes.value)} of {show_bytes(plan.room_bytes)}",
+        f"data/corrections/memory_training.toml; {chip.mem_source}",
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.asks.plan import LIMITS, MONEY, WORK, Options, add_options, command, told
+from rigright.faces.cli.asks.plan import LIMITS, MONEY, TRAINING, WORK, Options, add_options, command, told
 
 SUMMARY = say("chips, machines or clouds side by side for a model's work: speed, price, power, roofline")
 
@@ -22,6 +22,7 @@ SHOWN: Options = (
 GROUPS = (
     (say("machine"), MACHINE),
     (say("work"), WORK),
+    (say("training"), TRAINING),
     (say("limits"), LIMITS),
     (say("money"), MONEY),
     (say("answer"), SHOWN),

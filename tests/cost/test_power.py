@@ -1,0 +1,126 @@
+"""Power: laws of watts and joules, and what was measured of chips and whole nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.cost.power import (
+    Busy,
+    Draw,
+    busy_in,
+    busy_of,
+    draw_w,
+    energy_j,
+    energy_per_unit_j,
+    kwh,
+    machine_w,
+    pue_of,
+)
+from rigright.facts.chips import by_id, chips
+
+RATED = [chip for chip in chips() if chip.tdp_w]
+rated = st.sampled_from(RATED)
+share = st.floats(0, 1)
+
+
+def watts(chip, busy, **more):
+    return float(draw_w([chip], busy, **more).value[0])
+
+
+@given(chip=rated, compute=share, memory=share, more=share)
+def test_more_in_use_draws_more_and_never_beyond_the_rating(chip, compute, memory, more):
+    less = watts(chip, Busy(compute=compute * more, memory=memory * more))
+    full = watts(chip, Busy(compute=compute, memory=memory))
+    assert 0 < less <= full <= chip.tdp_w
+
+
+@given(chip=rated, compute=share, memory=share, duty=share)
+def test_a_chip_that_rests_part_of_the_time_draws_between_idle_and_full(chip, compute, memory, duty):
+    idle, full = (watts(chip, Busy(compute=compute, memory=memory, duty=d)) for d in (0.0, 1.0))
+    part = watts(chip, Busy(compute=compute, memory=memory, duty=duty))
+    assert idle - 1e-9 <= part <= full + 1e-9
+    assert part == pytest.approx(idle + duty * (full - idle))
+
+
+@given(chip=rated, compute=share, memory=share, limit=st.floats(0.5, 1.0))
+def test_a_cap_holds_and_changes_nothing_below_it(chip, compute, memory, limit):
+    busy = Busy(compute=compute, memory=memory)
+    free, capped = watts(chip, busy), watts(chip, busy, limit_w=limit * chip.tdp_w)
+    assert capped == pytest.approx(min(free, limit * chip.tdp_w))
+
+
+@given(chip=rated, compute=share, memory=share)
+def test_the_band_holds_the_value(chip, compute, memory):
+    found = draw_w([chip], Busy(compute=compute, memory=memory))
+    assert found.low[0] < found.value[0] <= found.high[0]
+    machine = machine_w([chip], found, count=8)
+    assert machine.low[0] < machine.value[0] < machine.high[0]
+    assert machine.value[0] > 8 * found.value[0]
+
+
+def test_many_chips_equal_each_alone():
+    busy = busy_in("serve")
+    together = draw_w(RATED, busy)
+    for place, chip in enumerate(RATED):
+        assert watts(chip, busy) == together.value[place]
+
+
+def test_energy_is_power_times_time_however_it_is_counted():
+    drawn = Draw(value=500.0, low=400.0, high=600.0)
+    assert energy_j(drawn, 7200).value == 3_600_000
+    assert float(kwh(drawn, 7200).value) == pytest.approx(1.0)
+    assert float(energy_per_unit_j(drawn, 50).high) == pytest.approx(12.0)
+
+
+def test_what_a_pass_keeps_in_use_follows_from_its_seconds():
+    reading = busy_of(0.001, 0.01, total_s=0.012)
+    assert reading.memory > 5 * reading.compute
+    assert busy_of(5.0, 5.0, total_s=1.0) == Busy(compute=1.0, memory=1.0)
+
+
+def test_decode_draws_less_than_prefill_and_training_on_every_chip():
+    decode, prefill, training = (draw_w(RATED, busy_in(p)).value for p in ("decode", "prefill", "training"))
+    assert (decode < prefill).all()
+    assert (decode < training).all()
+    assert (draw_w(RATED, busy_in("idle")).value < decode).all()
+
+
+def test_decode_on_h200_is_where_it_was_measured():
+    """arXiv 2605.11999: 137 to 300 W of 700, whatever the kind of attention and the batch."""
+    assert 137 < watts(by_id()["h200-sxm-141gb"], busy_in("decode")) < 300
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm5-80gb", "a100-sxm4-80gb", "l40s"])
+def test_a_program_that_waits_adds_what_was_measured(chip):
+    """arXiv 2605.23918: 26 to 66 W above bare idle."""
+    resting = watts(by_id()[chip], Busy(compute=0.0, memory=0.0, duty=0.0))
+    waiting = watts(by_id()[chip], busy_in("idle"))
+    assert 20 < waiting - resting < 70
+
+
+def test_a_node_that_trains_is_where_it_was_measured():
+    """IEEE Access 13:61740: eight H100 draw at most 8.4 kW; arXiv 2506.14551: 76 % of 10.2 kW."""
+    chip = by_id()["h100-sxm5-80gb"]
+    drawn = draw_w([chip], busy_in("training"))
+    node = machine_w([chip], drawn, count=8)
+    assert 6_500 < node.value[0] < 8_400
+    assert node.low[0] < 0.76 * 10_200 < node.high[0]
+
+
+def test_a_small_machine_draws_little_around_its_chip():
+    for name in ("apple-m3-ultra", "dgx-spark-gb10"):
+        chip = by_id()[name]
+        drawn = draw_w([chip], busy_in("decode"))
+        assert machine_w([chip], drawn).value[0] < drawn.value[0] + 60
+
+
+def test_an_unknown_rating_is_not_a_number_and_no_zero():
+    unrated = [chip for chip in chips() if not chip.tdp_w]
+    assert np.isnan(draw_w(unrated, busy_in("decode")).value).all()
+
+
+def test_buildings_draw_more_than_their_machines():
+    assert pue_of("home") == 1 < pue_of("hyperscale") < pue_of("datacenter") < 1.6

@@ -10,13 +10,12 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.memory_bands import band as memory_band
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import price_width, usd_per_mtok
+from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
@@ -26,7 +25,6 @@ from rigright.search.room import engine_name, stage_rooms
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import Options, Prices, supply_of
 
-SUBJECT = "speed_serving"
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
     "memory": "memory_share", "compute": "compute_share", "links": "link_share", "fixed": "fixed_share",
@@ -133,8 +131,9 @@ def _rank_bytes(memory: ServingMemory) -> Estimate:
 
 def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:
     told = {name: float(column[place]) for name, column in table.figures.items()}
-    known = known_of_one(SUBJECT, kind.chip, engine=way.engine.id, kind=kind_of(table.question.arch))
-    found = {name: estimate(SUBJECT, name, value=told[name], known=known) for name in BANDED}
+    served = {name: told[name] for name in BANDED}
+    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=(kind.chip,))
+    found = {name: at(one, served[name]) for name, one in bands.items()}
     exact = {name: told[name] for name in ("power_w", "headroom")}
     found |= {
         name: Estimate(value=value, low=value, high=value, mark="physics") for name, value in exact.items()

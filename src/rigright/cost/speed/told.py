@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,5 +63,20 @@ def _told(subject: str, name: str, *, value: float, known: Known) -> Estimate:
     figure, is_inverse = MEASURED[subject][name]
     if not is_inverse:
         return estimate(subject, figure, value=value, known=known)
-    found = estimate(subject, figure, value=1 / value, known=known)
-    return Estimate(value=1 / found.value, low=1 / found.high, high=1 / found.low, mark=found.mark)
+    found = estimate(subject, figure, value=_inverse(value), known=known)
+    low, high = _inverse(found.high), _inverse(found.low)
+    return Estimate(value=_inverse(found.value), low=low, high=high, mark=found.mark)
+
+
+def at(found: Estimate, value: float) -> Estimate:
+    """The band of a figure around a value that the user's own runs have moved already."""
+    if not np.isfinite(found.value) or found.value <= 0:
+        return replace(found, value=value)
+    ratio = value / found.value
+    return replace(found, value=value, low=found.low * ratio, high=found.high * ratio)
+
+
+def _inverse(value: float) -> float:
+    """One over it; an endless wait is a rate of nothing, and the other way round."""
+    with np.errstate(divide="ignore"):
+        return float(np.divide(1.0, value))

@@ -74,9 +74,7 @@ class Training:
     references: int = 0  # frozen copies of the model beside it: reference and reward models of DPO, PPO
     accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
-    matmul: str | None = (
-        None  # format of multiplications: "16bit", "fp8", "mxfp8", "nvfp4"; None: the precision's
-    )
+    matmul: str | None = None  # multiplications in "16bit", "fp8", "mxfp8", "nvfp4"; None: the precision's
     compiled: bool = False  # cheap operations fused by a compiler
     padded: Numbers = 0.0  # share of the tokens of a batch that are padding
     imbalance: Numbers = 1.0  # tokens of the busiest experts over those of all, on average
@@ -96,6 +94,7 @@ class TrainingWish:
     recompute: str | None = None
     flash: bool = True
     chunked_loss: bool = False
+    compiled: bool = False
     rank: int = 16
     targets: str = "attn"
     sharding: str | None = None

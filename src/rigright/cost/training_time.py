@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.units import GIGA
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_edge
-from rigright.cost.training_time_links import exposed_s, held_elems, traffic
+from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
 from rigright.cost.training_time_parts import Case, Ways, ways
 from rigright.cost.training_time_rates import TrainingRates, training_rates
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok
@@ -22,7 +23,8 @@ from rigright.demand import Layout, Numbers, Training
 BUBBLES = {"1f1b": 1.0, "gpipe": 1.0, "interleaved": 1.0, "zero-bubble": 1 / 3}
 SHARPNESS = 4  # how suddenly the slower of host and device takes over
 STEP_ACCESSES = 2  # each state is read and written
-HOST_BYTES_PER_S = 20e9  # of states that one rank's share of a CPU works through
+HOST_BYTES_PER_S = 20 * GIGA  # of states that one rank's share of a CPU works through
+NVME_BYTES_PER_S = 3 * GIGA  # and of a drive
 SECONDS_A_DAY = 86_400
 RANKS_OF_BOX = 8
 
@@ -62,10 +64,11 @@ def training_time(arch: Arch, training: Training, *, layout: Layout, rates: Trai
     """One step: as many micro-batches as it gathers, through all stages, and the optimizer."""
     setup = set_up(training, hidden=trunk_of(arch).hidden)
     effort = effort_of(arch, "" if setup.full else training.targets)
-    case = Case(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout)
+    tok = np.asarray(training.micro_batch, dtype=float) * training.seq_tok / np.asarray(layout.cp)
+    case = Case(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout, tok=tok)
     through = ways(case)
     flow = _Flow.of(case, through)
-    parts = _step(case, through, flow)
+    parts = _step(case, through, flow=flow)
     return _told(case, parts)
 
 
@@ -107,7 +110,7 @@ class _Flow:
         )
 
 
-def _step(case: Case, through: Ways, flow: _Flow) -> dict[str, Numbers]:
+def _step(case: Case, through: Ways, *, flow: _Flow) -> dict[str, Numbers]:
     """Seconds of a whole step by part."""
     training, layout, rates = case.setup.training, case.layout, case.rates
     pp = np.asarray(layout.pp, dtype=float)
@@ -158,30 +161,27 @@ def _ranks(layout: Layout) -> Numbers:
 
 def _stages(case: Case) -> tuple[Numbers, Numbers]:
     """The share of the layers in the fullest stage, and in the last, which makes logits too."""
-    count, pp = case.effort.layers, np.asarray(case.layout.pp)
-    trunk = len(trunk_of(case.arch).layers)
-    held = trunk - stage_edge(trunk, pp, stage=pp - 1)
-    return np.ceil(trunk / pp) / trunk * (count / count), held / trunk
+    layers, pp = len(trunk_of(case.arch).layers), np.asarray(case.layout.pp)
+    last = layers - stage_edge(layers, pp, stage=pp - 1)
+    return np.ceil(layers / pp) / layers, last / layers
 
 
 def _optimizer_s(case: Case) -> Numbers:
     """States read and written at the speed of memory; on the host by the CPU, then over the slot."""
-    setup, layout = case.setup, case.layout
+    setup = case.setup
     if not setup.full:
         return np.zeros(())
     plain, routed = held_elems(case)
     precision, optimizer = setup.precision, setup.optimizer
     kept = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     width = STEP_ACCESSES * (precision.master + kept + precision.param) + 2 * precision.grad
-    tp, ep = np.asarray(layout.tp, dtype=float), np.asarray(layout.ep, dtype=float)
-    ranks = np.asarray(layout.dp, dtype=float) * np.asarray(layout.cp)
-    few = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
+    ranks, few = replicas_of(case)
     divided = setup.training.sharding != "none"
     here = plain / (ranks if divided else 1) + routed / (few if divided else 1)
     if setup.training.offload == "none":
         return here * width / case.rates.mem_bytes_per_s
     over = here * (precision.grad + precision.param) / case.rates.pcie_bytes_per_s
-    return over + here * width / HOST_BYTES_PER_S
+    return over + here * width / (NVME_BYTES_PER_S if "nvme" in setup.training.offload else HOST_BYTES_PER_S)
 
 
 def _told(case: Case, parts: dict[str, Numbers]) -> TrainingTime:

@@ -13,6 +13,7 @@ from rigright.demand import Numbers
 
 ACT_BYTES = 2
 GRAD_BYTES_LEAST = 2
+QUANTISED_BYTES = 0.5  # an element of a 4-bit base, as it is gathered
 BACK = 2.0  # ring attention returns gradients of keys and values beside them
 
 
@@ -109,29 +110,34 @@ def held_elems(case: Case) -> tuple[Numbers, Numbers]:
     return plain, routed
 
 
-def _replicas(case: Case) -> tuple[Numbers, Numbers]:
-    """Of a micro-batch, and once a step; adapters are too few to count."""
-    setup, layout, wire = case.setup, case.layout, case.rates.wire
-    plain, routed = held_elems(case)
+def replicas_of(case: Case) -> tuple[Numbers, Numbers]:
+    """Ranks that hold the same weights, and the same experts."""
+    layout = case.layout
     tp, ep = np.asarray(layout.tp, dtype=float), np.asarray(layout.ep, dtype=float)
     ranks = np.asarray(layout.dp, dtype=float) * np.asarray(layout.cp)
-    few = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
-    gather = setup.precision.gather if setup.full or setup.training.method != "qlora" else 0.5
-    reduced = max(setup.precision.grad, GRAD_BYTES_LEAST) * setup.full
-    inside = _inside(case, tp)
-    spread = _inside(case, np.where(ep > 1, np.maximum(ep, tp), tp))
-    shards = np.minimum(ranks, inside) if setup.training.sharding == "hsdp" else ranks
-
-    def gathered_s(width: float) -> Numbers:
-        rest = all_gather_s(routed * width, few, wire=wire, inside=spread) if case.effort.moe_layers else 0.0
-        return all_gather_s(plain * width, shards, wire=wire, inside=inside) + rest
-
-    if setup.gathered:
-        return 2 * gathered_s(gather) + (gathered_s(reduced) if setup.full else 0.0), np.zeros(())
-    if not setup.full:
-        return np.zeros(()), np.zeros(())
-    both = gathered_s(reduced) + gathered_s(gather if setup.training.sharding != "none" else reduced)
-    return np.zeros(()), both
+    return ranks, np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
 
 
-__all__ = ["Traffic", "exposed_s", "held_elems", "traffic"]
+def _replicas(case: Case) -> tuple[Numbers, Numbers]:
+    """Of a micro-batch, and once a step; adapters are too few to count."""
+    setup, wire = case.setup, case.rates.wire
+    training, precision = setup.training, setup.precision
+    tp, ep = np.asarray(case.layout.tp, dtype=float), np.asarray(case.layout.ep, dtype=float)
+    plain, routed = held_elems(case)
+    ranks, few = replicas_of(case)
+    inside, spread = _inside(case, tp), _inside(case, np.where(ep > 1, np.maximum(ep, tp), tp))
+    reduced = max(precision.grad, GRAD_BYTES_LEAST) * setup.full
+    gather = QUANTISED_BYTES if training.method == "qlora" else precision.gather
+    shards = np.minimum(ranks, inside) if training.sharding == "hsdp" else ranks
+    width = 2 * gather + reduced
+    if not setup.gathered:
+        width = (reduced + (gather if training.sharding != "none" else reduced)) * setup.full
+    sent = all_gather_s(plain * width, shards, wire=wire, inside=inside)
+    if case.effort.moe_layers:
+        sent = sent + all_gather_s(routed * width, few, wire=wire, inside=spread)
+    if not setup.gathered:
+        return np.zeros(()), sent * (width > 0)
+    across = all_reduce_s(plain * reduced / shards, ranks / shards, wire=wire, inside=1)
+    if training.offload.startswith("all"):
+        sent = sent + 2 * gather * (plain / shards + routed / few) / case.rates.pcie_bytes_per_s
+    return sent, across * (training.sharding == "hsdp") * setup.full

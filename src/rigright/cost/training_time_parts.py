@@ -31,12 +31,7 @@ class Case:
     effort: Effort
     rates: TrainingRates
     layout: Layout
-
-    @property
-    def tok(self) -> Numbers:
-        """Tokens of a micro-batch that one rank works on."""
-        training = self.setup.training
-        return np.asarray(training.micro_batch, dtype=float) * training.seq_tok / np.asarray(self.layout.cp)
+    tok: Numbers  # of a micro-batch that one rank works on
 
     @property
     def stream_share(self) -> Numbers:
@@ -82,17 +77,17 @@ def ways(case: Case) -> Ways:
     heads = [times for bulk, times in zip(case.effort.bulks, bulks, strict=True) if bulk.head]
     mixing, mixing_back = _mix(case)
     moving = _move(case)
-    loss = _loss_s(case)
+    loss, adapters = _loss_s(case), _adapters_s(case)
     learning = 1.0 if setup.full else 0.0
     zero = np.zeros(())
     forward = Way(
-        matmul_s=sum((one.forward_s for one in layers), start=zero),
+        matmul_s=sum((one.forward_s for one in layers), start=adapters),
         mixing_s=mixing,
         moving_s=moving,
         head_s=sum((one.forward_s for one in heads), start=zero) + loss / 2,
     )
     backward = Way(
-        matmul_s=sum((one.inward_s + learning * one.learn_s for one in layers), start=zero),
+        matmul_s=sum((one.inward_s + learning * one.learn_s for one in layers), start=2 * adapters),
         mixing_s=mixing_back,
         moving_s=moving * BACKWARD_MOVES,
         head_s=sum((one.inward_s + learning * one.learn_s for one in heads), start=zero) + loss / 2,
@@ -201,6 +196,14 @@ def _move(case: Case) -> Numbers:
         inputs, outputs, _ = effort.adapted
         a_token = a_token + rates.adapter_bytes * (inputs + outputs) / tp
     return (case.tok * a_token + _standing(case)) / rates.mem_bytes_per_s
+
+
+def _adapters_s(case: Case) -> Numbers:
+    """Products with adapters: so narrow that they cost as if they were wider."""
+    inputs, outputs, _ = case.effort.adapted
+    width = np.asarray(case.setup.training.rank) + case.rates.half_width
+    flops = 2 * case.tok * (inputs + outputs) * width / np.asarray(case.layout.tp)
+    return flops / case.rates.plain_flops_per_s
 
 
 def _standing(case: Case) -> Numbers:

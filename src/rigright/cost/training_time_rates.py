@@ -65,7 +65,9 @@ def matmul_of(training: Training) -> str:
     return training.matmul or RECIPES.get(training.precision or "", PLAIN)
 
 
-def training_rates(chips: Sequence[Chip], setup: Setup, *, terms: Terms | None = None) -> TrainingRates:
+def training_rates(
+    chips: Sequence[Chip], setup: Setup, *, terms: Terms | None = None, wire: Wire | None = None
+) -> TrainingRates:
     """The rates of chips, in their order, under a trainer and in a format of multiplications."""
     tables = corrections(SUBJECT) if terms is None else terms
     habits = trainer_terms(tables, setup)
@@ -83,7 +85,7 @@ def training_rates(chips: Sequence[Chip], setup: Setup, *, terms: Terms | None =
         mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
         pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(found, "pcie"),
         cast_bytes=_of_format(found, formats, term="cast"),
-        wire=wire_of(chips),
+        wire=wire_of(chips) if wire is None else wire,
         **{name: _column(found, name) for name in SAME},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Training
 from rigright.report.explained import Reason, Remedy
 
@@ -43,6 +44,26 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepUse:
+    """Time of one optimizer step; low and high of the step follow those of the speed."""
+
+    step_s: Estimate
+    parts_s: tuple[tuple[str, float], ...]  # what the step goes into; parts next to nothing left out
+    tok_per_s_per_chip: Estimate
+    ranks: int
+    tok_per_step: float
+    samples_per_s: float
+    mfu: float
+    hfu: float
+    bound: str  # "compute", "links", "bubble", "host", "optimizer"
+
+    @property
+    def tok_per_s(self) -> float:
+        """Of all ranks."""
+        return self.tok_per_s_per_chip.value * self.ranks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
     """One model on one machine, training."""
 
@@ -60,6 +81,7 @@ class Trained:
     host_bytes: float  # a rank keeps on the host
     nvme_bytes: float
     reach: Reach
+    step: StepUse | None = None  # None: the speed of such a model or card is not known
     remedies: tuple[Remedy, ...] = ()
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Sentence, ...] = ()

@@ -1,4 +1,4 @@
-"""One model on one machine, training: memory by rank, how far it goes, and what to change."""
+"""One model on one machine, training: memory by rank, time by part, how far it goes, what to change."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons
 from rigright.verbs.training.remedies import remedies
+from rigright.verbs.training.speed import step_use
 
 
 def explain_training(
     model: str, on: str, *, wish: TrainingWish | None = None, why: bool = False, asked: str = ""
 ) -> Trained:
-    """Explain the memory of training a model on a machine; `asked` is the command to build on."""
+    """Explain memory and speed of training a model on a machine; `asked` is the command to build on."""
     node = find_node(on)
     case = build_case(open_model(model), node, wish=wish or TrainingWish())
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
@@ -39,6 +40,7 @@ def explain_training(
         host_bytes=float(np.max(memory.host_bytes)),
         nvme_bytes=float(np.max(memory.nvme_bytes)),
         reach=reach(case),
+        step=step_use(case, node),
         remedies=() if worst.spare_bytes >= 0 else remedies(case),
         reasons=reasons(case, worst) if why else (),
         notes=(*case.notes, *case.arch.warnings),

@@ -37,6 +37,7 @@ _FLAGS: tuple[tuple[str, str, bool, Sentence], ...] = (
     ("--no-flash", "flash", False, say("attention with the whole score matrix")),
     ("--flash", "flash", True, say("attention tile by tile (the default)")),
     ("--chunked-loss", "chunked_loss", True, say("the logits never stand whole")),
+    ("--compiled", "compiled", True, say("cheap operations fused by a compiler")),
     ("--sequence-parallel", "sequence_parallel", True, say("norms cut over tokens beside tensor parallel")),
 )
 _ONLY: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # flags that say something to some methods alone

@@ -24,6 +24,7 @@ from rigright.report.page import (
     Table,
     Tone,
 )
+from rigright.report.pages.training_time import plain_step, speed_facts, speed_line, time_table
 from rigright.report.trained import RankUse, Trained
 
 NAMES = {
@@ -53,7 +54,13 @@ MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 def page(result: Trained, *, why: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = [_verdict(result), _bars(result), _table(result), Points(items=tuple(_facts(result)))]
+    parts: list[Part] = [_verdict(result)]
+    if result.step is not None:
+        parts.append(speed_line(result.step))
+    parts += [_bars(result), _table(result)]
+    if result.step is not None:
+        parts.append(time_table(result.step))
+    parts.append(Points(items=tuple(_facts(result))))
     if result.remedies:
         parts.append(_remedies(result))
     if why:
@@ -155,6 +162,8 @@ def _table(result: Trained) -> Table:
 
 
 def _facts(result: Trained) -> Iterator[Sentence]:
+    if result.step is not None:
+        yield from speed_facts(result.step)
     yield say(
         "{learns} of {params} parameters learn; {precision}; {optimizer}",
         learns=show_count(result.learns),
@@ -236,6 +245,7 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
         "verdict": tell(_verdict(result).said, language),
         "worst_stage": result.worst.stage,
         "ranks": [_plain_rank(rank) for rank in result.ranks],
+        "time": plain_step(result.step),
         "host_bytes": round(result.host_bytes),
         "nvme_bytes": round(result.nvme_bytes),
         "limits": {

@@ -46,13 +46,13 @@ def read_timed(row: Row, asked: Asked) -> Timed:
         raise AskError(say("the row names no chip"))
     chip = by_id().get(row["chip"]) or find_chip(row["chip"])
     assumed = list(asked.assumed)
-    training = _training(row, asked.training, assumed)
+    training = _training(row, asked.training, assumed=assumed)
     layout = _modern(row, asked)
     if layout.dp != asked.layout.dp or training.accumulate is None:
-        training = replace(training, accumulate=_accumulate(row, training, layout))
+        training = replace(training, accumulate=_accumulate(row, training, layout=layout))
     if _is_open(row, training):
         layout = best_layout(asked.arch, training, chip=chip, row=row)
-        training = replace(training, accumulate=_accumulate(row, training, layout))
+        training = replace(training, accumulate=_accumulate(row, training, layout=layout))
         assumed.append(
             say(
                 "layout is not told: taken as the fastest that fits, tp {tp} pp {pp} cp {cp} dp {dp}",
@@ -79,7 +79,7 @@ def _modern(row: Row, asked: Asked) -> Layout:
     return replace(layout, dp=replicas, sequence_parallel=parallel or layout.sequence_parallel)
 
 
-def _training(row: Row, training: Training, assumed: list[Sentence]) -> Training:
+def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Training:
     text = "; ".join(filter(None, (row.get("flags"), row.get("note"))))
     training = replace(
         training,
@@ -100,7 +100,7 @@ def _is_open(row: Row, training: Training) -> bool:
     return training.trainer in MEGATRON and not told and (row.get("n_chips") or 1) > 1
 
 
-def _accumulate(row: Row, training: Training, layout: Layout) -> int | None:
+def _accumulate(row: Row, training: Training, *, layout: Layout) -> int | None:
     batch = row.get("global_batch")
     return None if batch is None else max(1, int(batch / (training.micro_batch * layout.dp)))
 

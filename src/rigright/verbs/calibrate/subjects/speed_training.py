@@ -10,7 +10,7 @@ from rigright.base.tables import Row
 from rigright.cost.known import kind_of
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of
-from rigright.verbs.calibrate.record import Dial, Subject, Tables
+from rigright.verbs.calibrate.record import Dial, Path, Subject, Tables
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.training_rows import read_row
 from rigright.verbs.validate.training_speed import Timed, read_timed, tok_per_s
@@ -21,6 +21,7 @@ CLASS_TERMS = {
     "mixing": 0.2,
 }  # how far a class of chips may be from all, a chip from its class
 CHIP_SPREAD = 0.08
+LEAST_SOURCES = 2  # that tell of a class before it has terms of its own
 SHARED_TERMS = {  # of all chips: what physics and kernel tables say, and how far runs may move it
     "compute": (0.95, 0.1),
     "mixing": (0.8, 0.3),
@@ -68,21 +69,25 @@ def predict(timed: tuple[Timed, ...], tables: Tables) -> np.ndarray:
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms of chips by class, of trainers by kind, and of both for all."""
     timed = prepare(rows)
-    return (*_chip_dials(timed), *_trainer_dials(timed, tables))
+    sources = [source_name(row.get("source") or "") for row in rows]
+    return (*_chip_dials(timed, sources), *_trainer_dials(timed, tables))
 
 
-def _chip_dials(timed: Sequence[Timed]) -> Iterator[Dial]:
+def _chip_dials(timed: Sequence[Timed], sources: Sequence[str]) -> Iterator[Dial]:
+    """A class that a lone source tells of stays where all chips are."""
     for name, (prior, spread) in SHARED_TERMS.items():
         yield Dial(path=("chips", "all", name), prior=prior, spread=spread)
     kinds = sorted({class_of(one.chip).id for one in timed})
     for kind in kinds:
         here = _places(timed, [class_of(one.chip).id == kind for one in timed])
+        if len({sources[place] for place in here}) < LEAST_SOURCES:
+            continue
         for name, spread in CLASS_TERMS.items():
-            yield _below("chips", kind, name, parent="all", spread=spread, touches=here)
+            yield _below(("chips", kind, name), parent="all", spread=spread, touches=here)
         chips = sorted({timed[place].chip.id for place in here})
         for chip in chips if len(chips) > 1 else ():
             own = _places(timed, [one.chip.id == chip for one in timed])
-            yield _below("chips", chip, "compute", parent=kind, spread=CHIP_SPREAD, touches=own)
+            yield _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=own)
 
 
 def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:
@@ -94,11 +99,11 @@ def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:
     for kind in sorted(set(of_rows) - {""}):
         here = _places(timed, [one == kind for one in of_rows])
         for name, spread in KIND_TERMS.items():
-            yield _below("trainers", kind, name, parent="all", spread=spread, touches=here)
+            yield _below(("trainers", kind, name), parent="all", spread=spread, touches=here)
 
 
-def _below(table: str, key: str, name: str, *, parent: str, spread: float, touches: tuple[int, ...]) -> Dial:
-    path, above = (table, key, name), (table, parent, name)
+def _below(path: Path, *, parent: str, spread: float, touches: tuple[int, ...]) -> Dial:
+    above = (path[0], parent, path[-1])
     return Dial(path=path, parent=above, prior=1.0, spread=spread, touches=touches)
 
 

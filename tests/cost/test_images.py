@@ -47,7 +47,7 @@ runs = st.builds(
 
 def rates(chip, kind=OTHER, run=None):
     run = run or ImageRun()
-    return image_rates([place_of(by_id()[chip], run.precision)], [kind], [run])
+    return image_rates([place_of(by_id()[chip], run.precision)], kinds=[kind], runs=[run])
 
 
 def seconds(time):
@@ -89,8 +89,8 @@ def test_no_chip_is_quicker_than_its_stated_rate_by_more_than_its_boost():
     run = ImageRun()
     found = image_rates(
         [place_of(chip, run.precision) for chip in every],
-        [kind_of("vit_huge_patch14_224")] * len(every),
-        [run] * len(every),
+        kinds=[kind_of("vit_huge_patch14_224")] * len(every),
+        runs=[run] * len(every),
     )
     stated = np.array([chip.training_flops_per_s for chip in every])
     reached = 2 * work.macs * 256 / forward(work, found, batch=256).total_s
@@ -107,7 +107,8 @@ def test_many_at_once_equal_each_alone():
         **{name: np.array([float(getattr(work, name)) for work in parts]) for name in names_of_work}
     )
     places = [place_of(by_id()[name], run.precision) for name in devices]
-    side = forward(together, image_rates(places, [kind_of(n) for n in names], [run] * 3), batch=64).total_s
+    found = image_rates(places, kinds=[kind_of(name) for name in names], runs=[run] * 3)
+    side = forward(together, found, batch=64).total_s
     for place, name in enumerate(names):
         alone = forward(parts[place], rates(devices[place], kind_of(name)), batch=64)
         assert seconds(alone) == side[place]
@@ -138,7 +139,9 @@ def test_small_batches_wait_for_the_program_that_starts_kernels():
 def test_a_processor_is_slower_than_a_card():
     work, kind = work_of_arch(classifier("resnet50")), kind_of("resnet50")
     place = cpu_place(find_cpu("i9-10940X"))
-    slow = forward(work, image_rates([place], [kind], [ImageRun(precision="fp32", compiled=True)]), batch=1)
+    slow = forward(
+        work, image_rates([place], kinds=[kind], runs=[ImageRun(precision="fp32", compiled=True)]), batch=1
+    )
     assert 0.005 < seconds(slow) < 0.05
     assert seconds(forward(work, rates("rtx-4090", kind), batch=1)) < seconds(slow)
 

@@ -89,7 +89,9 @@ def _collective_s(
     return np.where(ranks > 1, wires_s + _further_s(ranks, inner, boxed=boxed, wire=wire), 0.0)
 
 
-def _levels(ranks: Numbers, wire: Wire, inside: Numbers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _levels(
+    ranks: Numbers, *, wire: Wire, inside: Numbers | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ranks in all, of a domain, and of a box."""
     ranks = np.maximum(np.asarray(ranks, dtype=float), 1)
     most = np.maximum(wire.domain, 1) if inside is None else np.maximum(inside, 1)

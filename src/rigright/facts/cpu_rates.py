@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA, number, read_rows, text
+from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text
+from rigright.base.units import GIGA, MEGA
 from rigright.base.words import say
-from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.cpus import CHANNEL_BYTES, cpus
 
 VECTOR_FLOPS = 32.0  # a core and cycle, of architectures nobody listed: two 256-bit multiply-adds
 _WORD = re.compile(r"[a-z]*[0-9][a-z0-9]+")
 
 
-def find_cpu(name: str) -> Cpu:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuRate:
+    """One socket: 32-bit rate at its base clock, and peak bandwidth of its memory; nan: unknown."""
+
+    name: str
+    flops_per_s: float
+    mem_bytes_per_s: float
+
+
+def find_cpu(name: str) -> CpuRate:
     """The processor whose name has all the numbers a loose one has: "CPU i9-10940X"."""
     words = set(_WORD.findall(name.lower()))
-    found = [cpu for cpu in cpus() if words and words <= set(_WORD.findall(cpu.name.lower()))]
+    found = [rate for rate in cpu_rates() if words and words <= set(_WORD.findall(rate.name.lower()))]
     if not found:
         raise AskError(say('no processor is known by the name "{name}"', name=name[:60]))
-    return min(found, key=lambda cpu: len(cpu.name))
+    return min(found, key=lambda rate: len(rate.name))
 
 
-def cpu_flops_per_s(cpu: Cpu) -> float:
-    """32-bit rate of one socket at its base clock."""
-    return cpu.cores * (cpu.base_hz or float("nan")) * _vectors().get(cpu.architecture, VECTOR_FLOPS)
+@cache
+def cpu_rates() -> tuple[CpuRate, ...]:
+    """Every processor that can be bought, and older ones that benchmarks ran on."""
+    sold = tuple(
+        CpuRate(
+            name=cpu.name,
+            flops_per_s=cpu.cores * (cpu.base_hz or float("nan")) * _vector_flops(cpu.architecture),
+            mem_bytes_per_s=cpu.mem_bytes_per_s or float("nan"),
+        )
+        for cpu in cpus()
+    )
+    return sold + _benched()
 
 
-def cpu_bytes_per_s(cpu: Cpu) -> float:
-    """Bandwidth of one socket's memory; nan: unknown."""
-    return cpu.mem_bytes_per_s or float("nan")
+def _benched() -> tuple[CpuRate, ...]:
+    readers: dict[str, CellReader] = dict.fromkeys(("name", "architecture"), text)
+    readers |= {"cores": number, "base_ghz": scaled(GIGA)}
+    readers |= {"mem_channels": number, "mem_mt_per_s": scaled(MEGA)}
+    rows = read_rows(DATA / "cpus_benched.csv", readers, required=tuple(readers))
+    return tuple(
+        CpuRate(
+            name=row["name"],
+            flops_per_s=row["cores"] * row["base_ghz"] * _vector_flops(row["architecture"]),
+            mem_bytes_per_s=row["mem_channels"] * row["mem_mt_per_s"] * CHANNEL_BYTES,
+        )
+        for row in rows
+    )
+
+
+def _vector_flops(architecture: str) -> float:
+    return _vectors().get(architecture, VECTOR_FLOPS)
 
 
 @cache
 def _vectors() -> dict[str, float]:
-    readers = {"architecture": text, "fp32_flops_per_cycle": number}
+    readers: dict[str, CellReader] = {"architecture": text, "fp32_flops_per_cycle": number}
     rows = read_rows(DATA / "cpu_vectors.csv", readers, required=tuple(readers))
     return {row["architecture"]: row["fp32_flops_per_cycle"] for row in rows}

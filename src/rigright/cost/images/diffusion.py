@@ -58,4 +58,4 @@ def paint(
 
 def _rates(chips: Sequence[Chip], kind: ImageKind, *, run: ImageRun) -> ImageRates:
     places = [place_of(chip, run.precision) for chip in chips]
-    return image_rates(places, [kind] * len(places), [run] * len(places))
+    return image_rates(places, kinds=[kind] * len(places), runs=[run] * len(places))

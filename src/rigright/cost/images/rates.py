@@ -13,8 +13,7 @@ from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
-from rigright.facts.cpu_rates import cpu_bytes_per_s, cpu_flops_per_s
-from rigright.facts.cpus import Cpu
+from rigright.facts.cpu_rates import CpuRate
 
 SUBJECT = "speed_images"
 ELEM_BYTES = {"16bit": 2.0, "fp32": 4.0, "tf32": 4.0, "fp8": 2.0}
@@ -61,9 +60,9 @@ class Place:
 
 def image_rates(
     places: Sequence[Place],
+    *,
     kinds: Sequence[ImageKind],
     runs: Sequence[ImageRun],
-    *,
     tables: Mapping[str, Any] | None = None,
 ) -> ImageRates:
     """The rates of runs, each on its place with its kind of network, in their order."""
@@ -103,12 +102,12 @@ def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any] | None = N
     )
 
 
-def cpu_place(cpu: Cpu, *, tables: Mapping[str, Any] | None = None) -> Place:
+def cpu_place(cpu: CpuRate, *, tables: Mapping[str, Any] | None = None) -> Place:
     """A processor: it computes in 32 bit whatever it is told."""
     tables = corrections(SUBJECT) if tables is None else tables
     return Place(
-        flops_per_s=cpu_flops_per_s(cpu),
-        mem_bytes_per_s=cpu_bytes_per_s(cpu),
+        flops_per_s=cpu.flops_per_s,
+        mem_bytes_per_s=cpu.mem_bytes_per_s,
         terms={**tables["chips"]["all"], **tables["chips"].get("cpu", {})},
     )
 

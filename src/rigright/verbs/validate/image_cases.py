@@ -46,7 +46,7 @@ def samples_per_s(ready: ImageCases, tables: Mapping[str, Any] | None = None) ->
     """What the law says of each ask, over all its chips."""
     places = [_place(ask, tables) for ask in ready.asks]
     kinds, runs = [ask.kind for ask in ready.asks], [ask.run for ask in ready.asks]
-    rates = image_rates(places, kinds, runs, tables=tables)
+    rates = image_rates(places, kinds=kinds, runs=runs, tables=tables)
     once = forward(ready.work, rates, batch=ready.batch)
     step = train(ready.work, rates, batch=ready.batch, ranks=ready.ranks, wire=ready.wire)
     total_s = np.where(ready.train, step.total_s, once.total_s)

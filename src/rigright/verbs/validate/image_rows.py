@@ -13,13 +13,12 @@ from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
-from rigright.base.units import GIB
+from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_of_counts
 from rigright.facts.chips import Chip
-from rigright.facts.cpu_rates import find_cpu
-from rigright.facts.cpus import Cpu
+from rigright.facts.cpu_rates import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
@@ -40,7 +39,7 @@ class ImageAsk:
     kind: ImageKind
     run: ImageRun
     chip: Chip | None  # None: on a processor
-    cpu: Cpu | None  # None: on a chip
+    cpu: CpuRate | None  # None: on a chip
     batch: float  # samples of one chip
     ranks: float
     train: bool
@@ -80,7 +79,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
     name = row.get("model") or ""
     if not name and row.get("gmacs") is None:
         raise AskError(say("the row names no model, and bears no multiply-adds"))
-    found = _described(name, row.get("img_size"), row.get("seq_len"), unpadded=_unpadded(row))
+    found = _described(name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded=_unpadded(row))
     if found is not None:
         return *found, None
     if row.get("gmacs") is not None and row.get("mactivs") is not None:
@@ -120,7 +119,7 @@ def _unpadded(row: Row) -> bool:
 
 @cache
 def _described(
-    name: str, image_px: float | None, seq_tok: float | None, *, unpadded: bool
+    name: str, image_px: float | None, *, seq_tok: float | None, unpadded: bool
 ) -> tuple[ImageWork, ImageKind] | None:
     text = next((source for word, source in BERTS.items() if word in name.lower().replace(" ", "-")), None)
     if text is not None:
@@ -146,7 +145,7 @@ def _guessed(row: Row) -> ImageWork:
     if gmacs is None and params_m is None:
         raise AskError(say("no description of the model, no multiply-adds and no parameters are known"))
     if gmacs is None:
-        gmacs = MACS_A_PARAM / 1000 * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
+        gmacs = MACS_A_PARAM / KILO * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
     return work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m)
 
 

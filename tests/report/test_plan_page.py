@@ -18,6 +18,7 @@ from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.markdown import render as render_markdown
 from rigright.report.formats.text import render
+from rigright.report.page import Bars
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_data as data
 from rigright.report.plain import dumps
@@ -51,8 +52,9 @@ def test_every_plan_is_a_column_and_every_figure_a_row():
     written = shown(TWO)
     for row in ("from", "layout", "weights", "engine", "first token", "next tokens", "tok/s", "power"):
         assert any(line.startswith(row) for line in written.splitlines()), row
-    assert "1. 2x GeForce" in written
-    assert "2. 4x GeForce" in written
+    (machines,) = [line for line in written.splitlines() if line.startswith("machine")]
+    assert "2x GeForce RTX 5090" in machines
+    assert "4x GeForce RTX 4090" in machines
 
 
 def test_a_figure_nobody_has_leaves_no_row():
@@ -80,10 +82,21 @@ def test_nothing_at_all_still_says_what_lacks():
     assert shown(planned(rejections=()))
 
 
+def bars_of(*memories):
+    page = pages.page(planned(plan(memory=memories)))
+    (bars,) = [part for part in page.parts if isinstance(part, Bars)]
+    return bars.bars
+
+
 def test_a_bar_for_each_unlike_rank():
-    both = planned(plan(memory=(memory(), memory(weights=12.0))))
-    (bars,) = [part for part in pages.page(both).parts if type(part).__name__ == "Bars"]
-    assert len(bars.bars) == 2
+    assert len(bars_of(memory(), memory(weights=12.0))) == 2
+    assert len(bars_of(memory(), memory())) == 1
+
+
+def test_a_bar_is_the_memory_of_a_rank():
+    (bar,) = bars_of(memory())
+    assert sum(piece.size for piece in bar.pieces) == pytest.approx((16 + 5 + 7 * 0.5 - 0.5) * 2**30)
+    assert bar.limit == 31 * 2**30
 
 
 def test_notes_of_plans_name_their_plan():

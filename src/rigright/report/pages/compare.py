@@ -89,7 +89,9 @@ def _table(result: Compared) -> Table:
         rows += [(head, *(_bound(one, which) for one in things)) for head, which in waits]
     if not all(one.fits for one in things):
         rows.append((say("breaks"), *(one.broken[0].reason if one.broken else "" for one in things)))
-    heads = [Column(head=_name(place, one), flexible=True) for place, one in enumerate(things)]
+    names = [one.asked if one.plan is None else words.machine(one.plan) for one in things]
+    rows.insert(0, (say("machine"), *names))
+    heads = [Column(head=LETTERS[place], flexible=True) for place in range(len(things))]
     return Table(
         title=say("side by side (* best of its row)"), columns=(Column(head=""), *heads), rows=tuple(rows)
     )

@@ -86,19 +86,18 @@ def _bars(plan: Plan) -> Bars:
     """A bar for each unlike rank; of a training, for the fullest."""
     if not plan.memory:
         return Bars(bars=(_fullest(plan),))
-    return Bars(
-        bars=tuple(
-            Bar(
-                label=plan.chip.name,
-                pieces=tuple(
-                    Piece(name=NAMES[part], size=size, shown=show_bytes(size))
-                    for part, size in memory_parts(memory)
-                ),
-                limit=plan.room_bytes,
-                shown=f"{to_gib(_held(memory)):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
-            )
-            for memory in plan.memory
-        )
+    bars = {bar.shown: bar for bar in (_bar(plan, memory) for memory in reversed(plan.memory))}
+    return Bars(bars=tuple(reversed(bars.values())))
+
+
+def _bar(plan: Plan, memory: ServingMemory) -> Bar:
+    parts = memory_parts(memory)
+    held = sum(size for _, size in parts)
+    return Bar(
+        label=plan.chip.name,
+        pieces=tuple(Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in parts),
+        limit=plan.room_bytes,
+        shown=f"{to_gib(held):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
     )
 
 
@@ -114,10 +113,6 @@ def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
     sizes = [(part, float(getattr(memory, f"{part}_bytes"))) for part in PARTS]
     spare = float(memory.pool_bytes - memory.cache_bytes - memory.states_bytes)
     return [*sizes, ("unused", max(spare, 0.0))]
-
-
-def _held(memory: ServingMemory) -> float:
-    return sum(size for _, size in memory_parts(memory))
 
 
 def _table(result: Planned) -> Table:
@@ -143,13 +138,16 @@ def _table(result: Planned) -> Table:
     rows.append((say("limited by"), *(words.BOUNDS.get(plan.bound, plan.bound) for plan in plans)))
     if any(plan.reasons for plan in plans):
         rows.append((say("why"), *(words.joined(list(plan.reasons)) for plan in plans)))
-    heads = [
-        Column(
-            head=f"{place}. {words.machine(plan)}" if len(plans) > 1 else words.machine(plan), flexible=True
-        )
-        for place, plan in enumerate(plans, 1)
-    ]
-    return Table(title=say("plans"), columns=(Column(head=""), *heads), rows=tuple(rows))
+    names = [words.machine(plan) for plan in plans]
+    heads = names
+    if len(plans) > 1:
+        heads = [str(place) for place in range(1, len(plans) + 1)]
+        rows.insert(0, (say("machine"), *names))
+    return Table(
+        title=say("plans"),
+        columns=(Column(head=""), *(Column(head=head, flexible=True) for head in heads)),
+        rows=tuple(rows),
+    )
 
 
 def _is_told(name: str, plans: tuple[Plan, ...]) -> bool:
@@ -202,6 +200,8 @@ def _notes(result: Planned) -> Iterator[Shown]:
         one = len(result.shown) == 1
         yield said if one else say("plan {places}: {note}", places=", ".join(places), note=said)
     layouts = f"{result.found.looked_at:,}"
+    if not result.found.looked_at:
+        return
     if result.found.chips == 1:
         yield say("{layouts} layouts were looked at", layouts=layouts)
     else:

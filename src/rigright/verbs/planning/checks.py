@@ -45,7 +45,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[Sentence]:
     yield from _loads(wish)
     if wish.work in SERVING and not generates(arch):
         yield say(
-            "{model} writes no text token by token; ask with --mode image, or explain it on a machine",
+            "{model} writes no text token by token; `rigright explain` tells how it fits a machine you name",
             model=arch.name,
         )
     if wish.work == "image" and generates(arch):

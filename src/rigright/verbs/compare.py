@@ -10,7 +10,7 @@ from rigright.arch.sources.open import open_model
 from rigright.demand import PlanWish, Serving
 from rigright.report.compared import Compared, Contender, winners
 from rigright.verbs.clock import today
-from rigright.verbs.plan import understood
+from rigright.verbs.plan import market_of, understood
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 
 def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, asked: str = "") -> Compared:
     """Compare things for a model's work; `asked` is the command to build on."""
-    from rigright.search.market import market_on
     from rigright.verbs.comparing.things import read_things
     from rigright.verbs.planning.checks import check
-    from rigright.verbs.planning.prices import own_prices
 
     wish = wish or PlanWish()
     arch = open_model(model)
     check(arch, wish)
     day = today()
-    own = own_prices(wish.prices_file, today=day) if wish.prices_file is not None else ()
-    read = read_things(tuple(things), wish=wish, market=market_on(day, own=own))
+    read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
     found = tuple(_found(arch, thing) for thing in read)
     contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
     told = (note for thing in read for note in thing.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
@@ -21,16 +22,13 @@ if TYPE_CHECKING:
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
-    from rigright.search.market import market_on
     from rigright.verbs.planning.checks import check
-    from rigright.verbs.planning.prices import own_prices
 
     wish = wish or PlanWish()
     arch = open_model(model)
     check(arch, wish)
     day = today()
-    own = own_prices(wish.prices_file, today=day) if wish.prices_file is not None else ()
-    market = market_on(day, own=own)
+    market = market_of(wish, day=day)
     found, filled = _search(arch, wish, market=market)
     planned = Planned(
         model=arch.name,
@@ -49,6 +47,17 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.reasons import reasons
 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+
+
+def market_of(wish: PlanWish, *, day: date) -> Market:
+    """The market of a day, the user's own prices before ours."""
+    from rigright.search.market import market_on
+
+    if wish.prices_file is None:
+        return market_on(day)
+    from rigright.verbs.planning.prices import own_prices
+
+    return market_on(day, own=own_prices(wish.prices_file, today=day))
 
 
 def _search(arch: Arch, wish: PlanWish, *, market: Market) -> tuple[Found, PlanWish]:

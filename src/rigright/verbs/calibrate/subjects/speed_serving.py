@@ -18,23 +18,50 @@ from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
 
 MODES = frozenset({"serve", "max"})
-REACHED = (  # of a class of chips, as a share of what its facts state
-    *("compute", "fp8", "fp4", "block", "upcast", "attention", "memory", "kv_memory"),
-    *("expert_compute", "expert_memory", "layer_s", "moe_layer_s", "latent_layer_s", "narrowing_s"),
-)
-SHARED = (
-    "half_tok",
-    "expert_half_tok",
-    "imbalance",
-    "touched",
-    "fill_seqs",
-    "narrow_width",
-    "expert_fp8",
-    "expert_block",
-    "expert_fp4",
-    "expert_upcast",
-    "fp4_memory",
-)  # of everybody
+NONE = float("inf")
+# Before any served run is seen: value, spread, most. Shares and tiles are what single kernels of seven chips
+# of NVIDIA reach (GEMM, attention, experts; aiconfigurator-core 0.12.0, Apache-2.0).
+KERNELS = {
+    "compute": (0.78, 0.1, 0.95),
+    "fp8": (0.70, 0.15, 1.0),
+    "block": (1.0, 0.15, 1.2),
+    "fp4": (0.55, 0.15, 1.0),
+    "upcast": (0.9, 0.15, 1.0),
+    "attention": (0.6, 0.2, 0.9),
+    "memory": (0.82, 0.1, 0.95),
+    "kv_memory": (0.75, 0.15, 0.95),
+    "half_tok": (16.0, 0.4, NONE),
+    "expert_half_tok": (30.0, 0.3, NONE),
+    "expert_compute": (0.75, 0.2, 1.1),
+    "expert_fp8": (1.0, 0.2, 1.3),
+    "expert_block": (0.6, 0.2, 1.0),
+    "expert_fp4": (0.85, 0.2, 1.2),
+    "expert_upcast": (0.6, 0.3, 1.0),
+    "expert_memory": (1.1, 0.1, 1.25),
+    "fp4_memory": (0.8, 0.15, 1.0),
+    "narrow_width": (256.0, 0.4, NONE),
+    "touched": (0.8, 0.1, 1.0),
+    "imbalance": (0.2, 0.6, NONE),
+    "layer_s": (12e-6, 0.4, NONE),
+    "narrowing_s": (1.5e-6, 0.3, NONE),
+    "moe_layer_s": (30e-6, 0.4, NONE),
+    "latent_layer_s": (20e-6, 0.4, NONE),
+    "eager_layer_s": (60e-6, 0.6, NONE),
+    "step_s": (800e-6, 0.5, NONE),
+    "seq_s": (6e-6, 0.6, NONE),
+    "sync_s": (2e-6, 0.4, NONE),
+    "request_s": (30e-3, 0.7, NONE),
+    "fill_seqs": (3000.0, 0.5, NONE),
+    "wave": (0.12, 0.5, 0.5),
+    "grown": (0.7, 0.3, 1.0),
+    "mixed": (1.0, 0.1, 1.2),
+}
+CLASS = {  # what differs from class to class of chips, and how far
+    **dict.fromkeys(("compute", "fp8", "block", "fp4", "memory", "kv_memory", "attention"), 0.1),
+    **dict.fromkeys(("upcast", "expert_compute", "expert_memory"), 0.15),
+    **dict.fromkeys(("layer_s", "latent_layer_s", "narrowing_s"), 0.2),
+    "moe_layer_s": 0.4,
+}
 ENGINE = {  # of an engine, and how far it may stand from everybody's
     **dict.fromkeys(("engine_compute", "engine_memory", "engine_kv", "engine_expert", "engine_touch"), 0.15),
     **dict.fromkeys(("engine_layer", "engine_moe"), 0.3),
@@ -62,22 +89,26 @@ def predict(ready: Prepared, tables: Tables) -> np.ndarray:
     return best_of_rows(ready.groups, ready.asks, tables=tables)
 
 
-def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
+def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
     asks = [read_served(row) for row in rows]
     classes = dict.fromkeys(class_of(ask.chip).id for ask in asks)
     engines = dict.fromkeys(ask.engine.id for ask in asks)
-    everybody = tables["chips"]["all"]
     found = [
-        Dial(path=("chips", "all", name), prior=float(everybody[name]), spread=0.6)
-        for name in (*REACHED, *SHARED, *ENGINE)
-        if name in everybody and not name.startswith("engine_")
+        Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
+        for name, (prior, spread, most) in KERNELS.items()
     ]
     for kind in classes:
         touched = tuple(index for index, ask in enumerate(asks) if class_of(ask.chip).id == kind)
         found += [
-            Dial(path=("chips", kind, name), parent=("chips", "all", name), spread=0.15, touches=touched)
-            for name in REACHED
+            Dial(
+                path=("chips", kind, name),
+                parent=("chips", "all", name),
+                spread=spread,
+                high=KERNELS[name][2],
+                touches=touched,
+            )
+            for name, spread in CLASS.items()
         ]
     for engine in engines:
         touched = tuple(index for index, ask in enumerate(asks) if ask.engine.id == engine)
@@ -89,7 +120,6 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
                 touches=touched,
             )
             for name, spread in ENGINE.items()
-            if name in everybody
         ]
     return tuple(found)
 

@@ -1,0 +1,181 @@
+"""Served rows: every one is answered, from what it tells and from what engines do by themselves."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from rigright.arch.sources import zoo
+from rigright.facts.corrections import corrections
+from rigright.verbs.calibrate.subjects.speed_serving import SUBJECT
+from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
+from rigright.verbs.validate.served_asks import read_served
+from rigright.verbs.validate.served_cases import best_of_rows, group_cases
+from rigright.verbs.validate.served_rows import predict_served
+
+ROW = {
+    "id": "s1", "source": "somebody", "engine": "vllm", "engine_version": "0.19.0",
+    "arch": "meta-llama/Llama-3.1-70B", "chip": "h100-sxm5-80gb", "n_chips": 4, "tp": 4, "pp": 1,
+    "weights": "fp8", "mode": "serve", "load": 16.0, "prompt_tok": 1024.0, "output_tok": 1024.0,
+    "metric": "tpot_ms", "value": 12.0,
+}  # fmt: skip
+MOE = {"arch": "deepseek-ai/DeepSeek-V3", "chip": "h200", "n_chips": 8, "ep": 8, "moe_tp": 1}
+
+
+def figure(**changes):
+    return predict_served(ROW | changes).predicted
+
+
+def test_a_row_is_answered_with_low_and_high():
+    found = predict_served(ROW)
+    assert 0 < found.low < found.predicted < found.high
+    assert 5 < found.predicted < 25
+
+
+def test_what_is_not_told_is_said():
+    assert "cache" in str(predict_served(ROW).why)
+    told = predict_served(ROW | {"kv": "fp8"})
+    assert told.why is None
+    assert "version" in str(predict_served(ROW | {"engine_version": None}).why)
+    assert "layout" in str(predict_served(ROW | {"tp": None, "mode": "max"}).why)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "ttft_ms",
+        "tpot_ms",
+        "output_tok_s_total",
+        "total_tok_s",
+        "latency_ms",
+        "decode_tok_s_per_user",
+        "prefill_tok_s",
+    ],
+)
+def test_every_metric_is_known(metric):
+    assert figure(metric=metric) > 0
+
+
+def test_metrics_of_one_run_agree():
+    ttft, tpot, latency, speed = (
+        figure(metric=name) for name in ("ttft_ms", "tpot_ms", "latency_ms", "decode_tok_s_per_user")
+    )
+    assert latency == pytest.approx(ttft + 1023 * tpot)
+    assert speed == pytest.approx(1000 / tpot)
+    assert figure(metric="total_tok_s") == pytest.approx(2 * figure(metric="output_tok_s_total"))
+
+
+def test_an_unknown_metric_says_so():
+    found = predict_served(ROW | {"metric": "smiles"})
+    assert found.predicted is None
+    assert "smiles" in str(found.why)
+
+
+def test_a_model_that_does_not_fit_says_so():
+    found = predict_served(
+        ROW | {"tp": 1, "n_chips": 1, "chip": "rtx-3060", "mode": "max", "metric": "total_tok_s"}
+    )
+    assert found.predicted is None
+    assert "does not fit" in str(found.why)
+
+
+def test_a_layout_nobody_tells_is_the_best_there_is():
+    alone = {"mode": "max", "n_chips": 8, "weights": "fp8", "metric": "output_tok_s_total", "load": None}
+    best = figure(tp=None, **alone)
+    told = [figure(tp=tp, **alone) for tp in (2, 4, 8)]
+    assert best == pytest.approx(max(told))
+
+
+def test_replicas_share_the_load():
+    """Eight chips as two replicas of four, with twice the load, serve each user alike."""
+    assert figure(n_chips=8, load=32.0) == pytest.approx(figure())
+
+
+def test_experts_cut_over_more_chips_than_are_told_take_so_many():
+    found = predict_served(ROW | MOE | {"n_chips": 1, "tp": 1, "moe_tp": 8, "ep": 1})
+    assert "so many" in str(found.why)
+    assert found.predicted == pytest.approx(figure(**MOE | {"tp": 8, "moe_tp": 8, "ep": 1}))
+
+
+def test_both_ways_of_cutting_experts_at_once_cannot_be():
+    assert figure(**MOE | {"tp": 8, "moe_tp": 8, "ep": 8}) == figure(**MOE | {"tp": 8, "moe_tp": 8, "ep": 1})
+
+
+@pytest.mark.parametrize(("tp", "ranks"), [(1, 8), (8, 8)])
+def test_ranks_of_attention_are_told_in_two_ways(tp, ranks):
+    ask = read_served(ROW | MOE | {"tp": tp, "attn_dp": ranks})
+    assert ask.cut.attention_dp
+    assert (ask.cut.tp, ask.cut.workers) == (8, 1)
+
+
+def test_workers_apart_are_read():
+    text = "DISAGG prefill 2x(tp1 pp1 dp8 ep8) decode 3x(tp8 pp1 dp1 ep1) decode_bs=16"
+    ask = read_served(ROW | MOE | {"tp": None, "disagg": text, "n_chips": 40})
+    assert (ask.prefill.workers, ask.prefill.tp, ask.prefill.attention_dp) == (2, 8, True)
+    assert (ask.cut.workers, ask.cut.tp, ask.cut.attention_dp) == (3, 8, False)
+    assert figure(**MOE | {"tp": None, "disagg": text, "n_chips": 40, "load": 64.0}) > 0
+
+
+def test_a_version_older_than_its_day_is_no_version():
+    """Tools around an engine have versions of their own."""
+    ask = read_served(ROW | {"engine": "trtllm", "engine_version": "0.5.1-rc0", "measured": "2026-02-01"})
+    assert ask.engine.version >= "1"
+    assert read_served(ROW | {"engine": "trtllm", "engine_version": "0.14.0"}).engine.version == "0.14.0"
+
+
+def test_lengths_stand_in_notes():
+    note = "OpenOrca (24576 samples, mean ~294 output tokens)"
+    ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "note": note})
+    assert ask.output_tok == 294
+    assert ask.prompt_tok == 294
+
+
+def test_nothing_asked_is_a_length():
+    """A prompt of no tokens is read as such, not as an unreadable cell."""
+    assert COLUMNS["prompt_tok"]("0") == 0
+    assert COLUMNS["load"]("max-throughput") is None
+    with pytest.raises(ValueError, match="-1"):
+        COLUMNS["prompt_tok"]("-1")
+
+
+def test_one_by_one_equals_all_at_once():
+    rows = [
+        ROW | {"id": str(number), "load": load, "metric": metric, **more}
+        for number, (load, metric, more) in enumerate(
+            (load, metric, more)
+            for load in (1.0, 64.0)
+            for metric in ("ttft_ms", "tpot_ms")
+            for more in ({}, MOE, {"chip": "b200", "tp": 8, "n_chips": 8}, {"engine": "sglang"})
+        )
+    ]
+    asks = [read_served(row) for row in rows]
+    together = best_of_rows(group_cases(asks), asks)
+    alone = [predict_served(row).predicted for row in rows]
+    assert np.array_equal(together, alone)
+
+
+def test_the_subject_predicts_what_validate_predicts():
+    rows = [ROW | {"metric": metric} for metric in ("ttft_ms", "tpot_ms")]
+    ready = SUBJECT.prepare(rows)
+    tables = corrections("speed_serving")
+    assert list(SUBJECT.predict(ready, tables)) == [predict_served(row).predicted for row in rows]
+    paths = [dial.path for dial in SUBJECT.dials(rows, tables)]
+    assert len(paths) == len(set(paths))
+    assert ("engines", "vllm", "step_s") in paths
+    assert ("chips", "nvidia-hopper", "memory") in paths
+    assert SUBJECT.keys(rows[0])["model"] == zoo.arch(ROW["arch"]).name
+
+
+def test_every_served_row_beside_us_is_answered(shared):
+    """99 of 100, and half of them within a fifth."""
+    path = shared / "measured" / "inference.csv"
+    with path.open(encoding="utf-8") as file:
+        kept = [row for row in csv.DictReader(file) if row["mode"] in {"serve", "max"}]
+    found = []
+    for row in kept[::25]:
+        read = {name: reader(row[name]) if row[name] else None for name, reader in COLUMNS.items()}
+        found.append(KIND.predict(read)[0])
+    answered = [one for one in found if one.predicted is not None]
+    assert len(answered) >= 0.99 * len(found)
+    tpot = [abs(one.error) for one in answered if one.metric == "tpot_ms"]
+    assert np.median(tpot) < 0.15

@@ -40,7 +40,7 @@ def forward(work: ImageWork, rates: ImageRates, *, batch: Numbers) -> ImageTime:
 def train(
     work: ImageWork, rates: ImageRates, *, batch: Numbers, ranks: Numbers = 1, wire: Wire | None = None
 ) -> ImageTime:
-    """A training step over so many samples a chip; gradients in 32 bit are summed over `ranks` chips."""
+    """A training step over so many samples a chip; gradients are summed over `ranks` chips."""
     compute_s, memory_s = _parts(work, rates, batch=batch)
     alone = _time(
         work,
@@ -49,12 +49,12 @@ def train(
         memory_s=memory_s * (1 + rates.back_traffic),
         passes=BACK_LAUNCHES,
     )
-    summed_s = 0.0 if wire is None else all_reduce_s(4 * work.params, ranks, wire=wire)
+    summed_s = 0.0 if wire is None else all_reduce_s(rates.elem_bytes * work.params, ranks, wire=wire)
     return ImageTime(
         compute_s=alone.compute_s,
         memory_s=alone.memory_s,
         launch_s=alone.launch_s,
-        busy_s=alone.busy_s,
+        busy_s=alone.busy_s * (1 + rates.drag * np.log2(np.maximum(ranks, 1))),
         state_s=work.params * rates.state_bytes / rates.mem_bytes_per_s,
         link_s=np.maximum(summed_s - rates.hidden * alone.busy_s, 0.0),
     )

@@ -36,7 +36,8 @@ class ImageRates:
     back_compute: Numbers
     back_traffic: Numbers
     state_bytes: Numbers  # an optimizer moves a parameter
-    hidden: Numbers  # share of the gradients sent while computing
+    hidden: Numbers  # share of a step that gradients can be sent in
+    drag: Numbers  # how much longer a step is with every doubling of chips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,7 @@ def image_rates(
         sharp=common["sharp"],
         state_bytes=common["state_bytes"],
         hidden=common["hidden"],
+        drag=common["drag"],
     )
 
 

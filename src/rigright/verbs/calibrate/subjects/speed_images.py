@@ -13,7 +13,12 @@ from rigright.verbs.validate.image_rows import ImageAsk, read_image
 SPEED = "samples_per_s"
 KIND_TERMS = ("compute", "traffic", "fused", "reorder", "back_compute", "back_traffic", "back_last")
 CHIP_TERMS = ("compute", "compute32", "memory", "kernel_s")
-LIMITS = {"sharp": (1.0, 4.0), "pair_traffic": (0.0, 50.0), "hidden": (0.0, 1.0)}  # terms of a run
+LIMITS = {  # terms of a run
+    "sharp": (1.0, 4.0),
+    "pair_traffic": (0.0, 50.0),
+    "hidden": (0.005, 1.0),
+    "drag": (1e-4, 0.1),
+}
 SHARES = frozenset({"kinds compute", "kinds fused"})  # never above one
 WIDE = {"reorder": 2.0, "back_last": 2.5}  # terms that differ more between kinds than others do
 SPREADS = {"kinds": (0.5, 0.3, 0.25), "chips": (0.3, 0.15, 0.1, 0.06)}  # from everybody down to one
@@ -34,7 +39,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms that some row moves."""
     asks = [read_image(row) for row in rows]
     found = [
-        Dial(path=("run", name), prior=tables["run"][name], spread=0.3, low=low, high=high)
+        Dial(path=("run", name), prior=tables["run"][name], spread=0.7, low=low, high=high)
         for name, (low, high) in LIMITS.items()
     ]
     for name in KIND_TERMS:

@@ -139,7 +139,7 @@ def test_memory_of_a_plan_is_that_of_the_law(llama8, market, wish):
 @given(wish=wishes())
 @settings(max_examples=10)
 def test_rejections_are_true(llama8, market, wish):
-    """What is told of a rejection holds: it costs less, and no layout of it keeps the limit it is told to break."""
+    """What is told of a rejection holds: it costs less, and no layout of it keeps the limit it breaks."""
     asked, _ = filled(llama8, wish)
     question = ask(llama8, asked, market=market)
     found, table = find(question), tabled(question)

@@ -59,7 +59,7 @@ def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Fiel
 def choose(field: Field, wish: PlanWish) -> list[Choice]:
     """The first by its aim, then the best at each other aim among what is unlike those before."""
     picked: list[int] = []
-    for merit, alike in _merits(field, wish, picked):
+    for merit, alike in _merits(field, wish, picked=picked):
         place = _unlike(field, merit, alike=alike, picked=picked)
         if place is not None:
             picked.append(place)
@@ -68,7 +68,7 @@ def choose(field: Field, wish: PlanWish) -> list[Choice]:
     return [Choice(place=place, best_at=_best_at(field, place)) for place in picked]
 
 
-def _merits(field: Field, wish: PlanWish, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
+def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
     """What each plan in turn is chosen by, least is best; and what makes it too like one before."""
     yield _first(field, wish), field.alike
     if not picked:

@@ -39,12 +39,15 @@ def blended(record: Any, shares: Any) -> Any:
     if is_dataclass(record) and not isinstance(record, type):
         return replace(
             record,
-            **{one.name: _blended(one.name, getattr(record, one.name), shares) for one in fields(record)},
+            **{
+                one.name: _blended(one.name, getattr(record, one.name), shares=shares)
+                for one in fields(record)
+            },
         )
     return record
 
 
-def _blended(name: str, value: Any, shares: Any) -> Any:
+def _blended(name: str, value: Any, *, shares: Any) -> Any:
     if not isinstance(value, np.ndarray) or np.shape(value) != np.shape(shares):
         return blended(value, shares)
     rates = name.endswith("_per_s")

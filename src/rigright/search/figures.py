@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,18 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
+from rigright.cost.power import Draw, busy_in, draw_w, machine_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
-from rigright.search.question import Question
+from rigright.search.question import Kind, Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, Options
 
-BUSY_POWER = 0.8  # of the rated power, where no law of power is asked
+PHASES = {  # of the law of power, by work
+    "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
+    "image": "image",
+}  # fmt: skip
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 USUAL_TTFT_S, USUAL_TOK_PER_S = 10, 5
 
@@ -40,13 +44,13 @@ class Limit:
         return np.where(np.isnan(found), np.inf, found)
 
 
-def figures_of(question: Question, scored: Scored, found: Options) -> dict[str, Numbers]:
+def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[str, Numbers]:
     """Every figure of every option."""
     index, points, wish = found.index, scored.points, question.wish
     served = {name: column[index] for name, column in scored.served.items()}
     n_chips = points.n_chips[index]
     power = power_w(question, scored)[index]
-    per_h = usd_per_h(question, scored, found, power=power)
+    per_h = usd_per_h(question, scored, found=found, power=power)
     loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
     total = total_usd(wish, found)
     return {
@@ -78,12 +82,26 @@ def at_percentile(figure: str, percentile: float | None) -> str:
 
 
 def power_w(question: Question, scored: Any) -> Numbers:
-    """What the chips of each layout draw at work."""
-    tdp = np.array([kind.chip.tdp_w or np.nan for kind in question.kinds])
-    return tdp[scored.points.kind] * scored.points.n_chips * BUSY_POWER
+    """What the machines of each layout draw at the wall while they work."""
+    points = scored.points
+    return drawn_w(question.kinds, kind=points.kind, n_chips=points.n_chips, work=question.wish.work).value
 
 
-def usd_per_h(question: Question, scored: Any, found: Options, *, power: Numbers) -> Numbers:
+def drawn_w(kinds: Sequence[Kind], *, kind: Numbers, n_chips: Numbers, work: str) -> Draw:
+    """The same with low and high: so much a chip, and so much a box around them."""
+    chips = [one.chip for one in kinds]
+    each = draw_w(chips, busy_in(PHASES[work]))
+    chip = machine_w(chips, each, count=1, boxes=0)
+    box = machine_w(chips, each, count=0, boxes=1)
+    boxes = np.ceil(n_chips / np.array([one.per_node for one in kinds])[kind])
+    return Draw(
+        value=chip.value[kind] * n_chips + box.value[kind] * boxes,
+        low=chip.low[kind] * n_chips + box.low[kind] * boxes,
+        high=chip.high[kind] * n_chips + box.high[kind] * boxes,
+    )
+
+
+def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers) -> Numbers:
     """An hour of work: rent, or the share of the machine that an hour wears off, and its power."""
     kind = scored.points.kind[found.index]
     wish = question.wish

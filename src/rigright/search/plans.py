@@ -19,6 +19,7 @@ from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
+from rigright.search.figures import drawn_w
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
 from rigright.search.room import engine_name, stage_rooms
@@ -134,14 +135,27 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     served = {name: told[name] for name in BANDED}
     bands = tell(served, arch=table.question.arch, engine=way.engine, chips=(kind.chip,))
     found = {name: at(one, served[name]) for name, one in bands.items()}
-    exact = {name: told[name] for name in ("power_w", "headroom")}
+    free = told["headroom"]
     found |= {
-        name: Estimate(value=value, low=value, high=value, mark="physics") for name, value in exact.items()
+        "headroom": Estimate(value=free, low=free, high=free, mark="physics"),
+        "power_w": power_of(table, place),
     }
     return {
         name: one for name, one in (found | _money(table, told, speed=found, supply=supply)).items()
         if np.isfinite(one.value)
     }  # fmt: skip
+
+
+def power_of(table: Table, place: int) -> Estimate:
+    """What one option draws."""
+    points, point = table.scored.points, table.options.index[place : place + 1]
+    drawn = drawn_w(
+        table.question.kinds,
+        kind=points.kind[point],
+        n_chips=points.n_chips[point],
+        work=table.question.wish.work,
+    )
+    return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 
 def _money(

@@ -13,12 +13,12 @@ from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
+from rigright.search.chunks import each_chunk
 from rigright.search.columns import at, blended, joined
 from rigright.search.question import Kind, Question, Way
 from rigright.search.room import Room, room_of
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
-CHUNK = 16384  # layouts whose arrays stay in cache
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
@@ -171,8 +171,9 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
     size = len(found.points)
     served = {name: np.empty(size) for name in SERVED}
     budget, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
-    for start in range(0, size, CHUNK):
-        part = found.take(slice(start, start + CHUNK))
+
+    def task(chunk: slice) -> None:
+        part = found.take(chunk)
         points = part.points
         ranks = np.where(points.attention_dp, points.tp, 1)
         service = serve(
@@ -187,7 +188,9 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
             ),
         )
         for name, column in served.items():
-            column[start : start + CHUNK] = getattr(service, name)
+            column[chunk] = getattr(service, name)
+
+    each_chunk(size, task)
     return served
 
 

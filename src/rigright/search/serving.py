@@ -95,7 +95,7 @@ def tabled(question: Question) -> Table:
         scored=scored,
         prices=prices,
         options=found,
-        figures=figures_of(question, scored, found),
+        figures=figures_of(question, scored, found=found),
     )
 
 

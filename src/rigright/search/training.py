@@ -20,7 +20,7 @@ from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
-from rigright.search.plans import Table, notes_of, reasons_of
+from rigright.search.plans import Table, notes_of, power_of, reasons_of
 from rigright.search.question import Kind, Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
 from rigright.search.supply import HOWS, options, prices_of, supply_of
@@ -84,7 +84,7 @@ def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
     n_chips = points.n_chips[index]
     rate = scored.timed["tok_per_s_per_chip"][index] * n_chips
     power = power_w(question, scored)[index]
-    hour = usd_per_h(question, scored, found, power=power)
+    hour = usd_per_h(question, scored, found=found, power=power)
     room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind]
     loss = np.array([METHODS.index(way.training.method) for way in question.ways])
     figures = {
@@ -100,7 +100,7 @@ def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
     if wish.train_tok is None:
         return figures | {"usd_needed": found.usd}
     days = wish.train_tok / rate / SECONDS_PER_DAY
-    running = usd_per_h(question, scored, replace(found, usd=np.zeros(len(index))), power=power)
+    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(index))), power=power)
     total = found.usd + running * days * HOURS_PER_DAY
     return figures | {"days": days, "usd_total": total, "usd_needed": total}
 
@@ -188,13 +188,13 @@ def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, 
     bought = supply.how == "buy"
     bands = {
         "train_tok_per_s": (slow, fast), "mfu": (slow, fast), "days": (1 / fast, 1 / slow),
-        "power_w": (1.0, 1.0), "headroom": (1.0, 1.0),
+        "headroom": (1.0, 1.0),
         "usd": (1 - width, 1 + width), "usd_per_h": (1 - width, 1 + width),
         "usd_per_mtok": ((1 - width) / fast, (1 + width) / slow),
         "usd_total": ((1 - width) / (1 if bought else fast), (1 + width) / (1 if bought else slow)),
     }  # fmt: skip
     grade = mark(SUBJECT, "train_tok_per_s", known=known)
-    found = {}
+    found = {"power_w": power_of(table, place)}
     for name, (low, high) in bands.items():
         value = float(table.figures[name][place]) if name in table.figures else np.nan
         if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):

@@ -14,12 +14,12 @@ from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import TrainingRates, training_rates, training_time
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers
+from rigright.search.chunks import each_chunk
 from rigright.search.columns import at, joined
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of
 
-CHUNK = 16384
 TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s")
 LINKS = ("tp_s", "dp_s", "pp_s", "ep_s", "cp_s")
 
@@ -132,11 +132,14 @@ def _timed(
     rates: TrainingRates = training_rates([kind.chip for kind in kinds], setup)
     size = len(points)
     timed = {name: np.empty(size) for name in (*TIMED, "links_s")}
-    for start in range(0, size, CHUNK):
-        part = at(points, slice(start, start + CHUNK))
+
+    def task(chunk: slice) -> None:
+        part = at(points, chunk)
         told = replace(way.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
         found = training_time(arch, told, layout=layout_of(part, way), rates=at(rates, part.row))
         for name in TIMED:
-            timed[name][start : start + CHUNK] = getattr(found, name)
-        timed["links_s"][start : start + CHUNK] = sum(getattr(found, name) for name in LINKS)
+            timed[name][chunk] = getattr(found, name)
+        timed["links_s"][chunk] = sum(getattr(found, name) for name in LINKS)
+
+    each_chunk(size, task)
     return timed

@@ -87,7 +87,7 @@ def _told(limit: Limit, reached: float) -> Sentence:
     """A broken limit with both its numbers."""
     if not np.isfinite(reached):
         return say("its price is not known") if limit.name.startswith("usd") else say("the queue only grows")
-    shown = _apart(limit.name, reached, limit.bound)
+    shown = _apart(limit.name, reached=reached, bound=limit.bound)
     return {
         "ttft_s": say("first tokens after {reached}, asked for {bound}", **shown),
         "tpot_s": say("{reached} a token, asked for {bound}", **shown),
@@ -102,16 +102,16 @@ def _told(limit: Limit, reached: float) -> Sentence:
     }[limit.name]
 
 
-def _apart(name: str, reached: float, bound: float) -> dict[str, str]:
+def _apart(name: str, *, reached: float, bound: float) -> dict[str, str]:
     """Both figures, with as many digits as it takes to tell them apart."""
     for digits in range(3, 9):
-        shown = {"reached": show_figure(name, reached, digits), "bound": show_figure(name, bound)}
-        if shown["reached"] != show_figure(name, bound, digits):
+        shown = {"reached": show_figure(name, reached, digits=digits), "bound": show_figure(name, bound)}
+        if shown["reached"] != show_figure(name, bound, digits=digits):
             break
     return shown
 
 
-def show_figure(name: str, value: float, digits: int = 3) -> str:
+def show_figure(name: str, value: float, *, digits: int = 3) -> str:
     """A figure of a limit for people, with its unit."""
     if name == "later_params":
         return show_count(value)

@@ -85,11 +85,17 @@ def test_measured_columns_may_be_empty_or_absent(write):
     assert not absent.scores
 
 
-def test_speed_says_that_it_is_not_predicted_yet(write):
+def test_speed_is_told_with_low_and_high(write):
     speed = validate(write(GOOD)).rows[0].predictions[0]
     assert speed.metric == "tok_per_s_per_chip"
+    assert 0 < speed.low < speed.predicted < speed.high
+
+
+def test_a_row_without_a_chip_has_a_peak_and_says_why_it_has_no_speed(write):
+    speed, memory = validate(write(GOOD | {"chip": ""})).rows[0].predictions
     assert speed.predicted is None
-    assert "speed model" in str(speed.why)
+    assert "names no chip" in str(speed.why)
+    assert memory.predicted
 
 
 def test_a_bad_cell_names_row_and_column_and_the_others_go_on(write):
@@ -161,20 +167,6 @@ def test_kinds_of_peaks_are_never_pooled(write):
     assert groups == {"allocated", "device"}
 
 
-@pytest.mark.parametrize(
-    ("head", "kind"),
-    [
-        ("id,source,model,gpu,n_gpus,mode,img_size,batch_size,precision,samples_per_s", "vision"),
-    ],
-)
-def test_kinds_that_come_later_say_so(write, head, kind):
-    found = validate(write(dict.fromkeys(head.split(","), "1"), head=head))
-    assert found.kind == kind
-    assert "speed model" in str(found.later)
-    page = pages.page(found)
-    assert len(page.parts) == 1
-
-
 def test_a_strange_table_lists_what_is_known(write):
     with pytest.raises(DataError) as caught:
         validate(write({"colour": "red"}, head="colour,taste"))
@@ -226,7 +218,7 @@ def test_predictions_are_one_line_a_row_and_metric(write):
     lines = list(csv.DictReader(io.StringIO(predictions_csv(found))))
     assert tuple(lines[0]) == HEADER
     assert [(line["id"], line["metric"], line["answered"]) for line in lines] == [
-        ("r1", "tok_per_s_per_chip", "no"),
+        ("r1", "tok_per_s_per_chip", "yes"),
         ("r1", "peak_gib", "yes"),
         ("r2", "tok_per_s_per_chip", "no"),
         ("r2", "peak_gib", "no"),

@@ -78,6 +78,7 @@ class _Flow:
 
     layers_s: Numbers  # computing, of every layer
     head_s: Numbers
+    again_s: Numbers  # of both: recomputed, and reference models
     sent_s: dict[str, Numbers]  # exposed, of every layer
     crossing_s: Numbers  # from stage to stage and back, exposed
     reduce_s: Numbers  # once a step, not yet covered
@@ -103,6 +104,7 @@ class _Flow:
         return cls(
             layers_s=layers,
             head_s=through.forward.head_s * (1 + extra) + through.backward.head_s,
+            again_s=again + extra * through.forward.head_s,
             sent_s=hidden,
             crossing_s=rates.pp_bare * sent.pp_s,
             reduce_s=sent.reduce_s,
@@ -129,7 +131,7 @@ def _step(case: Case, through: Ways, *, flow: _Flow) -> dict[str, Numbers]:
         "forward": share * (through.forward.layers_s + through.forward.head_s),
         "backward": share * (through.backward.layers_s + through.backward.head_s),
     }
-    compute["recompute"] = share * (flow.layers_s + flow.head_s) - compute["forward"] - compute["backward"]
+    compute["recompute"] = share * flow.again_s
     compute |= {name: share * seconds for name, seconds in flow.sent_s.items()}
     compute["bubble"] = micro * slowest + waits - share * whole
     compute["host"] = share * (slowed - device) + rates.step_s

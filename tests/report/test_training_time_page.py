@@ -1,0 +1,127 @@
+"""What `explain --train` tells of time: the line, the table, what limits it, and the same for scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.base.words import CHINESE, tell
+from rigright.cost.estimate import Estimate
+from rigright.demand import TrainingWish
+from rigright.facts.nodes import find_node
+from rigright.report.page import Table
+from rigright.report.pages import training as pages
+from rigright.report.pages.training_time import BOUNDS, NAMES, plain_step, speed_facts, speed_line, time_table
+from rigright.report.trained import StepUse
+from rigright.verbs.explain_training import explain_training
+from rigright.verbs.training.speed import LINKS, PARTS, bound_of
+
+MODEL = "meta-llama/Llama-3.1-8B"
+
+
+def step(**changes):
+    values = {
+        "step_s": Estimate(value=2.0, low=1.6, high=2.5),
+        "parts_s": (("forward", 0.6), ("backward", 1.2), ("dp", 0.2)),
+        "tok_per_s_per_chip": Estimate(value=4096.0, low=3277.0, high=5120.0),
+        "ranks": 8,
+        "tok_per_step": 65536.0,
+        "samples_per_s": 4.0,
+        "mfu": 0.42,
+        "hfu": 0.55,
+        "bound": "compute",
+    }
+    return StepUse(**values | changes)
+
+
+def explain(on="8x h100", model=MODEL, **wish):
+    return explain_training(model, on, wish=TrainingWish(**wish), asked="rigright explain")
+
+
+def test_the_line_tells_speed_in_all_and_a_card_with_low_and_high():
+    said = str(speed_line(step()).said)
+    assert "32,768 tokens/s in all" in said
+    assert "4,096 a card (3,277 to 5,120)" in said
+    assert "MFU 42.0%" in said
+
+
+def test_the_table_has_a_row_a_part_and_the_step_at_the_end():
+    table = time_table(step())
+    assert isinstance(table, Table)
+    assert [row[2] for row in table.rows] == ["30%", "60%", "10%", "100%"]
+    assert str(table.rows[-1][1]) == "2.0 s (1.6 s-2.5 s)"
+    assert len(table.tones) == len(table.rows)
+
+
+def test_a_billion_tokens_take_so_long():
+    assert any("8.48 h" in str(fact) or "8.5 h" in str(fact) for fact in speed_facts(step()))
+
+
+def test_every_part_and_bound_has_words_in_both_languages():
+    assert set(NAMES) == set(PARTS)
+    for said in (*NAMES.values(), *BOUNDS.values()):
+        assert tell(said, CHINESE) != str(said)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bound"),
+    [
+        ({"forward": 1, "backward": 2, "dp": 2.5}, "compute"),
+        ({"forward": 1, "backward": 1, "dp": 1.5, "tp": 1}, "links"),
+        ({"forward": 1, "host": 3}, "host"),
+        ({"forward": 1, "bubble": 3}, "bubble"),
+        ({"forward": 1, "optimizer": 3}, "optimizer"),
+    ],
+)
+def test_what_limits_is_what_takes_most(seconds, bound):
+    assert bound_of(dict.fromkeys(PARTS, 0.0) | seconds) == bound
+    assert set(LINKS) < set(PARTS)
+
+
+def test_scripts_get_the_same_figures():
+    plain = plain_step(step())
+    assert plain["step_s"] == {"value": 2.0, "low": 1.6, "high": 2.5, "mark": "fitted"}
+    assert plain["tok_per_s"] == 32768
+    assert sum(plain["parts_s"].values()) == pytest.approx(2.0)
+    assert plain_step(None) is None
+
+
+def test_explaining_a_training_tells_its_time():
+    found = explain(trainer="torchtitan", seq_tok=8192, recompute="full")
+    assert found.step is not None
+    assert found.step.ranks == 8
+    assert found.step.step_s.low < found.step.step_s.value < found.step.step_s.high
+    named = dict(found.step.parts_s)
+    assert named["recompute"] < named["backward"]
+    assert sum(named.values()) == pytest.approx(found.step.step_s.value, rel=0.02)
+    plain = pages.plain(found, "en")
+    assert plain["time"]["tok_per_s"] == pytest.approx(found.step.tok_per_s, rel=1e-4)
+    tables = [str(part.title) for part in pages.page(found).parts if isinstance(part, Table) and part.title]
+    assert "time of one step" in tables
+
+
+def test_boxes_of_four_pay_for_the_network_sooner():
+    four = explain("2 nodes of 4x h100", trainer="megatron", tp=8, recompute="full")
+    eight = explain("8x h100", trainer="megatron", tp=8, recompute="full")
+    assert dict(four.step.parts_s)["tp"] > 1.3 * dict(eight.step.parts_s)["tp"]
+
+
+def test_a_mixed_machine_goes_at_the_pace_of_its_slowest_card():
+    assert len(find_node("1x rtx 4090 + 1x rtx 3090").cards) == 2
+    mixed = explain("1x rtx 4090 + 1x rtx 3090", method="qlora")
+    slow = explain("2x rtx 3090", method="qlora")
+    assert mixed.step.step_s.value == pytest.approx(slow.step.step_s.value, rel=0.05)
+    fast = explain("2x rtx 4090", method="qlora")
+    assert fast.step.step_s.value < mixed.step.step_s.value
+
+
+def test_models_without_tokens_have_no_time_here():
+    assert explain("1x rtx 4090", model="google/vit-base-patch16-224").step is None
+
+
+def test_a_chip_nobody_trained_on_has_a_wider_band():
+    known, unknown = explain("1x h100", method="qlora"), explain("1x rtx 3090", method="qlora")
+
+    def width(found):
+        return found.step.step_s.high / found.step.step_s.low
+
+    assert width(unknown) > width(known)

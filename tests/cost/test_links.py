@@ -52,6 +52,13 @@ def test_a_sum_takes_as_long_as_its_bytes_need_on_the_stated_wire(chip, size, n)
     assert one(all_reduce_s(size, n, wire=wire(chip, engine="vllm"))) > least
 
 
+@given(chip=chip_ids, size=sizes)
+def test_a_neighbour_is_reached_no_quicker_than_the_stated_wire_allows(chip, size):
+    fabric = fabric_of(by_id()[chip])
+    assert one(send_s(size, wire=wire(chip))) > size / fabric.bytes_per_s
+    assert one(send_s(size, wire=wire(chip), outer=True)) > size / fabric.network_bytes_per_s
+
+
 @given(chip=chip_ids, size=sizes, n=ranks)
 def test_engines_own_sums_never_make_it_slower(chip, size, n):
     assert one(all_reduce_s(size, n, wire=wire(chip, engine="vllm"))) <= one(

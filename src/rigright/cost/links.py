@@ -57,7 +57,8 @@ def all_to_all_s(
     """Everybody sends an equal part of its `size_bytes` to each."""
     ranks, inner, boxed = _levels(ranks, wire=wire, inside=inside)
     within = size_bytes * (inner + wire.lead) / ranks * (inner - 1) / inner
-    low_s, bulk_s = _both_s(within, inner, wire=wire)
+    alone_s = within / _rate(inner, wire)
+    low_s, bulk_s = alone_s / wire.low_share, alone_s + wire.bulk_start_s
     between_s = size_bytes * (boxed - inner) / ranks / wire.box_bytes_per_s
     outside_s = size_bytes * (ranks - boxed) / ranks / wire.outer_bytes_per_s
     starts_s = wire.start_s + _further_s(ranks, inner, boxed=boxed, wire=wire)
@@ -67,7 +68,7 @@ def all_to_all_s(
 
 def send_s(size_bytes: Numbers, *, wire: Wire, outer: Numbers = False) -> Numbers:
     """One rank to its neighbour."""
-    rate = np.where(outer, wire.outer_bytes_per_s, _rate(2, wire) * (1 + wire.lead / 2))
+    rate = np.where(outer, wire.outer_bytes_per_s, _rate(2, wire))
     return size_bytes / rate + np.where(outer, wire.outer_start_s, wire.start_s)
 
 
@@ -76,15 +77,18 @@ def _collective_s(
 ) -> Numbers:
     """A ring, `rounds` times round; where it leaves a domain, the slowest wire holds up the others."""
     ranks, inner, boxed = _levels(ranks, wire=wire, inside=inside)
-    within = rounds * size_bytes * (inner - 1) / inner * (1 + wire.lead / inner)
-    low_s, bulk_s = _both_s(within, inner, wire=wire)
-    hops_s = wire.start_s + rounds * (inner - 1) * wire.hop_s
-    inner_s = np.minimum(low_s, bulk_s) + hops_s
+    whole_s = size_bytes / _rate(inner, wire)
+    sent_s = rounds * (1 - 1 / inner) * whole_s
+    ring_s = sent_s * (1 + wire.lead / inner)
+    inner_s = np.minimum(ring_s / wire.low_share, ring_s + wire.bulk_start_s)
+    inner_s = inner_s + (wire.start_s + rounds * (inner - 1) * wire.hop_s)
     if rounds > 1:
-        inner_s = np.minimum(inner_s, _quick_s(size_bytes, inner, wire=wire))
-    sent = rounds * size_bytes * (ranks - 1) / ranks / inner
-    between_s = np.where(boxed > inner, sent / wire.box_bytes_per_s * inner, 0.0)
-    outside_s = np.where(ranks > boxed, sent / wire.outer_bytes_per_s, 0.0)
+        at_once_s = (inner - 1) / wire.quick_share * whole_s
+        halves_s = sent_s / wire.pair_share + wire.pair_start_s
+        inner_s = np.minimum(inner_s, np.minimum(at_once_s, halves_s) + wire.quick_start_s)
+    outer_bytes = rounds * (1 - 1 / ranks) * size_bytes
+    between_s = np.where(boxed > inner, outer_bytes / wire.box_bytes_per_s, 0.0)
+    outside_s = np.where(ranks > boxed, outer_bytes / (inner * wire.outer_bytes_per_s), 0.0)
     wires_s = np.maximum(np.where(inner > 1, inner_s, 0.0), np.maximum(between_s, outside_s))
     return np.where(ranks > 1, wires_s + _further_s(ranks, inner, boxed=boxed, wire=wire), 0.0)
 
@@ -104,24 +108,10 @@ def _boxes(wire: Wire) -> Numbers:
     return np.maximum(np.asarray(wire.box) / np.maximum(wire.domain, 1), 1)
 
 
-def _both_s(sent_bytes: Numbers, inner: Numbers, *, wire: Wire) -> tuple[Numbers, Numbers]:
-    """The protocol for few bytes, and the one for many."""
-    rate = _rate(inner, wire)
-    return sent_bytes / (rate * wire.low_share), wire.bulk_start_s + sent_bytes / rate
-
-
 def _rate(inner: Numbers, wire: Wire) -> Numbers:
     alone = np.maximum(inner, 2)
     used = np.where(wire.mesh, (alone - 1) / np.maximum(np.asarray(wire.domain) - 1, 1), 1.0)
     return wire.bytes_per_s * used / (alone / 2) ** wire.crowd
-
-
-def _quick_s(size_bytes: Numbers, inner: Numbers, *, wire: Wire) -> Numbers:
-    """Engines' own sums: in one go, or gathered in two halves."""
-    rate = _rate(inner, wire)
-    at_once = (inner - 1) * size_bytes / (rate * wire.quick_share)
-    halves = wire.pair_start_s + 2 * (inner - 1) / inner * size_bytes / (rate * wire.pair_share)
-    return wire.quick_start_s + np.minimum(at_once, halves)
 
 
 def _further_s(ranks: Numbers, inner: Numbers, *, boxed: Numbers, wire: Wire) -> Numbers:

@@ -19,7 +19,7 @@ from rigright.verbs.validate.models import model_of
 NARROW_BITS = 8  # caches follow weights of so few bits where the engine stores them so
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 USUAL_TOK = 512  # where no row and no note tells a length
-_OUTPUTS = re.compile(r"mean ~?(\d+)(?: output tokens| out)")
+_OUTPUTS = re.compile(r"(\d+) out(?:put tokens)?\b")  # "mean ~294 output tokens", "128 out"
 _WORKERS = re.compile(
     r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."

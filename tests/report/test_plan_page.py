@@ -226,3 +226,19 @@ def test_a_training_in_a_spreadsheet():
     (row,) = csv.DictReader(io.StringIO(render_csv(data.sheet(TRAINED), Screen())))
     assert row["engine"] == "megatron"
     assert float(row["days"]) == 2.5
+
+
+def test_figures_of_a_percentile_say_so():
+    wish = PlanWish(prompt_tok=100, output_tok=10, ttft_s=1, percentile=0.95)
+    written = shown(planned(plan(), wish=wish), width=200)
+    assert "first token, p95" in written
+    assert "for 95% of requests" in written
+
+
+def test_each_plan_says_what_its_speed_is_known_by():
+    figures = {**plan().figures, "tpot_s": figure(0.02, mark="physics")}
+    (row,) = [
+        line for line in shown(planned(plan(), plan(figures=figures))).splitlines() if "known by" in line
+    ]
+    assert "runs of such chips" in row
+    assert "the data sheet alone" in row

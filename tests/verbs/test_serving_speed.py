@@ -120,3 +120,12 @@ def ask_cli(capsys, monkeypatch):
         return capsys.readouterr().out
 
     return asking
+
+
+def test_why_tells_the_facts_and_runs_behind_each_figure():
+    rows = {row.part: row for row in explain("llama-3.1-8b", "h100 sxm", why=True).reasons}
+    assert {"rates", "TPOT", "TTFT", "tok/s", "80 %"} <= set(rows)
+    assert "3,350 GB/s" in str(rows["rates"].facts)
+    assert all(row.source for row in rows.values())
+    unfit = explain("llama-3.1-70b", "rtx 4090", why=True).reasons
+    assert "TPOT" not in {row.part for row in unfit}

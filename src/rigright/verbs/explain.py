@@ -36,6 +36,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
     fullest = min(cards, key=lambda card: card.spare_bytes)
     fits = fullest.spare_bytes >= 0
     settings = case.settings
+    timed = speed(case, memory) if fits and generates(case.arch) else None
     return Explained(
         model=case.arch.name,
         params=params(case.arch),
@@ -52,7 +53,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         cards=cards,
         limits=limits(case, memory, fullest=fullest) if generates(case.arch) else None,
         remedies=() if fits else remedies(case),
-        reasons=reasons(case, memory) if why else (),
+        reasons=reasons(case, memory, speed=timed) if why else (),
         notes=case.notes,
-        speed=speed(case, memory) if fits and generates(case.arch) else None,
+        speed=timed,
     )

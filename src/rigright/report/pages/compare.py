@@ -83,10 +83,12 @@ def _table(result: Compared) -> Table:
         cells = tuple(words.figure(name, one.figures.get(name)) for one in things)
         best = result.wins.get(name, ())
         marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
-        rows += [(head, *marked)] if any(cells) else []
+        told = words.at_percentile(name, head, wish=result.wish)
+        rows += [(told, *marked)] if any(cells) else []
     waits = (say("tokens wait for"), "token_pass"), (say("prompts wait for"), "prompt_pass")
     if served:
         rows += [(head, *(_bound(one, which) for one in things)) for head, which in waits]
+    rows.append((say("speed known by"), *_each(things, words.known_by)))
     if not all(one.fits for one in things):
         rows.append((say("breaks"), *(one.broken[0].reason if one.broken else "" for one in things)))
     names = [one.asked if one.plan is None else words.machine(one.plan) for one in things]

@@ -247,7 +247,9 @@ def _reasons(result: Explained) -> Table:
             Column(head=head, flexible=True)
             for head in (say("part"), say("formula"), say("numbers"), say("source"))
         ),
-        rows=tuple((NAMES[one.part], one.formula, one.facts, one.source) for one in result.reasons),
+        rows=tuple(
+            (NAMES.get(one.part, one.part), one.formula, one.facts, one.source) for one in result.reasons
+        ),
     )
 
 

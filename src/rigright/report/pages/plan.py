@@ -134,8 +134,10 @@ def _table(result: Planned) -> Table:
         rows.append((say("at once"), *(words.at_once(plan) for plan in plans)))
     for name, head in ROWS:
         cells = tuple(words.figure(name, plan.figures.get(name)) for plan in plans)
-        rows += [(head, *cells)] if any(cells) and _is_told(name, plans) else []
+        told = words.at_percentile(name, head, wish=result.wish)
+        rows += [(told, *cells)] if any(cells) and _is_told(name, plans) else []
     rows.append((say("limited by"), *(words.BOUNDS.get(plan.bound, plan.bound) for plan in plans)))
+    rows.append((say("speed known by"), *(words.known_by(plan) for plan in plans)))
     if any(plan.reasons for plan in plans):
         rows.append((say("why"), *(words.joined(list(plan.reasons)) for plan in plans)))
     names = [words.machine(plan) for plan in plans]

@@ -14,6 +14,12 @@ from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search.record import Plan
 
 DAY_S = 86400
+MARKS = {
+    "measured": say("your own runs"),
+    "fitted": say("runs of such chips"),
+    "physics": say("the data sheet alone"),
+}
+SPEEDS = ("tpot_s", "train_tok_per_s", "images_per_s")
 BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
 
 WORKS = {
@@ -151,6 +157,19 @@ def money(plan: Plan) -> Shown:
     return say("no price known") if known is None else say("{usd} an hour", usd=show_usd(known.value))
 
 
+def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
+    """The head of a row, with the share of requests its figures hold for."""
+    if wish.percentile is None or name not in {"ttft_s", "tpot_s"}:
+        return head
+    return say("{figure}, p{share}", figure=head, share=f"{100 * wish.percentile:g}")
+
+
+def known_by(plan: Plan) -> Shown:
+    """What the speed is known by."""
+    found = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
+    return "" if found is None else MARKS.get(found.mark, found.mark)
+
+
 def power(plan: Plan) -> str:
     """What it draws, in a verdict."""
     found = plan.figures.get("power_w")
@@ -204,6 +223,8 @@ def limits(wish: PlanWish) -> list[Sentence]:
         "W": None if wish.power_w is None else show_watts(wish.power_w),
     }
     found = [say("{name} at most {bound}", name=name, bound=bound) for name, bound in told.items() if bound]
+    if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
+        found.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
     if wish.budget_usd is not None:
         found.append(say("budget {usd}", usd=show_usd(wish.budget_usd)))
     if wish.tok_per_s is not None:

@@ -4,55 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from rigright.arch.record import Arch
-from rigright.base.units import GIGA, TERA, show_bytes, show_seconds, show_short, show_usd
-from rigright.base.words import Sentence, say
+from rigright.base.units import TERA, show_bytes, show_usd
+from rigright.base.words import say
 from rigright.cost.bands import band
-from rigright.cost.known import CHIP, CLASS, kind_of, known_of_one
+from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.money import assumptions, tariff_of
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
-from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.nodes import find_node
 from rigright.report.explained import Reason
-from rigright.report.timed import TIME_PARTS, TimeParts
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.speed import speed
+from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"
 TRAINING = "speed_training"
-BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
-_Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
 
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
     """A row for each figure of a plan."""
     if not isinstance(plan.work, Serving):
         return tuple(_named((*_trained(arch, plan, plan.work), *_money(plan, wish, market=market))))
+    case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
-        *_time(arch, plan, wish=wish),
-        *_bands(arch, plan.chip, engine=find_engine(plan.work.engine)),
+        *speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish))),
         *_money(plan, wish, market=market),
     )
     return tuple(_named(rows))
 
 
-def _named(rows: tuple[_Row, ...]) -> Iterator[Reason]:
+def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
     for part, formula, facts, source in rows:
         yield Reason(part=part, formula=formula, facts=facts, source=source)
 
 
-def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[_Row]:
+def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[Row]:
     """Where the speed of a training comes from."""
     chip, mfu = plan.chip, plan.figures.get("mfu")
     peak = chip.training_flops_per_s or chip.fp16_flops_per_s or 0.0
@@ -66,7 +58,7 @@ def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[_Row]:
     known = known_of_one(TRAINING, chip, engine=work.trainer, kind=kind_of(arch))
     low, high = band(TRAINING, "train_tok_per_s", known=known)
     edges = f"tok/s x{float(low):.2f}-{float(high):.2f}"
-    yield "80 %", _seen(chip, int(known.chip)), edges, f"data/corrections/bands_{TRAINING}.toml"
+    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{TRAINING}.toml"
     yield (
         "memory",
         say("states of the parameters + activations + working sets of the fullest rank"),
@@ -75,7 +67,7 @@ def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[_Row]:
     )
 
 
-def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[_Row]:
+def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[Row]:
     form, layout = find_format(work.weights), plan.layout
     yield (
         "weights",
@@ -91,41 +83,6 @@ def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[_Row]:
     )
 
 
-def _time(arch: Arch, plan: Plan, *, wish: PlanWish) -> Iterator[_Row]:
-    case = case_of(arch, plan)
-    found = speed(case, plan.memory[0], traffic=traffic_of(plan, wish))
-    chip = plan.chip
-    fitted = f"data/corrections/{subject_of(case.engine, chip)}.toml"
-    yield (
-        "rates",
-        say("what the chip states x the share that is reached"),
-        _rates(chip, case),
-        f"{chip.sources} ({chip.as_of}); {fitted}",
-    )
-    yield (
-        "TPOT",
-        say(
-            "a pass: the root of computing squared + reading squared for each multiplication, + caches, links"
-            " and fixed costs of layers and passes; then the prompts of others between"
-        ),
-        say(
-            "{parts} with {running} sequences; prompts of others {others}",
-            parts=_parts(found.token_pass),
-            running=show_short(found.running),
-            others=show_seconds(max(found.tpot_s.value - found.token_pass.total_s, 0.0)),
-        ),
-        fitted,
-    )
-    yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), fitted
-    yield (
-        "tok/s",
-        say("sequences at work / the time one stays x tokens of an answer"),
-        say("{running} sequences of {output} tokens",
-            running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
-        fitted,
-    )  # fmt: skip
-
-
 def traffic_of(plan: Plan, wish: PlanWish) -> Traffic:
     """The load a plan was scored with."""
     return Traffic(
@@ -137,38 +94,7 @@ def traffic_of(plan: Plan, wish: PlanWish) -> Traffic:
     )
 
 
-def _rates(chip: Chip, case: Case) -> str:
-    rates = rates_of((chip,), case.engine, weights=case.serving.weights)
-    memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
-    share = memory / chip.mem_bytes_per_s
-    return f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s"
-
-
-def _parts(parts: TimeParts) -> str:
-    told = [f"{part} {show_seconds(parts.of(part))}" for part in TIME_PARTS if parts.of(part) > 0]
-    return " + ".join(told)
-
-
-def _bands(arch: Arch, chip: Chip, *, engine: Engine) -> Iterator[_Row]:
-    """How wide each band is, and what was measured of the like."""
-    subject = subject_of(engine, chip)
-    known = least_known(subject, arch=arch, engine=engine, chips=(chip,))
-    edges = tell(dict.fromkeys(BANDED.values(), 1.0), arch=arch, engine=engine, chips=(chip,))
-    told = [f"{name} x{edges[one].low:.2f}-{edges[one].high:.2f}" for name, one in BANDED.items()]
-    yield "80 %", _seen(chip, int(known.chip)), ", ".join(told), f"data/corrections/bands_{subject}.toml"
-
-
-def _seen(chip: Chip, level: int) -> Sentence:
-    if level == CHIP:
-        return say("measured over predicted in runs left out; this chip was measured")
-    if level == CLASS:
-        return say(
-            "wider: this chip was not measured, others of its class {kind} were", kind=class_of(chip).id
-        )
-    return say("widest: neither this chip nor its class was measured")
-
-
-def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[_Row]:
+def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
     supply, chip = plan.supply, plan.chip
     if supply.how == "rent" and supply.usd_per_h is not None:
         yield (

@@ -12,16 +12,19 @@ from rigright.cost.memory_serving import ServingMemory
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import Reason
+from rigright.report.timed import Speed
 from rigright.verbs.serving.case import Case
+from rigright.verbs.serving.speed_reasons import speed_rows
 
 FITTED = "data/corrections/memory_serving.toml"
 
 
-def reasons(case: Case, memory: ServingMemory) -> tuple[Reason, ...]:
-    """A row for each part of the fullest rank."""
+def reasons(case: Case, memory: ServingMemory, *, speed: Speed | None = None) -> tuple[Reason, ...]:
+    """A row for each part of the fullest rank, and for each figure of speed."""
+    timed = () if speed is None else speed_rows(case, speed)
     return tuple(
         Reason(part=part, formula=formula, facts=facts, source=source)
-        for part, formula, facts, source in _rows(case, memory)
+        for part, formula, facts, source in (*_rows(case, memory), *timed)
     )
 
 

@@ -49,7 +49,7 @@ def fit(
     still: bool = False,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Fit the dials of a subject to its rows, from what its tables say on; `still`: leave them as they are."""
+    """Fit the dials of a subject to its rows, from what its tables say; `still`: leave them as they are."""
     problem = pose(subject, rows, tables=tables)
     begun, weights = start(problem.hung, tables), row_weights(problem.keys)
     if still:

@@ -1,0 +1,88 @@
+"""Predictions held against runs: every kind of file validated once, two at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rigright.report.validation import Judged, Prediction, Validation
+from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.scores import source_of
+
+ROOT = Path(__file__).parent.parent.parent
+RUNS = ROOT.parent / "shared" / "measured"
+OWN = ROOT / "src" / "rigright" / "data" / "runs" / "training.csv"
+SPEEDS = {  # files with speeds -> the subjects whose terms predict them
+    "inference": ("speed_serving", "speed_streams"),
+    "training": ("speed_training",),
+    "vision": ("speed_images",),
+}
+TITLES = {
+    "ttft_ms": "time to first token",
+    "tpot_ms": "time per further token",
+    "output_tok_s_total": "output tokens/s",
+    "decode_tok_s_per_user": "decode tokens/s of one user",
+    "prefill_tok_s": "prefill tokens/s",
+    "latency_ms": "whole request or batch",
+    "tok_per_s_per_chip": "training tokens/s",
+    "samples_per_s": "images or samples/s",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One figure of one run that was predicted."""
+
+    id: str
+    metric: str
+    source: str
+    chip: str
+    model: str
+    note: str
+    measured: float
+    predicted: float
+    holds: bool | None
+
+    @property
+    def off(self) -> float:
+        """log(predicted/measured)."""
+        return float(np.log(self.predicted / self.measured))
+
+
+def validated() -> Mapping[str, Validation]:
+    """Every file of measured runs, and our own table of training runs."""
+    files = {name: str(RUNS / f"{name}.csv") for name in ("inference", "vision", "training", "memory")}
+    files["own"] = str(OWN)
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        found = pool.map(validate, files.values())
+        return dict(zip(files, found, strict=True))
+
+
+def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], Run]:
+    """Every predicted speed that was measured, by row and metric."""
+    pairs = (
+        (row, one)
+        for kind in SPEEDS
+        for row in found[kind].rows
+        for one in row.predictions
+        if one.metric in TITLES and one.predicted and one.measured
+    )
+    return {(row.id, one.metric): _run(row, one) for row, one in pairs}
+
+
+def _run(row: Judged, one: Prediction) -> Run:
+    return Run(
+        id=row.id,
+        metric=one.metric,
+        source=source_of(row),
+        chip=row.chip or "-",
+        model=row.model or "-",
+        note=row.source,
+        measured=float(one.measured or 0),
+        predicted=float(one.predicted or 0),
+        holds=one.holds,
+    )

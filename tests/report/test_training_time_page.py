@@ -125,3 +125,11 @@ def test_a_chip_nobody_trained_on_has_a_wider_band():
         return found.step.step_s.high / found.step.step_s.low
 
     assert width(unknown) > width(known)
+
+
+def test_why_tells_where_each_part_of_the_time_comes_from():
+    found = explain_training(MODEL, "8x h100", wish=TrainingWish(tp=2, recompute="full"), why=True)
+    told = {one.part for one in found.reasons}
+    assert {f"{name}_s" for name, _ in found.step.parts_s} <= told
+    tables = [part for part in pages.page(found, why=True).parts if isinstance(part, Table)]
+    assert any(str(part.title) == "why" for part in tables)

@@ -12,7 +12,7 @@ from rigright.facts.nodes import find_node
 from rigright.report.trained import Trained
 from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
-from rigright.verbs.training.reasons import reasons
+from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import remedies
 from rigright.verbs.training.speed import step_use
 
@@ -25,6 +25,7 @@ def explain_training(
     case = build_case(open_model(model), node, wish=wish or TrainingWish())
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
+    step = step_use(case, node)
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
@@ -40,9 +41,9 @@ def explain_training(
         host_bytes=float(np.max(memory.host_bytes)),
         nvme_bytes=float(np.max(memory.nvme_bytes)),
         reach=reach(case),
-        step=step_use(case, node),
+        step=step,
         remedies=() if worst.spare_bytes >= 0 else remedies(case),
-        reasons=reasons(case, worst) if why else (),
+        reasons=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings),
         asked=asked,
     )

@@ -24,6 +24,7 @@ from rigright.report.page import (
     Table,
     Tone,
 )
+from rigright.report.pages.training_time import NAMES as TIMES
 from rigright.report.pages.training_time import plain_step, speed_facts, speed_line, time_table
 from rigright.report.trained import RankUse, Trained
 
@@ -198,6 +199,7 @@ def _remedies(result: Trained) -> Table:
 
 
 def _reasons(result: Trained) -> Table:
+    names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
     return Table(
         columns=(
             Column(head=say("part")),
@@ -205,7 +207,7 @@ def _reasons(result: Trained) -> Table:
             Column(head=say("numbers"), flexible=True),
             Column(head=say("source"), flexible=True),
         ),
-        rows=tuple((NAMES[one.part], one.formula, one.facts, one.source) for one in result.reasons),
+        rows=tuple((names[one.part], one.formula, one.facts, one.source) for one in result.reasons),
         title=say("why"),
     )
 

@@ -11,10 +11,11 @@ from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
 from rigright.facts.corrections import corrections
 from rigright.report.explained import Reason
-from rigright.report.trained import RankUse
+from rigright.report.trained import RankUse, StepUse
 from rigright.verbs.training.case import Case
 
 FITTED = "data/corrections/memory_training.toml"
+TIMES, LINKS = "data/corrections/speed_training.toml", "data/corrections/links.toml"
 OPTIMIZERS, PRECISIONS, TRAINERS = "data/optimizers.toml", "data/precisions.toml", "data/trainers.toml"
 _Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
@@ -100,3 +101,44 @@ def _beyond() -> Iterator[_Row]:
     yield "reserved", reserved, f"x {terms['reserve']:g}", FITTED
     device = say("reserved, the CUDA context, and NCCL where ranks talk")
     yield "device", device, f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB", FITTED
+
+
+def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
+    """A row for each part of the time of a step."""
+    times = {name for name, _ in step.parts_s}
+    accumulated = str(case.layout.pp if case.training.accumulate is None else case.training.accumulate)
+    links = say("bytes of each collective over the wires of the fabric, less what computing hides")
+    setup, training = case.setup(), case.training
+    forward = say(
+        "FLOPs of matrices and attention over what the chip reaches; bytes of cheap operations"
+        " over memory bandwidth"
+    )
+    backward = say(
+        "twice the matrices of the forward pass (once where weights are frozen), attention"
+        " two and a half times"
+    )
+    bubble = say(
+        "stages that fill and drain over the micro-batches, a fuller last stage, and ranks"
+        " that wait for the slowest"
+    )
+    again = say("the forward pass again, as far as its results were not kept")
+    states = say("bytes of states a rank reads and writes over memory bandwidth")
+    host = say("launches of every layer where they outlast computing, and a fixed cost a step")
+    rows: tuple[_Row, ...] = (
+        ("forward", forward, say("{count} micro-batches a step", count=accumulated), TIMES),
+        ("backward", backward, training.method, TIMES),
+        ("recompute", again, setup.habit.recompute, TIMES),
+        ("optimizer", states, setup.optimizer.label, OPTIMIZERS),
+        *((name, links, _cut(case, name), LINKS) for name in ("tp", "dp", "pp", "ep", "cp")),
+        ("bubble", bubble, training.schedule, TIMES),
+        ("host", host, setup.trainer.label, TIMES),
+    )
+    return tuple(
+        Reason(part=f"{part}_s", formula=formula, facts=facts, source=source)
+        for part, formula, facts, source in rows
+        if part in times
+    )
+
+
+def _cut(case: Case, name: str) -> str:
+    return f"{name} {getattr(case.layout, name)}"

@@ -194,9 +194,13 @@ def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, 
         "usd_total": ((1 - width) / (1 if bought else fast), (1 + width) / (1 if bought else slow)),
     }  # fmt: skip
     grade = mark(SUBJECT, "train_tok_per_s", known=known)
+    own = known.shift.get("train", 1.0)  # runs of the user's own
+    moved = {"train_tok_per_s": own, "mfu": own, "days": 1 / own, "usd_per_mtok": 1 / own}
+    moved |= {} if bought else {"usd_total": 1 / own}
     found = {"power_w": power_of(table, place)}
     for name, (low, high) in bands.items():
         value = float(table.figures[name][place]) if name in table.figures else np.nan
+        value *= float(moved.get(name, 1.0))
         if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):
             dated = supply.as_of if name.startswith("usd") else None
             found[name] = Estimate(value=value, low=value * low, high=value * high, mark=grade, as_of=dated)

@@ -7,7 +7,7 @@ from math import isfinite
 from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, text
 from rigright.base.words import say
-from rigright.cost.bands import band
+from rigright.cost.bands import banded
 from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Known, known_of_one
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
@@ -31,15 +31,16 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     speed = float(samples_per_s(cases([ask]))[0])
     if not isfinite(speed):
         raise AskError(say("nobody says how fast {chip} computes in such numbers", chip=row.get("gpu") or ""))
-    low, high = band(SUBJECT, "samples, training" if ask.train else "samples", known=_known(ask))
+    figure = "samples, training" if ask.train else "samples"
+    found = banded(SUBJECT, figure, value=speed, known=_known(ask))
     return (
         Prediction(
             metric=SPEED,
             group="train" if ask.train else "infer",
             measured=row.get(SPEED),
-            predicted=speed,
-            low=speed * float(low),
-            high=speed * float(high),
+            predicted=float(found.value),
+            low=float(found.low),
+            high=float(found.high),
             why=ask.assumed,
         ),
     )

@@ -243,14 +243,14 @@ def test_sets_without_an_answer_are_not_shown():
 
 
 def test_reasons_are_counted():
-    why = say("the speed model is not built yet")
+    why = say("the row names no chip")
     found = validation(*[prediction(predicted=None, why=why)] * 3)
     (points,) = [part for part in validate_page.page(found).parts if isinstance(part, Points)]
-    assert tell(points.items[0], ENGLISH) == "3 times: the speed model is not built yet"
+    assert tell(points.items[0], ENGLISH) == "3 times: the row names no chip"
 
 
 def test_a_file_for_later_says_so_and_nothing_else():
-    later = replace(validation(), later=say("the speed model is not built yet"))
+    later = replace(validation(), later=say("the row names no chip"))
     (line,) = validate_page.page(later).parts
     assert line.tone == "warn"
-    assert validate_page.plain(later, CHINESE)["later"] == "速度模型尚未完成"
+    assert validate_page.plain(later, CHINESE)["later"] == "该行没有写明芯片"

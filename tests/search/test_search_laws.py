@@ -14,7 +14,7 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
 from rigright.cost.speed.work import work_of
 from rigright.cost.weights import weigh
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.search.choose import field_of
@@ -23,6 +23,7 @@ from rigright.search.question import ask
 from rigright.search.score import _rates, _serve, score
 from rigright.search.serving import filled, find, find_serving, tabled
 from rigright.search.why import excess_of
+from rigright.verbs.explain import explain
 
 CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")
 FEW = st.sampled_from(CHIPS)
@@ -201,3 +202,33 @@ def test_bands_hold_their_figures(llama8, market, wish):
             assert one.low <= one.value <= one.high, name
             if name.startswith("usd"):
                 assert one.value > 0 or plan.supply.how == "own" or name == "usd_total"
+
+
+@pytest.mark.parametrize(
+    ("machine", "work"),
+    [("8x h100", "serve"), ("1x rtx 4090", "chat"), ("2x rtx 3090", "chat"), ("rtx 3090 + rtx 4090", "chat")],
+)
+def test_a_plan_has_the_memory_that_explain_tells(llama8, market, machine, work):
+    """The same question asked the other way round: explain the plan on its machine, byte for byte."""
+    plan = find_serving(llama8, PlanWish(on=machine, work=work), market=market).plans[0]
+    layout, serving = plan.layout, plan.work
+    wish = ServingWish(
+        engine=serving.engine,
+        weights=serving.weights,
+        kv=serving.kv,
+        context_tok=serving.context_tok,
+        batch=int(serving.batch),
+        prompt_tok=serving.prompt_tok,
+        tp=layout.tp,
+        pp=layout.pp,
+        dp=layout.dp,
+    )
+    name = "llama-3.1-8b"
+    count = plan.n_chips
+    on = machine if " + " in machine and count > 1 else f"{count}x {plan.chip.name}"
+    told = explain(name, on, wish=wish)
+    fullest = min(told.cards, key=lambda card: card.spare_bytes)
+    parts = dict(fullest.parts_bytes)
+    for part in ("weights", "cache", "step", "graphs", "context"):
+        assert parts.get(part, 0.0) == float(getattr(plan.memory[0], f"{part}_bytes")), part
+    assert fullest.spare_bytes == float(plan.memory[0].spare_bytes)

@@ -87,11 +87,22 @@ class ServingMemory:
 
 
 def serving_memory(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, device: Device
+    arch: Arch,
+    weights: WeightBytes,
+    *,
+    serving: Serving,
+    layout: Layout,
+    device: Device,
+    on_card: bool = False,
 ) -> ServingMemory:
-    """Memory of the rank that has least to spare; whatever was asked may be an array of choices."""
+    """Memory of the rank that has least to spare; whatever was asked may be an array of choices.
+
+    `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
+    """
     work = _work(arch, serving, layout=layout, device=device)
-    return reduce(_less_spare, [_rank(work, stage) for stage in unlike_stages(arch, weights, pp=layout.pp)])
+    host_embed = on_card and work.engine.host_embed
+    found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed)
+    return reduce(_less_spare, [_rank(work, stage) for stage in found])
 
 
 def stage_memories(

@@ -31,12 +31,16 @@ class Stage:
         return sum(self.cut_bytes[place] * shares[cut] for place, cut in enumerate(self.cuts))
 
 
-def unlike_stages(arch: Arch, weights: WeightBytes, *, pp: Numbers) -> tuple[Stage, ...]:
+def unlike_stages(
+    arch: Arch, weights: WeightBytes, *, pp: Numbers, host_embed: bool = False
+) -> tuple[Stage, ...]:
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
     count = len(arch.trunk.layers)
     tables = [
-        np.unique(_table(arch, weights, bounds=stage_bounds(count, int(length))), axis=0)
+        np.unique(
+            _table(arch, weights, bounds=stage_bounds(count, int(length)), host_embed=host_embed), axis=0
+        )
         for length in lengths
     ]
     most = max(len(table) for table in tables)
@@ -52,11 +56,8 @@ def stages(
     arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool = False
 ) -> tuple[Stage, ...]:
     """Every stage of one pipeline, in order; the token table may stay on the host."""
-    table = _table(arch, weights, bounds=bounds)
     cuts = cuts_of(weights)
-    if host_embed and not arch.tied:
-        table[0, : len(cuts)] -= _cut_row(cuts, weights.entry)
-    return tuple(_stage(cuts, row) for row in table)
+    return tuple(_stage(cuts, row) for row in _table(arch, weights, bounds=bounds, host_embed=host_embed))
 
 
 def cuts_of(weights: WeightBytes) -> tuple[Cut, ...]:
@@ -77,14 +78,16 @@ def _stage(cuts: tuple[Cut, ...], columns: Numbers) -> Stage:
     )
 
 
-def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds) -> Numbers:
+def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool) -> Numbers:
     """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
     cuts = cuts_of(weights)
     width = len(cuts)
     layers = _layer_table(arch, weights, cuts=cuts)
     sums = np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
-    table[0, :width] += _cut_row(cuts, weights.entry) + _cut_row(cuts, weights.beside)
+    table[0, :width] += _cut_row(cuts, weights.beside)
+    if arch.tied or not host_embed:
+        table[0, :width] += _cut_row(cuts, weights.entry)
     table[-1, :width] += _cut_row(cuts, weights.exit)
     if arch.tied and len(bounds) > 1:
         table[-1, :width] += _cut_row(cuts, {Cut.VOCAB: weights.entry.get(Cut.VOCAB, 0)})

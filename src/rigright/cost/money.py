@@ -15,6 +15,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate
+from rigright.cost.power import pue_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.prices import Price, dated
@@ -62,7 +63,7 @@ def tariff_of(segment: str, *, wished: Mapping[str, float | None]) -> Tariff:
     table = assumptions()
     return Tariff(
         usd_per_kwh=_told(wished.get("usd_per_kwh"), table["tariff_usd_per_kwh"]),
-        pue=_told(wished.get("pue"), table["pue"].get(segment, 1.0)),
+        pue=_told(wished.get("pue"), pue_of(table["places"].get(segment, "datacenter"))),
         years=_told(wished.get("years"), 3.0),
         duty=_told(wished.get("duty"), 1.0),
     )

@@ -115,7 +115,7 @@ def _fitted(
 def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> tuple[ServingMemory, ...]:
     """Memory of unlike ranks, the one with least to spare first."""
     engine = find_engine(serving.engine)
-    if engine.split == "layer" and layout.pp > 1:
+    if engine.split == "layer":
         cards = kind.mix or (kind.card,) * layout.pp
         found = stage_rooms(arch, cards=cards, serving=serving, layout=layout)
         return tuple(sorted(found, key=lambda one: float(one.spare_bytes)))

@@ -53,7 +53,7 @@ def room_of(
         serving = Serving(
             engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
         )
-        return serving_memory(arch, weights, serving=serving, layout=layout, device=device)
+        return serving_memory(arch, weights, serving=serving, layout=layout, device=device, on_card=True)
 
     whole = memory(context_tok)
     usual = whole if traffic_tok == context_tok else memory(traffic_tok)

@@ -34,7 +34,8 @@ def test_every_chip_has_a_fabric_whatever_its_box(chip, box, bridged, lanes):
         ("mi300x", "mesh", 8, 448),
         ("h100-nvl-94gb", "bridge", 2, 300),
         ("rtx-4090", "host", 8, 31.5),
-        ("rtx-pro-6000-blackwell-ws", "pcie", 8, 63),
+        ("rtx-pro-6000-blackwell-ws", "host", 8, 63),
+        ("l40s", "pcie", 8, 31.5),
         ("apple-m3-ultra", "none", 1, 10),
     ],
 )
@@ -44,18 +45,18 @@ def test_chips_are_joined_as_their_vendors_say(chip, kind, domain, gb_per_s):
     assert found.bytes_per_s == pytest.approx(gb_per_s * GIGA, rel=0.01)
 
 
-def test_geforce_since_turing_copies_through_the_host_and_older_ones_do_not():
-    for name in ("rtx-2060-super", "rtx-3080-10gb", "rtx-4090", "rtx-5090"):
+def test_cards_of_plain_boards_copy_through_the_host_and_those_of_servers_do_not():
+    for name in ("rtx-2060-super", "rtx-3080-10gb", "rtx-4090", "rtx-5090", "rtx-6000-ada"):
         assert not wiring_of(by_id()[name]).peer, name
     assert wiring_of(by_id()["gtx-1080-ti"]).peer
-    assert wiring_of(by_id()["rtx-6000-ada"]).peer
+    assert wiring_of(by_id()["l40s"]).peer
 
 
 def test_bridges_are_there_only_where_chips_are_sold_with_them_or_somebody_says_so():
     bare = by_id()["rtx-a6000"]
-    assert fabric_of(bare).kind == "pcie"
+    assert fabric_of(bare).kind == "host"
     joined = fabric_of(bare, bridged=True)
-    assert (joined.kind, joined.domain, joined.box_id) == ("bridge", 2, "pcie")
+    assert (joined.kind, joined.domain, joined.box_id) == ("bridge", 2, "host")
 
 
 def test_a_named_network_is_a_whole_port_for_each_chip():

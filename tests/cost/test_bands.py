@@ -26,7 +26,7 @@ BANDS = {
     "wider": {"class": 1.2, "nothing": 1.6, "engine": 1.3, "kind": 1.1},
     "bands": {
         "ttft": {"low": 0.6, "high": 1.8},
-        "ttft, queued": {"low": 0.4, "high": 2.0},
+        "ttft, split": {"low": 0.4, "high": 2.0},
         "tpot": {"low": 0.8, "high": 1.2},
         "other": {"low": 0.3, "high": 2.5},
     },
@@ -52,7 +52,7 @@ def test_a_figure_that_was_measured_on_this_chip_has_the_band_as_it_is_written()
 
 def test_runs_and_plans_name_the_same_figures():
     assert figure_of("ttft_ms") == figure_of("ttft_s") == "ttft"
-    assert figure_of("ttft_ms, queued") == "ttft_ms, queued"
+    assert figure_of("ttft_ms, split") == "ttft_ms, split"
     assert set(FIGURES.values()) <= {
         "ttft",
         "tpot",
@@ -67,8 +67,8 @@ def test_runs_and_plans_name_the_same_figures():
 
 def test_a_kind_of_a_figure_has_its_own_band_else_that_of_the_figure_else_that_of_others():
     bands = BANDS["bands"]
-    assert edges_in(bands, "ttft, queued") == bands["ttft, queued"]
-    assert edges_in(bands, "tpot, queued") == bands["tpot"]
+    assert edges_in(bands, "ttft, split") == bands["ttft, split"]
+    assert edges_in(bands, "tpot, split") == bands["tpot"]
     assert edges_in(bands, "watts") == bands["other"]
     assert edges_in({}, "watts")["low"] < 1 < edges_in({}, "watts")["high"]
 
@@ -208,3 +208,12 @@ def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
 def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
     with pytest.raises(store.AskError, match="there is no file"), store.use(str(tmp_path / "none.toml")):
         pass
+
+
+def test_machines_split_between_prompts_and_tokens_have_bands_of_their_own():
+    assert figure_of("ttft_ms", split=True) == "ttft, split"
+    apart, together = (
+        estimate("toy", figure_of("ttft_ms", split=split), value=1.0, known=Known())
+        for split in (True, False)
+    )
+    assert apart.low < together.low < together.high < apart.high

@@ -147,11 +147,11 @@ def test_few_runs_make_wider_bands_than_many_of_the_same():
 
 def test_a_kind_of_figure_told_apart_has_its_own_band():
     luck = np.random.default_rng(2)
-    keys = [key(f"s{n}", band="ttft" if n % 2 else "ttft, queued") for n in range(200)]
+    keys = [key(f"s{n}", band="ttft" if n % 2 else "ttft, split") for n in range(200)]
     off = np.where(np.arange(200) % 2, luck.normal(0, 0.1, 200), luck.normal(0, 0.5, 200))
     bands = make_bands(left_runs([left(off, keys)], keys), aim=0.8)["bands"]
-    assert bands["ttft, queued"]["high"] > bands["ttft"]["high"]
-    assert bands["other"]["high"] == bands["ttft, queued"]["high"]
+    assert bands["ttft, split"]["high"] > bands["ttft"]["high"]
+    assert bands["other"]["high"] == bands["ttft, split"]["high"]
 
 
 def test_a_group_is_held_against_bands_made_without_it():

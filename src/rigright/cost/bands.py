@@ -39,9 +39,13 @@ class Banded:
     high: Numbers
 
 
-def figure_of(metric: str) -> str:
-    """The figure that a metric of a run or of a plan is; "ttft, queued" is a kind of ttft."""
-    return FIGURES.get(metric, metric)
+def figure_of(metric: str, *, split: bool = False) -> str:
+    """The figure that a metric of a run or of a plan is.
+
+    "ttft, split" is that of prompts worked on by machines of their own, whose handing over nobody publishes.
+    """
+    figure = FIGURES.get(metric, metric)
+    return f"{figure}, split" if split else figure
 
 
 def band(subject: str, metric: str, *, known: Known) -> tuple[Numbers, Numbers]:

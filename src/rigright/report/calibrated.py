@@ -43,7 +43,7 @@ class BandMade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """How many of the runs left out lie inside bands made without them, groups counting alike."""
+    """How many of the runs left out lie inside bands made without them, a group by the root of its runs."""
 
     by: str
     groups: int

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import estimate
+from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.served_asks import read_served
@@ -25,7 +25,8 @@ def predict_served(row: Row) -> Prediction:
     if not np.isfinite(value) or value <= 0:
         return Prediction(metric=metric, group=metric, why=_why(metric, value))
     known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
-    found = estimate(SUBJECT, metric, value=value, known=known)
+    figure = figure_of(metric, split=bool(row.get("disagg")))
+    found = estimate(SUBJECT, figure, value=value, known=known)
     return Prediction(
         metric=metric,
         group=metric,

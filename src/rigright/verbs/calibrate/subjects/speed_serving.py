@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rigright.base.tables import Row
+from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.facts.classes import class_of
 from rigright.verbs.calibrate.record import Dial, Subject, Tables
@@ -133,6 +134,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "model": ask.arch.name,
         "engine": ask.engine.id,
         "metric": ask.metric,
+        "band": figure_of(ask.metric, split=bool(row.get("disagg"))),
         "class": class_of(ask.chip).id,
         "kind": kind_of(ask.arch),
     }

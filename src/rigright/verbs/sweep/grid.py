@@ -8,12 +8,13 @@ from math import prod
 
 from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
+from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.report.swept import Question
 from rigright.verbs.validate.files import read_text
 
 BETWEEN = "|"
-MOST_QUESTIONS = 1_000_000
+MOST_QUESTIONS = int(MEGA)
 NEEDED = ("model",)
 
 

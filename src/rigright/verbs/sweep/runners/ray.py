@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import rigright
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
 
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
+PACKAGE = Path(__file__).parents[3]  # this very program
 ANY = "auto"  # the cluster that Ray itself finds
 REACH_S = 5.0  # a cluster that answers no call within this is not there
 WAITING_A_CORE = 2  # tasks handed over at once, for each core
@@ -65,7 +65,7 @@ def _joined(address: str) -> Any:
             address=address,
             log_to_driver=False,
             logging_level="ERROR",
-            runtime_env={"py_modules": [str(Path(rigright.__file__).parent)]},
+            runtime_env={"py_modules": [str(PACKAGE)]},
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise MissingError(

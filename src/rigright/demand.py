@@ -180,6 +180,7 @@ class PlanWish:
     global_batch: int | None = None
     method: str | None = None  # "full", "lora", "qlora"
     trainer: str | None = None
+    image_px: int | None = None  # of a side, of images that are made
     days: float | None = None  # a deadline
     tariff_usd_per_kwh: float | None = None
     pue: float | None = None

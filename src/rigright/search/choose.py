@@ -12,18 +12,32 @@ import numpy as np
 
 from rigright.demand import Numbers, PlanWish
 
-LESS = ("usd_per_h", "usd_per_mtok", "ttft_s", "tpot_s", "power_w", "usd", "loss", "days", "usd_total")
+LESS = (
+    "usd_per_h",
+    "usd_per_mtok",
+    "usd_per_image",
+    "latency_s",
+    "ttft_s",
+    "tpot_s",
+    "power_w",
+    "usd",
+    "loss",
+    "days",
+    "usd_total",
+)
 MORE = ("output_tok_per_s", "headroom", "train_tok_per_s", "images_per_s", "mfu")
 NEAR = 1.03  # costs closer than this count as equal
 PRICE_WEIGHT = 0.5  # twice the price has to bring this power of two of an aim
 NEARBY = 2.0  # times the first plan's cost, for being done sooner
 MOST_LOSS = 100  # above every rank of loss
+OUTPUTS = ("output_tok_per_s", "images_per_s", "train_tok_per_s")
+REACH = 10.0  # times the first plan's cost, beyond which nothing is worth it
 TRIES = 12  # unlike options looked at before an aim is given up
 AIMS = {
     "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
     "power": "power_w", "quality": "loss", "price": "usd", "days": "days",
 }  # fmt: skip
-WORTH = ("tpot_s", "output_tok_per_s", "power_w", "ttft_s", "images_per_s")
+WORTH = ("tpot_s", "latency_s", "output_tok_per_s", "power_w", "ttft_s", "images_per_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +56,7 @@ class Field:
     table: Numbers  # [option, aim]
     alike: Numbers  # a number for what a person would call the same
     main: str  # the cost that counts
+    told: bool  # the load is given: more output than that is worth nothing
 
 
 def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Field:
@@ -49,10 +64,11 @@ def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Fiel
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
-    main = "usd_total" if "days" in known else "usd_per_h" if told else "usd_per_mtok"
+    each = "usd_per_image" if "usd_per_image" in known else "usd_per_mtok"
+    main = "usd_total" if "days" in known else "usd_per_h" if told else each
     return Field(
         costs=known, table=np.stack(list(known.values()), axis=1), alike=alike,
-        main=main if main in known else "usd_per_h",
+        main=main if main in known else "usd_per_h", told=told,
     )  # fmt: skip
 
 
@@ -78,9 +94,10 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
     if loss is not None:  # better weights on the very same cards are news
         better = np.where(loss < loss[picked[0]], price, np.inf)
         yield better, field.alike + loss / MOST_LOSS
+    in_reach = price <= REACH * price[picked[0]]
     for name in WORTH:
-        if name in field.costs:
-            yield _worth(field, name), field.alike
+        if name in field.costs and not (field.told and name in OUTPUTS):
+            yield np.where(in_reach, _worth(field, name), np.inf), field.alike
     if "days" in field.costs and wish.days is None:
         near = price <= NEARBY * price[picked[0]]
         yield np.where(near, field.costs["days"], np.inf), field.alike
@@ -101,8 +118,7 @@ def _first(field: Field, wish: PlanWish) -> Numbers:
 
 
 def _output(field: Field) -> Numbers:
-    names = ("output_tok_per_s", "images_per_s", "train_tok_per_s")
-    return next((field.costs[name] for name in names if name in field.costs), np.zeros(len(field.alike)))
+    return next((field.costs[name] for name in OUTPUTS if name in field.costs), np.zeros(len(field.alike)))
 
 
 def _ranked(*columns: Numbers) -> Numbers:

@@ -163,6 +163,11 @@ def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None)
     for name, bound in most.items():
         if bound is not None and name in figures:
             yield Limit(name=name, reached=figures[name], bound=bound)
+    if wish.ttft_s is not None and "latency_s" in figures:
+        yield Limit(name="latency_s", reached=figures["latency_s"], bound=wish.ttft_s)
+    if wish.rate_per_s is not None and "images_per_s" in figures:
+        images = wish.rate_per_s * wish.growth
+        yield Limit(name="images_per_s", reached=figures["images_per_s"], bound=images, at_least=True)
     if wish.budget_usd is not None:
         yield Limit(name="usd", reached=figures["usd_needed"], bound=wish.budget_usd)
     if wish.tok_per_s is not None and "output_tok_per_s" in figures:

@@ -23,5 +23,9 @@ def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
         from rigright.search.training import find_training
 
         return find_training(arch, wish, market=market)
-    known = ", ".join((*SERVED, *TRAINED))
+    if wish.work == "image":
+        from rigright.search.images import find_images
+
+        return find_images(arch, wish, market=market)
+    known = ", ".join((*SERVED, *TRAINED, "image"))
     raise AskError(say('there is no work called "{work}"; there are: {known}', work=wish.work, known=known))

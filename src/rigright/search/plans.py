@@ -64,7 +64,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         work=serving,
         concurrency=None if np.isnan(load) else load,
         memory=memory,
-        rank_bytes=_rank_bytes(memory[0]),
+        rank_bytes=rank_bytes_of(memory[0]),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         figures=_figures(table, place, kind=kind, way=way, supply=supply),
         supply=supply,
@@ -123,7 +123,8 @@ def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> 
     return (serving_memory(arch, weights, serving=serving, layout=layout, device=device),)
 
 
-def _rank_bytes(memory: ServingMemory) -> Estimate:
+def rank_bytes_of(memory: ServingMemory) -> Estimate:
+    """The fullest rank, with its band."""
     used = float(memory.need_bytes + memory.slack_bytes)
     sure = float(memory.weights_bytes + memory.cache_bytes + memory.states_bytes)
     low, high = memory_band("device", used, sure_bytes=sure, unsure_bytes=used - sure)
@@ -220,5 +221,6 @@ _REASONS = {
     "days": say("is done soonest"),
     "usd_total": say("costs least in all"),
     "train_tok_per_s": say("trains on most tokens a second"),
+    "usd_per_image": say("costs least an image"),
     "images_per_s": say("makes most images a second"),
 }

@@ -21,6 +21,10 @@ from rigright.search.supply import options
 
 MOST = 8  # rejections that are told
 OF_ONE_LIMIT = 3
+UNITS = {
+    "output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "images_per_s": "images/s",
+    "power_w": "W", "days": "days",
+}  # fmt: skip
 
 
 def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> tuple[Rejection, ...]:
@@ -97,6 +101,8 @@ def _told(limit: Limit, reached: float) -> Sentence:
         "usd_per_h": say("costs {reached} an hour, asked for at most {bound}", **shown),
         "usd_per_mtok": say("costs {reached} a million tokens, asked for at most {bound}", **shown),
         "power_w": say("draws {reached}, asked for at most {bound}", **shown),
+        "latency_s": say("a batch takes {reached}, asked for {bound}", **shown),
+        "images_per_s": say("makes {reached}, asked for {bound}", **shown),
         "days": say("takes {reached}, asked for {bound}", **shown),
         "later_params": say("has room for a model of {reached} parameters later, asked for {bound}", **shown),
     }[limit.name]
@@ -115,11 +121,11 @@ def show_figure(name: str, value: float, *, digits: int = 3) -> str:
     """A figure of a limit for people, with its unit."""
     if name == "later_params":
         return show_count(value)
-    if name in {"ttft_s", "tpot_s"}:
+    if name in {"ttft_s", "tpot_s", "latency_s"}:
         return f"{_plain(value, digits)} s" if value >= 1 else f"{_plain(value * KILO, digits)} ms"
     if name.startswith("usd"):
         return f"${_plain(value, digits)}"
-    unit = {"output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "power_w": "W", "days": "days"}[name]
+    unit = UNITS[name]
     return f"{_plain(value, digits)} {unit}"
 
 

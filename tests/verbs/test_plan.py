@@ -226,3 +226,15 @@ def _bare(wish):
     from dataclasses import replace
 
     return replace(wish, chips=())
+
+
+def test_unlike_cards_are_named_and_asked_for_as_they_stand():
+    from rigright.facts.nodes import find_node
+    from rigright.report.pages.plan_words import machine, machine_flag
+
+    found = rigright.plan("llama-3.1-70b", wish=PlanWish(on="2x 3090 + 1x 4090", work="chat"), why=True)
+    mixed = [plan for plan in found.found.plans if plan.n_chips == 3]
+    assert mixed
+    for plan in mixed:
+        assert machine(plan) == "2x GeForce RTX 3090 + 1x GeForce RTX 4090"
+        assert find_node(machine_flag(plan)).n_cards == 3

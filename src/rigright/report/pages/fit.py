@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.units import show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
 from rigright.report.fitted import Fitted, Fitting
 from rigright.report.page import Column, Commands, Line, Page, Part, Table
-from rigright.report.pages.speed import plain_estimate
+from rigright.report.pages.speed import between, plain_estimate
 
 
 def page(result: Fitted) -> Page:
@@ -68,7 +68,7 @@ def _table(result: Fitted) -> Table:
                 row.weights_format.removeprefix("gguf:"),
                 row.engine,
                 _context(row),
-                "" if row.user_tok_per_s is None else show_short(row.user_tok_per_s.value),
+                "" if row.user_tok_per_s is None else between(row.user_tok_per_s),
                 f"{to_gib(row.used_bytes):.1f}",
                 f"{to_gib(row.spare_bytes):.1f}",
             )

@@ -205,10 +205,10 @@ def _notes(result: Planned) -> Iterator[Shown]:
     if not result.found.looked_at:
         return
     if result.found.chips == 1:
-        yield say("{layouts} layouts were looked at", layouts=layouts)
+        yield say("layouts looked at: {layouts}", layouts=layouts)
     else:
         yield say(
-            "{layouts} layouts on {chips} kinds of card were looked at",
+            "layouts looked at: {layouts}, on {chips} kinds of card",
             layouts=layouts,
             chips=result.found.chips,
         )

@@ -32,8 +32,15 @@ WORKS = {
 }
 
 
+def is_mixed(plan: Plan) -> bool:
+    """Whether its cards are unlike: their chip then bears all their names."""
+    return " + " in plan.chip.name
+
+
 def machine(plan: Plan) -> str:
     """The cards of a plan: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
+    if is_mixed(plan):
+        return plan.chip.name
     if plan.n_nodes <= 1:
         return f"{plan.n_chips}x {plan.chip.name}"
     each = -(-plan.n_chips // plan.n_nodes)
@@ -44,6 +51,8 @@ def machine(plan: Plan) -> str:
 
 def machine_flag(plan: Plan) -> str:
     """The same as --on takes it."""
+    if is_mixed(plan):
+        return plan.chip.name
     each = -(-plan.n_chips // max(plan.n_nodes, 1))
     if plan.n_nodes > 1 and each * plan.n_nodes == plan.n_chips:
         return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}"

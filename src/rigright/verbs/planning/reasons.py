@@ -136,12 +136,13 @@ def wished(wish: PlanWish) -> dict[str, float | None]:
 def case_of(arch: Arch, plan: Plan) -> Case:
     """A plan that serves, as a case of serving."""
     work = plan.work if isinstance(plan.work, Serving) else Serving()
-    card = find_node(plan.chip.id).cards[0]
+    mixed = " + " in plan.chip.name
+    cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
     return Case(
         arch=arch,
         weights=weigh(arch, work.weights),
         serving=work,
         layout=plan.layout,
         engine=find_engine(work.engine),
-        cards=(card,) * plan.n_chips,
+        cards=cards,
     )

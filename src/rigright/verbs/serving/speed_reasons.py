@@ -16,6 +16,7 @@ from rigright.facts.classes import class_of
 from rigright.report.timed import TIME_PARTS, Speed, TimeParts
 from rigright.verbs.serving.case import Case
 
+DIGITS = 6  # of a second: less is the noise of sums
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
 Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
@@ -40,7 +41,7 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
             "{parts} with {running} sequences; prompts of others {others}",
             parts=_parts(found.token_pass),
             running=show_short(found.running),
-            others=show_seconds(max(found.tpot_s.value - found.token_pass.total_s, 0.0)),
+            others=show_seconds(max(round(found.tpot_s.value - found.token_pass.total_s, DIGITS), 0.0)),
         ),
         fitted,
     )

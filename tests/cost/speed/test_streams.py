@@ -145,7 +145,7 @@ def test_power_holds_large_multiplications_back() -> None:
     """The same silicon with half the watts multiplies slower."""
     chip = find_chip("rtx-4090")
     tables, asked = corrections("speed_streams"), engine("llama.cpp", "2024-05")
-    terms = stream_terms(tables, asked, chip, weights="gguf:F16")
+    terms = stream_terms(tables, asked, chip=chip, weights="gguf:F16")
 
     def rate(one: Chip) -> float:
         return reached(one, terms, weights="gguf:F16")["flops_per_s"]

@@ -38,8 +38,9 @@ def encoder_rates(
 ) -> EncoderRates:
     """The rates of chips, in their order; an engine without terms of its own goes by everybody's."""
     own = (corrections(SUBJECT) if tables is None else tables)["encoders"]
+    tables_in_use = (own["plain"], own.get(engine, {}))
     figures = [
-        _figures(chip, {**terms_of(own["plain"], chip), **terms_of(own.get(engine, {}), chip)}, precision)
+        _figures(chip, _terms(tables_in_use, chip, precision=precision), precision=precision)
         for chip in chips
     ]
     return EncoderRates(
@@ -66,7 +67,14 @@ def encode_s(
     return np.maximum(chip_s, layers * rates.host_layer_s)
 
 
-def _figures(chip: Chip, terms: Mapping[str, float], precision: str) -> dict[str, float]:
+def _terms(tables: Sequence[Mapping[str, Any]], chip: Chip, *, precision: str) -> dict[str, float]:
+    merged: dict[str, float] = {}
+    for own in tables:
+        merged |= terms_of(own, chip) | own.get("formats", {}).get(precision, {})
+    return merged
+
+
+def _figures(chip: Chip, terms: Mapping[str, float], *, precision: str) -> dict[str, float]:
     per_flop_s = 1 / (_peak_flops_per_s(chip, precision) * terms["compute"])
     if chip.tdp_w:
         per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"] * _share(chip, precision))

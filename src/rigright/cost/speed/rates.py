@@ -83,7 +83,7 @@ def rates_of(
     """The rates of chips, in their order, for weights of a format."""
     tables = corrections(SUBJECT) if tables is None else tables
     streams = tables.get("streams") or corrections("speed_streams")
-    own_terms = [stream_terms(streams, engine, chip, weights=weights) for chip in chips]
+    own_terms = [stream_terms(streams, engine, chip=chip, weights=weights) for chip in chips]
     if all(own_terms):
         common = [terms_of(tables["chips"], chip) for chip in chips]
         figures = [

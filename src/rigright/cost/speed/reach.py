@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rigright.base.units import GIGA
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
@@ -23,6 +24,8 @@ from rigright.facts.formats import GGUF, Mix, find_format, ggml_types
 BITS = 8
 WIDE_BYTES = 1.5  # of an element that is multiplied as it is stored
 LANES = 128  # of a core, where the vendor does not count them
+USUAL_HZ = 1.5 * GIGA  # of cores whose rates nobody states
+DENSE_OPS = 1024  # of 16 bit, a usual core does in a clock
 BLEND = 4  # how sharply the slower of memory and cores decides
 KERNEL = "/"  # parts a format from the kernel that reads it: "hqq4/codebook"
 
@@ -42,7 +45,7 @@ class _Stored:
     names: tuple[str, ...]
 
 
-def stream_terms(tables: Mapping[str, Any], engine: Engine, chip: Chip, *, weights: str) -> Terms:
+def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weights: str) -> Terms:
     """The terms of a chip in an engine's table and in what that is based on; a format's come last.
 
     Empty where the tables know nothing of the engine.
@@ -56,7 +59,7 @@ def stream_terms(tables: Mapping[str, Any], engine: Engine, chip: Chip, *, weigh
         merged |= terms_of(own, chip)
         for key in stored(weights).names:
             merged |= own.get("formats", {}).get(key, {})
-    return merged
+    return {"lanes": tables["lanes"].get(chip.architecture, LANES), **merged}
 
 
 def chain(tables: Mapping[str, Any], table: str) -> tuple[str, ...]:
@@ -71,9 +74,10 @@ def stored(weights: str) -> _Stored:
     name, _, kernel = weights.partition(KERNEL)
     form = find_format(name)
     if isinstance(form, Mix):
-        kind = ggml_types()[form.base]
+        own = form.id.removeprefix(GGUF)
+        kind = ggml_types().get(own, ggml_types()[form.base])
         elem_bytes = kind.block_bytes / kind.block_elems
-        names: tuple[str, ...] = (form.base, form.id.removeprefix(GGUF))
+        names: tuple[str, ...] = (form.base, own)
     else:
         scales = form.group_bytes / form.group if form.group else 0.0
         elem_bytes, names = form.bits / BITS + scales, (form.id,)
@@ -83,7 +87,7 @@ def stored(weights: str) -> _Stored:
 
 def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     """The figures of Rates for one chip, but for its wires."""
-    cores = cores_per_s(chip)
+    cores = cores_per_s(chip, terms["lanes"])
     bandwidth = chip.mem_bytes_per_s
     gemm = _gemm_flops_per_s(chip, terms)
     elem_bytes = stored(weights).elem_bytes
@@ -110,11 +114,18 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     }  # fmt: skip
 
 
-def cores_per_s(chip: Chip) -> float:
-    """Cores (of a vendor's counting) times their clock."""
-    lanes = chip.cores / chip.sms if chip.cores and chip.sms else LANES
-    flops = chip.fp32_flops_per_s or (chip.fp16_flops_per_s or np.nan) / 2
-    return flops / (2 * lanes)
+def cores_per_s(chip: Chip, lanes: float = LANES) -> float:
+    """Cores (of a vendor's counting) times their clock; `lanes` counts those a stated rate tells twice.
+
+    Where neither is told, cores are as many as the dense rate would need of usual ones.
+    """
+    if chip.cores and chip.sms:
+        lanes = chip.cores / chip.sms
+    if chip.fp32_flops_per_s:
+        return chip.fp32_flops_per_s / (2 * lanes)
+    if chip.sms:
+        return chip.sms * USUAL_HZ
+    return (chip.training_flops_per_s or np.nan) / DENSE_OPS
 
 
 def _streamed(by_memory: float, by_cores: float) -> float:
@@ -122,9 +133,16 @@ def _streamed(by_memory: float, by_cores: float) -> float:
 
 
 def _peak_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
-    """What 16-bit multiplications could reach: GeForce is faster where an engine accumulates in 16 bit."""
+    """What 16-bit multiplications could reach: GeForce is faster where an engine accumulates in 16 bit.
+
+    Old chips multiply 16 bit slower than 32 bit, and engines then take 32; a chip that states no rate
+    has what its cores' lanes can do.
+    """
     fast = chip.fp16_flops_per_s if terms["acc16"] else chip.training_flops_per_s
-    return fast or chip.fp16_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
+    stated = fast or chip.fp16_flops_per_s or chip.bf16_flops_per_s
+    lanes = 2 * LANES * chip.sms * USUAL_HZ if chip.sms else np.nan
+    plain = chip.fp32_flops_per_s or lanes
+    return max(stated, plain) if stated else plain
 
 
 def _gemm_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:

@@ -78,8 +78,8 @@ def split_times(
     terms = (corrections(SUBJECT) if tables is None else tables)["host"]
     first = held[0].stream if held else None
     return SplitTime(
-        token_s=token + _host_token_s(work, host, terms, context_tok=context),
-        prompt_s=prompt + _host_prompt_s(work, host, terms, first=first, content=content),
+        token_s=token + _host_token_s(work, host, terms=terms, context_tok=context),
+        prompt_s=prompt + _host_prompt_s(work, host, terms=terms, first=first, content=content),
     )
 
 
@@ -89,7 +89,7 @@ def _hop_s(card: Held) -> Numbers:
     return np.where(layers > 0, card.stream.hop_s + layers * card.stream.split_layer_s, 0.0)
 
 
-def _host_token_s(work: Work, host: Host, terms: Mapping[str, float], *, context_tok: Numbers) -> Numbers:
+def _host_token_s(work: Work, host: Host, *, terms: Mapping[str, float], context_tok: Numbers) -> Numbers:
     """The processor unpacks what its memory streams: weights that a token touches, and caches."""
     rate = host.cores * host.clock_hz
     by_memory = host.mem_bytes_per_s * terms["memory"]
@@ -104,7 +104,7 @@ def _host_token_s(work: Work, host: Host, terms: Mapping[str, float], *, context
 
 
 def _host_prompt_s(
-    work: Work, host: Host, terms: Mapping[str, float], *, first: Stream | None, content: Pass
+    work: Work, host: Host, *, terms: Mapping[str, float], first: Stream | None, content: Pass
 ) -> Numbers:
     """By the first card, which fetches the weights once a pass; by the processor where there is no card."""
     share = np.asarray(host.layers, dtype=float) / work.layers

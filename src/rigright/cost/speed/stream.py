@@ -68,7 +68,7 @@ def stream_of(
     tables = corrections(SUBJECT) if tables is None else tables
     serving = {**corrections("speed_serving"), "streams": tables}
     rates = rates_of(chips, engine, weights=weights, tables=serving)
-    terms = [stream_terms(tables, engine, chip, weights=weights) for chip in chips]
+    terms = [stream_terms(tables, engine, chip=chip, weights=weights) for chip in chips]
     if not all(terms):
         return Stream(rates=rates)
     return Stream(rates=rates, **{name: np.array([term[name] for term in terms]) for name in _TERMS})

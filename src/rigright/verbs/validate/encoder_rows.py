@@ -11,6 +11,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.tables import Row
+from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
@@ -73,7 +74,7 @@ def encoder_figures(asks: Sequence[EncoderAsk], tables: Mapping[str, Any] | None
         encode_s(ask.arch, rate, samples=ask.samples, length_tok=ask.length_tok, filled=ask.filled)[0]
         for ask, rate in zip(asks, rates, strict=True)
     ]
-    return np.array(seconds, dtype=float) * 1e3
+    return np.array(seconds, dtype=float) * KILO
 
 
 def predict_encoder(row: Row) -> Prediction:

@@ -64,7 +64,7 @@ def read_stream(row: Row) -> StreamAsk:
     arch, notes = model_of(row)
     reading = _Reading(row=row, assumed=[*notes])
     engine = engine_of(row)
-    weights = weights_of(row, engine, arch)
+    weights = weights_of(row, engine, arch=arch)
     chip = find_chip(row.get("chip") or "")
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
@@ -105,7 +105,7 @@ def engine_of(row: Row) -> Engine:
     return engine if version is None else replace(engine, version=version)
 
 
-def weights_of(row: Row, engine: Engine, arch: Arch) -> str:
+def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
     told = (row.get("weights") or arch.stored or arch.dtype).strip().lower()
     spoken = corrections(SUBJECT)["spoken"].get(told)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rigright.base.units import KILO
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.demand import Layout
@@ -74,12 +75,12 @@ def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
     total = waited + case.output_tok * (token + stream.talk_s)
     by_metric = {
         "decode_tok_s_per_user": 1 / token,
-        "tpot_ms": token * 1e3,
-        "ttft_ms": prompt * 1e3,
+        "tpot_ms": token * KILO,
+        "ttft_ms": prompt * KILO,
         "prefill_tok_s": case.seqs * case.prompt_tok / prompt,
         "output_tok_s_total": made / total,
         "total_tok_s": (made + case.seqs * case.prompt_tok) / total,
-        "latency_ms": total * 1e3,
+        "latency_ms": total * KILO,
     }
     unknown = np.full(len(case.asks), np.nan)
     return np.array(

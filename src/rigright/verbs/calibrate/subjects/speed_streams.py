@@ -80,13 +80,13 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         for name, value in own.get("all", {}).items():
             touched = _moved(places, tables, table=table, name=name)
             if value > 0 and name not in GIVEN and touched:
-                found.append(_dial((*table, "all", name), tables, touched))
-                found += _of_chips((*table, "all", name), places, touched)
-        found += _of_formats(table, tables, places)
+                found.append(_dial((*table, "all", name), tables, touched=touched))
+                found += _of_chips((*table, "all", name), places, touched=touched)
+        found += _of_formats(table, tables, places=places)
     return tuple(found)
 
 
-def _dial(path: Path, tables: Tables, touched: tuple[int, ...]) -> Dial:
+def _dial(path: Path, tables: Tables, *, touched: tuple[int, ...]) -> Dial:
     name = path[-1]
     return Dial(
         path=path,
@@ -120,7 +120,7 @@ def _moved(places: Sequence[_Place], tables: Tables, *, table: Path, name: str) 
     )
 
 
-def _of_chips(above: Path, places: Sequence[_Place], touched: tuple[int, ...]) -> Iterator[Dial]:
+def _of_chips(above: Path, places: Sequence[_Place], *, touched: tuple[int, ...]) -> Iterator[Dial]:
     *table, _, name = above
     chips = {places[number].chip: places[number].kind for number in touched}
     if name not in OF_CHIPS or len(chips) < SEVERAL:
@@ -134,14 +134,14 @@ def _of_chips(above: Path, places: Sequence[_Place], touched: tuple[int, ...]) -
         yield Dial(path=(*table, chip, name), parent=(*table, kind, name), spread=by_chip, touches=rows)
 
 
-def _of_formats(table: Path, tables: Tables, places: Sequence[_Place]) -> Iterator[Dial]:
+def _of_formats(table: Path, tables: Tables, *, places: Sequence[_Place]) -> Iterator[Dial]:
     for form, terms in _at(tables, table).get("formats", {}).items():
         touched = tuple(
             number for number, place in enumerate(places) if table in place.tables and form in place.formats
         )
         for name, value in terms.items():
             if touched and value > 0:
-                yield _dial((*table, "formats", form, name), tables, touched)
+                yield _dial((*table, "formats", form, name), tables, touched=touched)
 
 
 def _at(tables: Tables, table: Path) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ def _place(row: Row, tables: Tables) -> _Place:
             tables=(("encoders", encoder.engine),),
             kind=class_of(encoder.chip).id,
             chip=encoder.chip.id,
-            formats=(),
+            formats=(encoder.precision,),
         )
     ask = read_stream(row)
     table = table_of(tables, ask.engine, vendor=ask.chip.vendor)

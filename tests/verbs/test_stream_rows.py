@@ -1,0 +1,164 @@
+"""Rows of one stream, of static batches and of encoders: each is answered, and says what it assumed."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from rigright.base.errors import AskError
+from rigright.base.tables import Row, read_cells
+from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
+from rigright.verbs.validate.kinds.inference import KIND, predict
+from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.stream_asks import read_stream
+from rigright.verbs.validate.stream_cases import figures, group_streams
+
+LLAMA = "meta-llama/Llama-3.1-8B"
+MEDIANS = {  # of the absolute error, by part of the source's name and metric: what is promised
+    ("XiongjieDai", "decode_tok_s_per_user"): 0.08,
+    ("XiongjieDai", "prefill_tok_s"): 0.14,
+    ("kyuz0", "decode_tok_s_per_user"): 0.12,
+    ("kyuz0", "prefill_tok_s"): 0.22,
+    ("QwenLM", "output_tok_s_total"): 0.10,
+    ("mlc-ai", "decode_tok_s_per_user"): 0.12,
+    ("AutoAWQ", "output_tok_s_total"): 0.13,
+    ("TensorRT-LLM:docs/source/performance", "ttft_ms"): 0.12,
+    ("FasterTransformer", "latency_ms"): 0.17,
+}
+
+
+def row(**cells: object) -> Row:
+    told = {
+        "id": "r1", "engine": "llama.cpp", "arch": LLAMA, "chip": "rtx-4090", "n_chips": 1,
+        "weights": "gguf:Q4_K_M", "mode": "single", "load": 1.0, "prompt_tok": 512.0, "output_tok": 128.0,
+        "metric": "decode_tok_s_per_user",
+    }  # fmt: skip
+    return {**told, **cells}
+
+
+def answer(**cells: object) -> Prediction:
+    (found,) = predict(row(**cells))
+    return found
+
+
+def value(**cells: object) -> float:
+    return answer(**cells).predicted or 0.0
+
+
+def measured_rows(shared: Path) -> list[Row]:
+    with (shared / "measured" / "inference.csv").open(encoding="utf-8", newline="") as file:
+        raws = [raw for raw in csv.DictReader(file) if raw["mode"] in {"single", "batch"}]
+    return [read_cells(raw, KIND.columns, required=KIND.needed)[0] for raw in raws]
+
+
+def test_a_row_is_answered_between_its_bounds_with_what_it_assumed() -> None:
+    found = answer(prompt_tok=None)
+    low, value, high = found.low or 0.0, found.predicted or 0.0, found.high or 0.0
+    assert 0 < low < value < high
+    assert "prompt_tok" in str(found.why)
+
+
+def test_metrics_of_one_run_agree_with_each_other() -> None:
+    """Total output over total time: the prompt, then each token in its turn."""
+    per_user, prompt_rate = value(), value(metric="prefill_tok_s", output_tok=0.0)
+    first = value(metric="ttft_ms")
+    assert first == pytest.approx(1e3 * 512 / prompt_rate)
+    seconds = value(metric="latency_ms") / 1e3
+    assert seconds >= 128 / per_user + first / 1e3
+    assert value(metric="output_tok_s_total") == pytest.approx(128 / seconds)
+    assert value(metric="tpot_ms") == pytest.approx(1e3 / per_user)
+
+
+def test_decode_only_rows_leave_the_prompt_out() -> None:
+    asked = {"metric": "output_tok_s_total", "prompt_tok": 8192.0}
+    assert value(**asked, note="decode phase only") > value(**asked)
+
+
+def test_what_a_cache_held_before_is_read_from_the_note() -> None:
+    asked = {"metric": "prefill_tok_s", "prompt_tok": 2048.0, "engine_version": "b9187"}
+    assert value(**asked, note="llama-bench pp2048 @ d32768; depth 32768") < 0.9 * value(**asked)
+
+
+def test_a_batch_makes_more_tokens_and_each_user_waits_longer() -> None:
+    one = {"engine": "autoawq", "weights": "awq4"}
+    eight = {**one, "mode": "batch", "load": 8.0}
+    total = {"metric": "output_tok_s_total"}
+    assert value(**eight, **total) > 2 * value(**one, **total)
+    assert value(**eight) <= value(**one)
+
+
+def test_engines_differ_as_people_found() -> None:
+    """A host-bound engine is far from one that keeps the card busy."""
+    cells = {"chip": "a100-sxm4-80gb", "arch": "Qwen/Qwen2-1.5B", "weights": "bf16"}
+    slow = value(**cells, engine="transformers", engine_version="4.38.2")
+    fast = value(**cells, engine="vllm", engine_version="0.4.2")
+    assert fast > 3 * slow
+
+
+def test_kernels_are_told_apart_by_their_names() -> None:
+    cells = {"engine": "torchao/gpt-fast", "chip": "rtx-a6000"}
+    assert value(**cells, weights="codebook-4-64") < 0.1 * value(**cells, weights="bf16")
+    gemv = value(
+        engine="autoawq", weights="awq4", metric="prefill_tok_s", note="kernel GEMV", prompt_tok=2048.0
+    )
+    gemm = value(
+        engine="autoawq", weights="awq4", metric="prefill_tok_s", note="kernel GEMM", prompt_tok=2048.0
+    )
+    assert gemv < 0.6 * gemm
+
+
+def test_weights_that_no_memory_holds_are_refused_with_the_figures() -> None:
+    with pytest.raises(AskError, match="GiB"):
+        predict(row(arch="meta-llama/Llama-2-70b-hf", weights="gguf:F16"))
+
+
+def test_words_nobody_knows_are_refused_with_what_is_known() -> None:
+    with pytest.raises(AskError, match="engine"):
+        predict(row(engine="never heard of"))
+    with pytest.raises(AskError):
+        predict(row(weights="q99"))
+    with pytest.raises(AskError):
+        predict(row(metric="apples"))
+
+
+def test_encoders_are_answered_and_padding_is_asked_about() -> None:
+    cells = {
+        "engine": "fastertransformer", "arch": "google-bert/bert-base-uncased", "chip": "t4",
+        "weights": "fp16", "metric": "latency_ms", "output_tok": 0.0, "load": 32.0, "prompt_tok": 384.0,
+    }  # fmt: skip
+    assert value(**cells, note="padding removed") < value(**cells)
+    assert "padding" in str(answer(**cells, note="padding removed").why)
+
+
+def test_many_rows_are_figured_as_each_alone() -> None:
+    rows = [
+        row(chip=chip, prompt_tok=tok)
+        for chip in ("rtx-3090", "t4", "apple-m1-max")
+        for tok in (64.0, 4096.0)
+    ]
+    asks = [read_stream(one) for one in rows]
+    together = figures(group_streams(asks))
+    assert together.tolist() == [float(figures(group_streams([ask]))[0]) for ask in asks]
+
+
+def test_published_runs_are_met(shared: Path) -> None:
+    """Every row of a stream or a batch is answered, and as near as is promised."""
+    rows = measured_rows(shared)
+    streams = [one for one in rows if not is_encoding(one)]
+    encoders = [one for one in rows if is_encoding(one)]
+    found = [
+        *zip(streams, figures(group_streams([read_stream(one) for one in streams])), strict=True),
+        *zip(encoders, encoder_figures([read_encoder(one) for one in encoders]), strict=True),
+    ]
+    errors: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one, figure in found:
+        assert figure > 0, one["id"]
+        for part, metric in MEDIANS:
+            if part in one["source"] and metric == one["metric"]:
+                errors[part, metric].append(abs(figure / one["value"] - 1))
+    assert {key: round(median(each), 3) for key, each in errors.items() if median(each) > MEDIANS[key]} == {}
+    assert errors.keys() == MEDIANS.keys()

@@ -29,7 +29,7 @@ TRAINING = "speed_training"
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
     """A row for each figure of a plan."""
     if not isinstance(plan.work, Serving):
-        return tuple(_named((*_trained(arch, plan, plan.work), *_money(plan, wish, market=market))))
+        return tuple(_named((*_trained(arch, plan, work=plan.work), *_money(plan, wish, market=market))))
     case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
@@ -44,7 +44,7 @@ def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
         yield Reason(part=part, formula=formula, facts=facts, source=source)
 
 
-def _trained(arch: Arch, plan: Plan, work: Training) -> Iterator[Row]:
+def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
     """Where the speed of a training comes from."""
     chip, mfu = plan.chip, plan.figures.get("mfu")
     peak = chip.training_flops_per_s or chip.fp16_flops_per_s or 0.0

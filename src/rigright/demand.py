@@ -112,6 +112,18 @@ class TrainingWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Batches:
+    """Whole samples at once: images that are looked at or made, texts that are turned into vectors."""
+
+    precision: str = "fp16"  # id in data/formats.toml: of weights, and of what is computed
+    compiled: bool = False  # by torch.compile, maps with channels last
+    batch: Numbers = 1  # samples at once on each card
+    image_px: int | None = None  # of a side
+    steps: int | None = None  # of a generator
+    length_tok: int | None = None  # of a text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """How the work is cut over chips: each a number or an array of choices."""
 
@@ -180,7 +192,9 @@ class PlanWish:
     global_batch: int | None = None
     method: str | None = None  # "full", "lora", "qlora"
     trainer: str | None = None
-    image_px: int | None = None  # of a side, of images that are made
+    image_px: int | None = None  # of a side, of images that are made or looked at
+    steps: int | None = None  # of a generator, for an image
+    latency_s: float | None = None  # of a batch of samples, at most
     days: float | None = None  # a deadline
     tariff_usd_per_kwh: float | None = None
     pue: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.words import tell
 from rigright.demand import PlanWish
@@ -199,3 +200,38 @@ def test_experts_may_be_spread(market, mixtral):
     found = find_serving(mixtral, PlanWish(on="8x h100", users=64, **WORK), market=market)
     assert found.plans[0].n_chips <= 8
     assert found.plans[0].layout.ep in {1, 2, 4, 8}
+
+
+def test_an_encoder_is_planned_by_its_samples(market):
+    """A model that writes nothing has no first token: it is planned by samples a second."""
+    found = find(open_model("bert-base-uncased"), PlanWish(on="1x t4", rate_per_s=10), market=market)
+    assert found.plans[0].figures["images_per_s"].value > 10
+    assert "tpot_s" not in found.plans[0].figures
+
+
+def test_aims_change_what_comes_first(llama8, market):
+    wish = {"chips": ("rtx 4090", "h100"), "users": 8, **WORK}
+    cheap = find(llama8, PlanWish(**wish), market=market).plans[0]
+    quick = find(llama8, PlanWish(aim="latency", **wish), market=market).plans[0]
+    frugal = find(llama8, PlanWish(aim="power", **wish), market=market).plans[0]
+    assert quick.figures["tpot_s"].value < cheap.figures["tpot_s"].value
+    assert frugal.figures["power_w"].value <= min(
+        quick.figures["power_w"].value, cheap.figures["power_w"].value
+    )
+    with pytest.raises(AskError, match="quality"):
+        find(llama8, PlanWish(aim="beauty", **wish), market=market)
+
+
+def test_cards_of_slots_are_not_strung_over_boxes(market):
+    """A pipeline over several boxes wants a network that nobody has at home."""
+    found = find(open_model("deepseek-v3"), PlanWish(users=16), market=market)
+    for plan in found.plans:
+        if plan.chip.segment != "datacenter":
+            assert plan.layout.tp * plan.layout.pp <= 8
+
+
+def test_packed_files_are_run_as_they_are(market):
+    found = find(
+        open_model("qwen2.5-7b-instruct-awq"), PlanWish(work="chat", on="1x rtx 3060"), market=market
+    )
+    assert found.plans[0].work.weights == "awq4"

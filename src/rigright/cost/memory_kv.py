@@ -35,6 +35,11 @@ def lanes(arch: Arch) -> Mapping[Mixer, int]:
     return found
 
 
+def generates(arch: Arch) -> bool:
+    """Whether it makes text token by token."""
+    return bool(arch.vocab) and bool(lanes(arch)) and arch.task not in {"embed", "vision", "image"}
+
+
 def unlike_layers(arch: Arch) -> tuple[Layer, ...]:
     """Each layer object of the trunk once: equal layers are mostly one object, and hashing them is slow."""
     return tuple({id(layer): layer for layer in arch.trunk.layers}.values())

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.errors import AskError
+from rigright.base.words import say
 from rigright.demand import Numbers, PlanWish
 
 LESS = (
@@ -107,6 +109,10 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
 
 def _first(field: Field, wish: PlanWish) -> Numbers:
     """The aim asked for, else cost; near the least cost the least loss of quality, then the most output."""
+    if wish.aim is not None and wish.aim not in AIMS:
+        raise AskError(
+            say('there is no aim called "{aim}"; there are: {known}', aim=wish.aim, known=", ".join(AIMS))
+        )
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
     column = field.costs[name if name in field.costs else field.main]
     if name == "loss":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
+from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.search.market import Market
 from rigright.search.record import Found
@@ -15,6 +16,10 @@ TRAINED = ("finetune", "pretrain")
 
 def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs."""
+    if wish.work == "image" or (wish.work in SERVED and not generates(arch)):
+        from rigright.search.images import find_images
+
+        return find_images(arch, wish, market=market)
     if wish.work in SERVED:
         from rigright.search.serving import find_serving
 
@@ -23,9 +28,5 @@ def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
         from rigright.search.training import find_training
 
         return find_training(arch, wish, market=market)
-    if wish.work == "image":
-        from rigright.search.images import find_images
-
-        return find_images(arch, wish, market=market)
     known = ", ".join((*SERVED, *TRAINED, "image"))
     raise AskError(say('there is no work called "{work}"; there are: {known}', work=wish.work, known=known))

@@ -44,6 +44,7 @@ ENGINE = "transformers"
 FORMAT = "fp16"
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 IMAGE_PX = 1024
+TEXT_TOK = 512  # of a sample that is text, where nobody says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,12 @@ def memory_of(
     drawer = _painter(arch, wish)
     passes = 1 if drawer is None else drawer.passes
     device = at(stacked([device_of(kind.card, engine) for kind in kinds]), (slice(None), None))
-    serving = Serving(engine=engine_name(engine), weights=FORMAT, batch=batch * passes)
+    serving = Serving(
+        engine=engine_name(engine),
+        weights=FORMAT,
+        context_tok=wish.prompt_tok or TEXT_TOK,
+        batch=batch * passes,
+    )
     own = arch if drawer is None else drawer.denoiser
     return serving_memory(own, weigh(own, FORMAT), serving=serving, layout=Layout(), device=device)
 
@@ -153,7 +159,7 @@ def latency_s(arch: Arch, chips: Sequence[Chip], *, batches: Sequence[int], wish
         return np.stack([paint(drawer, chips, run=run, batch=batch).total_s for batch in batches], axis=1)
     places = [place_of(chip, run.precision) for chip in chips]
     rates = image_rates(places, kinds=[arch_kind(arch)] * len(places), runs=[run] * len(places))
-    work = work_of_arch(arch)
+    work = work_of_arch(arch, tok=wish.prompt_tok or TEXT_TOK)
     return np.stack([forward(work, rates, batch=batch).total_s for batch in batches], axis=1)
 
 

@@ -25,6 +25,7 @@ from rigright.search.market import Market
 
 GGUF = "gguf:"
 PLAIN_GGUF = {"bf16": "gguf:BF16", "fp16": "gguf:F16", "fp32": "gguf:F32"}
+PACKED_LOSS = 6  # files of such formats are run as they are, and not packed anew
 USUAL_LOSS = 7  # formats that lose more are taken only when asked for
 NODE_CHIPS = 8
 MOST_CHIPS = 64
@@ -125,7 +126,7 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
     vendors = {vendor.casefold() for vendor in wish.vendors}
     for chip in chips():
         allowed = (not named or chip.id in named) and (not vendors or chip.vendor.casefold() in vendors)
-        if allowed and chip.id not in owned:
+        if allowed and chip.id not in owned and (named or chip.segment != "embedded"):
             yield _catalogue(chip, wish, counts=counts, named=bool(named))
 
 
@@ -221,7 +222,8 @@ def _engines(wish: PlanWish, kind: Kind, *, arch: Arch) -> tuple[str, ...]:
     gguf = (arch.stored or "").startswith(GGUF) or any(
         find_format(name).id.startswith(GGUF) for name in wish.weights
     )
-    home = bool(kind.mix) or (wish.work == "chat" and chip.segment != "datacenter")
+    packed = arch.stored is not None and not gguf and find_format(arch.stored).loss_rank >= PACKED_LOSS
+    home = bool(kind.mix) or (wish.work == "chat" and chip.segment != "datacenter" and not packed)
     order = ("llama.cpp", "vllm") if gguf or home else ("vllm", "llama.cpp")
     return tuple(name for name in order if name in runs)[:1]
 

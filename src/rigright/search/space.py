@@ -100,7 +100,8 @@ def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:
         return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
-    over = (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
+    joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
+    over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
     return (shapes.tp <= box) & (inside | over)
 
 

@@ -8,7 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_kv import lanes
+from rigright.cost.memory_kv import generates
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, Serving, ServingWish
@@ -48,11 +48,6 @@ class Case:
         serving = replace(self.serving, **changes)  # type: ignore[arg-type]
         weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights
         return replace(self, serving=serving, weights=weights)
-
-
-def generates(arch: Arch) -> bool:
-    """Whether it makes text token by token."""
-    return bool(arch.vocab) and bool(lanes(arch)) and arch.task not in {"embed", "vision", "image"}
 
 
 def build_case(arch: Arch, node: Node, *, wish: ServingWish) -> Case:

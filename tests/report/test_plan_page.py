@@ -242,3 +242,14 @@ def test_each_plan_says_what_its_speed_is_known_by():
     ]
     assert "runs of such chips" in row
     assert "the data sheet alone" in row
+
+
+def test_an_image_model_is_told_in_images():
+    drawn = {"images_per_s": figure(2.5), "latency_s": figure(3.2), "usd_per_image": figure(0.0002)}
+    kept = {name: one for name, one in plan().figures.items() if name in {"usd", "power_w", "headroom"}}
+    result = planned(plan(figures=kept | drawn), wish=PlanWish(work="image", image_px=1024))
+    assert "2.5 (2.2-2.8) images/s" in str(pages.verdict(result).said)
+    written = shown(result)
+    assert "an image" in written
+    assert not any(" simulate " in line for line in commands(result))
+    assert "--context" not in commands(result)[0]

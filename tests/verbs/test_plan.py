@@ -155,7 +155,7 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "rented"),
         ("llama-3.1-8b", {"users": 0}, "above zero"),
         ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
-        ("bert-base-uncased", {}, "no text"),
+        ("bert-base-uncased", {}, "--mode image"),
         ("llama-3.1-8b", {"work": "image"}, "writes text"),
     ],
 )
@@ -238,3 +238,13 @@ def test_unlike_cards_are_named_and_asked_for_as_they_stand():
     for plan in mixed:
         assert machine(plan) == "2x GeForce RTX 3090 + 1x GeForce RTX 4090"
         assert find_node(machine_flag(plan)).n_cards == 3
+
+
+def test_an_image_model_is_planned_told_why_and_compared():
+    wish = PlanWish(work="image", chips=("4090", "5090"), buy=True, most_chips=2)
+    found = rigright.plan("sdxl", wish=wish, why=True)
+    assert found.fits
+    assert all(plan.figures["images_per_s"].value > 0 for plan in found.found.plans)
+    assert {"images/s", "80 %"} <= {row.part for row in found.reasons}
+    sides = rigright.compare(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
+    assert sides.wins["images_per_s"] == (1,)

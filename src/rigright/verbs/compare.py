@@ -62,7 +62,7 @@ def _found(arch: Arch, thing: Thing) -> Found:
 def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     """One thing at its best."""
     plan = found.plans[0] if found.plans else found.nearest
-    if plan is None or not isinstance(plan.work, Serving):
+    if plan is None or not isinstance(plan.work, Serving) or "images_per_s" in plan.figures:
         return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
     from rigright.verbs.comparing.roof import roof_of
     from rigright.verbs.planning.reasons import case_of, traffic_of

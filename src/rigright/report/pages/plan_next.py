@@ -15,7 +15,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     yield shlex.join(["rigright", "explain", model, *explain_flags(first)])
-    if isinstance(first.work, Serving):
+    if isinstance(first.work, Serving) and "images_per_s" not in first.figures:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
@@ -46,6 +46,8 @@ def explain_flags(plan: Plan) -> list[str]:
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout
+    if "images_per_s" in plan.figures:
+        return [*flags, "--batch", str(int(work.batch) // layout.dp)]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
         "--context": work.context_tok, "--prompt": work.prompt_tok, "--batch": work.batch,
@@ -77,6 +79,8 @@ def _work_flags(result: Planned) -> list[str]:
         "--users": None if wish.users is None else f"{wish.users:g}",
         "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
         "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",
-        "--seq": wish.seq_tok, "--batch": wish.global_batch, "--method": wish.method,
+        "--image-size": wish.image_px, "--steps": wish.steps,
+        "--seq": wish.seq_tok, "--batch": wish.global_batch,
+        "--method": wish.method,
     }  # fmt: skip
     return [word for flag, value in told.items() if value is not None for word in (flag, str(value))]

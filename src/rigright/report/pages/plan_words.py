@@ -124,8 +124,8 @@ def _power(found: Estimate) -> str:
 
 
 _SHOWN: dict[str, Callable[[Estimate], str]] = {
-    **dict.fromkeys(("ttft_s", "tpot_s"), time_between),
-    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_total"), _usd_between),
+    **dict.fromkeys(("ttft_s", "tpot_s", "latency_s"), time_between),
+    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_per_image", "usd_total"), _usd_between),
     **dict.fromkeys(("headroom", "mfu"), _share),
     "power_w": _power,
     "days": _days,
@@ -137,6 +137,9 @@ def speed(plan: Plan) -> Shown:
     trained = plan.figures.get("train_tok_per_s")
     if trained is not None:
         return _training(plan, trained)
+    drawn = plan.figures.get("images_per_s")
+    if drawn is not None:
+        return say("{rate} images/s", rate=between(drawn))
     found, users = plan.figures.get("output_tok_per_s"), plan.concurrency
     if found is None:
         return ""
@@ -227,6 +230,7 @@ def limits(wish: PlanWish) -> list[Sentence]:
     told = {
         "TTFT": None if wish.ttft_s is None else show_seconds(wish.ttft_s),
         "TPOT": None if wish.tpot_s is None else show_seconds(wish.tpot_s),
+        say("an image"): None if wish.latency_s is None else show_seconds(wish.latency_s),
         "$/h": None if wish.usd_per_h is None else show_usd(wish.usd_per_h),
         "$/M tok": None if wish.usd_per_mtok is None else show_usd(wish.usd_per_mtok),
         "W": None if wish.power_w is None else show_watts(wish.power_w),

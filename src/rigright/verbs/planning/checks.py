@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import offers
@@ -14,11 +15,11 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
-from rigright.verbs.serving.case import generates
 
 SERVING = frozenset({"serve", "chat", "batch"})
 ABOVE_ZERO = (
     *("prompt_tok", "output_tok", "context_tok", "users", "rate_per_s", "ttft_s", "tpot_s", "tok_per_s"),
+    *("image_px", "steps", "latency_s"),
     *("budget_usd", "usd_per_h", "usd_per_mtok", "power_w", "most_chips", "growth", "train_tok", "samples"),
     *("epochs", "seq_tok", "global_batch", "days", "years", "duty", "most_plans", "tariff_usd_per_kwh"),
 )
@@ -45,7 +46,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[Sentence]:
     yield from _loads(wish)
     if wish.work in SERVING and not generates(arch):
         yield say(
-            "{model} writes no text token by token; `rigright explain` tells how it fits a machine you name",
+            "{model} writes no text token by token; ask with --mode image, or explain it",
             model=arch.name,
         )
     if wish.work == "image" and generates(arch):

@@ -16,6 +16,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.nodes import find_node
 from rigright.report.explained import Reason
+from rigright.search.find import SERVED
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.case import Case
@@ -23,13 +24,20 @@ from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"
-TRAINING = "speed_training"
+TRAINING, IMAGES = "speed_training", "speed_images"
 
 
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
     """A row for each figure of a plan."""
     if not isinstance(plan.work, Serving):
         return tuple(_named((*_trained(arch, plan, work=plan.work), *_money(plan, wish, market=market))))
+    if wish.work not in SERVED:
+        drawn = (
+            *_memory(arch, plan, work=plan.work),
+            *_images(arch, plan),
+            *_money(plan, wish, market=market),
+        )
+        return tuple(_named(drawn))
     case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
@@ -42,6 +50,20 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
 def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
     for part, formula, facts, source in rows:
         yield Reason(part=part, formula=formula, facts=facts, source=source)
+
+
+def _images(arch: Arch, plan: Plan) -> Iterator[Row]:
+    """Where the speed of an image model comes from."""
+    chip, found = plan.chip, plan.figures["images_per_s"]
+    known = known_of_one(IMAGES, chip, kind=arch.task)
+    yield (
+        "images/s",
+        say("operations of an image / what the chip reaches for such a network, with fixed costs of a batch"),
+        f"{found.value / plan.n_chips:,.4g} x {plan.n_chips}",
+        f"{chip.sources} ({chip.as_of}); data/corrections/{IMAGES}.toml",
+    )
+    edges = f"images/s x{found.low / found.value:.2f}-{found.high / found.value:.2f}"
+    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{IMAGES}.toml"
 
 
 def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:

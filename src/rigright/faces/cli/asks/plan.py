@@ -30,6 +30,8 @@ WORK: Options = (
     ("context", "N", say("tokens a sequence may hold, where that is more than both")),
     ("users", "N", say("requests in flight at once")),
     ("rate", "N", say("requests that arrive: 5/s, 300/min")),
+    ("image-size", "N", say("pixels of a picture's side")),
+    ("steps", "N", say("denoising steps of an image")),
     ("cached", "SHARE", say("share of prompts found in the prefix cache: 50%")),
 )
 TRAINING: Options = (
@@ -45,6 +47,7 @@ TRAINING: Options = (
 LIMITS: Options = (
     ("ttft", "TIME", say("time to the first token at most: 1s")),
     ("tpot", "TIME", say("time of each next token at most: 50ms")),
+    ("latency", "TIME", say("time of an image at most: 5s")),
     ("percentile", "P", say("both hold for such a share of requests: p95; otherwise on average")),
     ("tok-per-s", "N", say("tokens a second of the whole system, at least")),
     ("budget", "MONEY", say('to spend in all: "$8000", "60000 CNY", "5万"')),

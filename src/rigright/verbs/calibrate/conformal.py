@@ -117,17 +117,25 @@ def _band(runs: LeftRuns, of_figure: np.ndarray, *, aim: float) -> dict[str, flo
 
 
 def shared_part(runs: LeftRuns) -> float:
-    """Of squared errors, what runs of one source on one chip share: one of them tells of the others."""
-    names = np.char.add(runs.source.astype(str), runs.chip.astype(str))
-    _, place, counts = np.unique(names, return_inverse=True, return_counts=True)
+    """Of squared errors, what runs of one source on one chip share: one of them tells of the others.
+
+    Midway between runs of the same model and of any: own runs are asked about both.
+    """
+    place = np.char.add(runs.source.astype(str), runs.chip.astype(str))
+    parts = (_shared(runs, place), _shared(runs, np.char.add(place, runs.model.astype(str))))
+    return float(np.mean(parts))
+
+
+def _shared(runs: LeftRuns, groups: np.ndarray) -> float:
+    _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
     off = np.clip(runs.off, -1, 1)
-    centre = np.array([np.median(off[place == number]) for number in range(len(counts))])
     many = counts[place] >= MANY
     if not many.any():
         return UNTOLD
+    means = np.bincount(place, weights=off) / counts
     spare = counts[place] / np.maximum(counts[place] - 1, 1)
     weights = balanced(runs.unit[many])
-    within = float(np.sum(weights * ((off - centre[place]) ** 2 * spare)[many]))
+    within = float(np.sum(weights * ((off - means[place]) ** 2 * spare)[many]))
     whole = float(np.sum(weights * (off**2)[many]))
     return float(np.clip(1 - within / max(whole, 1e-9), 0.1, 0.9))
 
@@ -181,7 +189,8 @@ def _modest(weights: np.ndarray) -> float:
 
 def shared_parts(runs: LeftRuns) -> dict[str, float]:
     """The shared part of each figure's errors."""
-    parts = {name: shared_part(runs.only(runs.figure == place)) for place, name in enumerate(runs.figures)}
+    own = runs.only(runs.by == "source")
+    parts = {name: shared_part(own.only(own.figure == place)) for place, name in enumerate(own.figures)}
     return {name: round(part, 2) for name, part in parts.items()}
 
 

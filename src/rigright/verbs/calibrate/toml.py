@@ -13,6 +13,7 @@ from rigright.base.errors import DataError
 from rigright.base.words import say
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SECTION = re.compile(r"\s*\[(.+)\]\s*(#.*)?\Z")
 
 BEFORE = "#"  # after a section's path: the comment that stands before it
@@ -83,7 +84,7 @@ def _lines(tables: Mapping[str, Any], path: tuple[str, ...], *, comments: Commen
 
 
 def _key(name: str) -> str:
-    return name if _BARE.match(name) else f'"{name}"'
+    return name if _BARE.match(name) else _value(name)
 
 
 def _value(value: Any) -> str:
@@ -108,5 +109,5 @@ def _path(text: str) -> tuple[str, ...]:
 
 def _behind(rest: str) -> str:
     """The comment behind a value, which may itself hold the sign inside quotes."""
-    bare = re.sub(r'"[^"]*"', '""', rest)
+    bare = _QUOTED.sub('""', rest)
     return bare.partition("#")[2].strip()

@@ -230,7 +230,7 @@ def limits(wish: PlanWish) -> list[Sentence]:
     told = {
         "TTFT": None if wish.ttft_s is None else show_seconds(wish.ttft_s),
         "TPOT": None if wish.tpot_s is None else show_seconds(wish.tpot_s),
-        say("an image"): None if wish.latency_s is None else show_seconds(wish.latency_s),
+        say("a batch"): None if wish.latency_s is None else show_seconds(wish.latency_s),
         "$/h": None if wish.usd_per_h is None else show_usd(wish.usd_per_h),
         "$/M tok": None if wish.usd_per_mtok is None else show_usd(wish.usd_per_mtok),
         "W": None if wish.power_w is None else show_watts(wish.power_w),

@@ -47,7 +47,7 @@ TRAINING: Options = (
 LIMITS: Options = (
     ("ttft", "TIME", say("time to the first token at most: 1s")),
     ("tpot", "TIME", say("time of each next token at most: 50ms")),
-    ("latency", "TIME", say("time of an image at most: 5s")),
+    ("latency", "TIME", say("time of a batch of images at most: 5s")),
     ("percentile", "P", say("both hold for such a share of requests: p95; otherwise on average")),
     ("tok-per-s", "N", say("tokens a second of the whole system, at least")),
     ("budget", "MONEY", say('to spend in all: "$8000", "60000 CNY", "5万"')),

@@ -11,7 +11,10 @@ from rigright.faces.cli import own_runs
 from rigright.faces.cli.main import main, verb_parser
 from rigright.verbs.own_runs import sentence
 
-HEAD = "id,source,engine,engine_version,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok,metric,value"
+HEAD = (
+    "id,source,engine,engine_version,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok"
+    ",metric,value"
+)
 ASKED = "meta-llama/Llama-3.1-8B,h100-sxm5-80gb,1,1,bf16,serve"
 
 

@@ -235,3 +235,11 @@ def test_packed_files_are_run_as_they_are(market):
         open_model("qwen2.5-7b-instruct-awq"), PlanWish(work="chat", on="1x rtx 3060"), market=market
     )
     assert found.plans[0].work.weights == "awq4"
+
+
+def test_what_has_no_price_and_what_a_cloud_lacks_is_told(llama8, market):
+    found = find(llama8, PlanWish(chips=("b100", "h100"), users=4, **WORK), market=market)
+    assert [one.label for one in found.rejections if one.limit == "price"] == ["B100 SXM"]
+    rented = find(llama8, PlanWish(chips=("mi300x", "h100"), clouds=("gcp",), users=4, **WORK), market=market)
+    assert any("MI300X" in one.label for one in rented.rejections if one.limit == "cloud")
+    assert "gcp" in " ".join(story(rented))

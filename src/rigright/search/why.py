@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from rigright.base.units import KILO, show_bytes, show_count
+from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.money import tariff_of, write_off_usd_per_h
 from rigright.demand import Numbers
@@ -21,6 +21,7 @@ from rigright.search.supply import options
 
 MOST = 8  # rejections that are told
 OF_ONE_LIMIT = 3
+NAMED = 4  # chips that one line names
 UNITS = {
     "output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "images_per_s": "images/s",
     "power_w": "W", "days": "days",
@@ -31,7 +32,8 @@ def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) 
     """The nearest misses among what costs less than the first plan, few of one reason."""
     missed = _missed(table, limits, first=first, cost=cost)
     told: list[Rejection] = []
-    for rejection in chain(missed, _small(table, first=first), _unrun(table.question)):
+    others = (_small(table, first=first), _unrun(table.question), _unsold(table), _unpriced(table, limits))
+    for rejection in chain(missed, *others):
         alike = sum(one.limit == rejection.limit for one in told)
         if alike < OF_ONE_LIMIT and len(told) < MOST:
             told.append(rejection)
@@ -165,8 +167,8 @@ def too_small(
         label=f"{int(misfits.chips[place])}x {kind.chip.name}, {way.label}",
         reason=say(
             "not enough memory: a card needs {need} of its {room}",
-            need=show_bytes(need),
-            room=show_bytes(able),
+            need=_size(need, beside=able),
+            room=_size(able, beside=need),
         ),
         limit="memory",
         usd_per_h=usd_per_h,
@@ -197,3 +199,37 @@ def _unrun(question: Question) -> Iterator[Rejection]:
                 reason=say("no engine that was asked for runs such weights on this chip"),
                 limit="format",
             )
+
+
+def _unsold(table: Table) -> Iterator[Rejection]:
+    """Cards that would do, and that nobody who was named rents out."""
+    question, points = table.question, table.scored.points
+    there = set(points.kind[table.options.index].tolist())
+    clouds = ", ".join(question.wish.clouds)
+    for kind in np.unique(points.kind):
+        chip = question.kinds[int(kind)].chip
+        if int(kind) not in there and chip.id in question.market.offers:
+            yield Rejection(
+                label=chip.name, reason=say("not rented by {clouds}", clouds=clouds), limit="cloud"
+            )
+
+
+def _unpriced(table: Table, limits: Sequence[Limit]) -> Iterator[Rejection]:
+    """Cards that keep every limit and whose price nobody here knows: they may be cheaper."""
+    price = table.figures["usd_per_h"]
+    unknown = (excess_of(limits, len(price)) <= 0) & np.isnan(price)
+    if not unknown.any() or unknown.all():
+        return
+    kinds = np.unique(table.scored.points.kind[table.options.index[unknown]])
+    names = [table.question.kinds[int(kind)].chip.name for kind in kinds]
+    yield Rejection(
+        label=", ".join(names[:NAMED]) + (f" (+{len(names) - NAMED})" if len(names) > NAMED else ""),
+        reason=say("no price is known here: these may be cheaper"),
+        limit="price",
+    )
+
+
+def _size(size_bytes: float, *, beside: float) -> str:
+    """A size, with more digits where the other reads the same."""
+    alike = show_bytes(size_bytes) == show_bytes(beside)
+    return f"{to_gib(size_bytes):.3f} GiB" if alike else show_bytes(size_bytes)

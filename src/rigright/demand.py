@@ -26,6 +26,7 @@ class Serving:
     max_seqs: Numbers = None  # sequences an engine is prepared for (max_num_seqs)
     utilisation: Numbers = None  # share of the device an engine may take (gpu_memory_utilization)
     graphs: bool = True  # CUDA graphs captured
+    compiled: bool = False  # cheap operations fused by torch.compile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +110,6 @@ class TrainingWish:
     dp: int | None = None
     ep: int | None = None
     cp: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batches:
-    """Whole samples at once: images that are looked at or made, texts that are turned into vectors."""
-
-    precision: str = "fp16"  # id in data/formats.toml: of weights, and of what is computed
-    compiled: bool = False  # by torch.compile, maps with channels last
-    batch: Numbers = 1  # samples at once on each card
-    image_px: int | None = None  # of a side
-    steps: int | None = None  # of a generator
-    length_tok: int | None = None  # of a text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from typing import Any
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch, Tower
 from rigright.arch.sources import zoo
-from rigright.base.tables import DATA, read_rows, text, whole
+from rigright.base.tables import DATA, number, read_rows, text, whole
+from rigright.base.units import MEGA
 
 PIXELS = 8  # of an image, a side, for one place of its latent
 DRAWS = "stable-diffusion-v1-5/stable-diffusion-v1-5#vae"  # others differ in the latent's channels alone
@@ -25,20 +26,30 @@ class Painter:
     decoder: Tower
     steps: int
     passes: int  # of the denoiser a step: two with guidance
+    image_px: int  # of a side
+    text_params: float = 0.0  # of what reads the prompt, beside both
 
 
-def painter(name: str, *, image_px: int = 1024) -> Painter:
-    """A generator that ships with the program, for images of so many pixels a side."""
+def painter(name: str, *, image_px: int | None = None) -> Painter:
+    """A generator that ships with the program, for images of so many pixels a side; None: as it was made."""
     return painter_of(zoo.config(name), name, image_px=image_px)
 
 
-def painter_of(config: Mapping[str, Any], name: str, *, image_px: int = 1024) -> Painter:
+def painter_of(config: Mapping[str, Any], name: str, *, image_px: int | None = None) -> Painter:
     """The same of any config of a denoiser."""
     usual = _usual(name)
-    drawn = {**zoo.config(DRAWS), "sample_size": image_px, "latent_channels": usual.latent_channels}
+    side = image_px or usual.image_px
+    drawn = {**zoo.config(DRAWS), "sample_size": side, "latent_channels": usual.latent_channels}
     decoder = read_config(drawn, DRAWS).towers[-1]
-    denoiser = read_config({**config, "sample_size": max(image_px // PIXELS, 1)}, name)
-    return Painter(denoiser=denoiser, decoder=decoder, steps=usual.steps, passes=usual.passes)
+    denoiser = read_config({**config, "sample_size": max(side // PIXELS, 1)}, name)
+    return Painter(
+        denoiser=denoiser,
+        decoder=decoder,
+        steps=usual.steps,
+        passes=usual.passes,
+        image_px=side,
+        text_params=usual.text_params_m * MEGA,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +60,8 @@ class Usual:
     steps: int
     passes: int
     latent_channels: int
+    text_params_m: float = 0.0
+    image_px: int = 1024  # of a side, as it was made for
 
 
 def _usual(name: str) -> Usual:
@@ -59,6 +72,7 @@ def _usual(name: str) -> Usual:
 
 @cache
 def _rows() -> tuple[Usual, ...]:
-    readers = {"word": text, "steps": whole, "passes": whole, "latent_channels": whole}
+    counts = dict.fromkeys(("steps", "passes", "latent_channels", "image_px"), whole)
+    readers = {"word": text, "text_params_m": number, **counts}
     found = read_rows(DATA / "arch" / "painters.csv", readers, required=tuple(readers))
     return tuple(Usual(**row) for row in found)

@@ -1,0 +1,216 @@
+"""Networks that take whole samples: what a batch takes of time and memory, whatever the samples are.
+
+Samples are images that are looked at, images that are made of noise, or texts that become vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rigright.arch import count
+from rigright.arch.image_kinds import kind_of
+from rigright.arch.painters import Painter, painter
+from rigright.arch.record import Arch
+from rigright.arch.sources import zoo
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.bands import UNTESTED, band, estimate, mark, widening
+from rigright.cost.estimate import Estimate, spread
+from rigright.cost.images.law import ImageTime, forward, train
+from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, image_rates, place_of
+from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
+from rigright.cost.known import bands_of, known_of_one
+from rigright.cost.links import Wire
+from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.memory_settings import Device
+from rigright.cost.memory_step import samples_bytes
+from rigright.cost.speed.encoder import SUBJECT as ENCODERS
+from rigright.cost.speed.encoder import EncoderRates, encode_s, encoder_rates
+from rigright.cost.weights import BITS, weigh
+from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.chips import Chip
+from rigright.facts.formats import find_format
+
+LOOK, PAINT, READ = "look", "paint", "read"
+ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a server around it
+TEXT_TOK = 512  # of a text, where nobody says
+PAINTED = {"unet": (0.6, 1.5)}  # measured over predicted: twelve published runs, none of which was fitted
+PRECISIONS = {"fp16": "16bit", "bf16": "16bit", "fp32": "fp32", "fp8": "fp8"}  # format -> law of time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """One network, and what a sample of it is."""
+
+    arch: Arch
+    does: str  # "look", "paint" or "read"
+    painter: Painter | None = None
+    image_px: int | None = None
+    steps: int | None = None
+    tok: int = 1  # of a text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkRates:
+    """What chips reach; arrays with one entry a chip."""
+
+    own: ImageRates | EncoderRates
+    draw: ImageRates | None = None  # of what makes pixels of latents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTime:
+    """Seconds of a batch of one card; its parts each as if alone."""
+
+    total_s: Numbers
+    compute_s: Numbers
+    memory_s: Numbers
+    fixed_s: Numbers
+    links_s: Numbers = 0.0
+
+
+def takes_samples(arch: Arch) -> bool:
+    """Whether it works on whole samples, and its time is known."""
+    return arch.task in {"vision", "image", "embed"}
+
+
+def network_of(
+    arch: Arch, *, image_px: int | None = None, steps: int | None = None, tok: int | None = None
+) -> Network:
+    """The network with what nobody said filled in; a size of images that are looked at is in the arch."""
+    if arch.task == "embed":
+        most = arch.max_context_tok or TEXT_TOK
+        return Network(arch=arch, does=READ, tok=min(TEXT_TOK, most) if tok is None else tok)
+    if arch.task != "image" or arch.family == "vae":
+        return Network(arch=arch, does=LOOK, image_px=image_px)
+    if zoo.exact(arch.name) is None:
+        raise AskError(
+            say("{model}: what an image takes is known for generators of the zoo alone", model=arch.name)
+        )
+    found = painter(arch.name, image_px=image_px)
+    return Network(
+        arch=found.denoiser, does=PAINT, painter=found, image_px=found.image_px, steps=steps or found.steps
+    )
+
+
+def network_speed(network: Network, chip: Chip, *, value: float, trains: bool = False) -> Estimate:
+    """Samples a second with their band; what makes images was held against a few published runs alone."""
+    if network.does == READ:
+        known = known_of_one(ENCODERS, chip, engine=ENGINE, kind=network.arch.task)
+        low, high = (1 / edge for edge in reversed(band(ENCODERS, "latency_ms", known=known)))
+        own = value / float(known.shift.get("latency", 1.0))
+        return spread(own, (float(low), float(high)), mark=mark(ENCODERS, "latency_ms", known=known))
+    kind = arch_kind(network.arch)
+    known = known_of_one(SUBJECT, chip, kind=kind.kin)
+    if network.does == LOOK:
+        return estimate(SUBJECT, "samples, training" if trains else "samples", value=value, known=known)
+    width = float(widening(bands_of(SUBJECT).get("wider", {}), known=known))
+    low, high = PAINTED.get(kind.id, (UNTESTED["low"], UNTESTED["high"]))
+    return spread(value, (low**width, high**width), mark="fitted" if kind.id in PAINTED else "physics")
+
+
+def network_rates(network: Network, chips: Sequence[Chip], *, run: ImageRun) -> NetworkRates:
+    """What chips reach with it, in their order."""
+    if network.does == READ:
+        precision = {"16bit": "fp16"}.get(run.precision, run.precision)
+        return NetworkRates(own=encoder_rates(chips, ENGINE, precision=precision))
+    places = [place_of(chip, run.precision) for chip in chips]
+    runs = [run] * len(places)
+    own = image_rates(places, kinds=[arch_kind(network.arch)] * len(places), runs=runs)
+    if network.painter is None:
+        return NetworkRates(own=own)
+    return NetworkRates(own=own, draw=image_rates(places, kinds=[kind_of("vae")] * len(places), runs=runs))
+
+
+def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
+    """From samples to what is made of them."""
+    return _TIMES[network.does](network, rates, batch)
+
+
+def train_time(
+    network: Network, rates: NetworkRates, *, batch: Numbers, ranks: Numbers, wire: Wire
+) -> BatchTime:
+    """A training step of so many samples on each of so many cards."""
+    time = train(work_of_arch(network.arch), rates.own, batch=batch, ranks=ranks, wire=wire)
+    return replace(_told(time), links_s=time.link_s)
+
+
+def _look(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+    return _told(forward(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch))
+
+
+def _paint(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+    """Steps of the denoiser, guidance with them, then pixels."""
+    drawn = network.painter
+    step = _told(forward(work_of_arch(network.arch), rates.own, batch=batch * drawn.passes))
+    draw = _told(forward(work_of_tower(drawn.decoder), rates.draw, batch=batch))
+    return BatchTime(
+        total_s=step.total_s * network.steps + draw.total_s,
+        compute_s=step.compute_s * network.steps + draw.compute_s,
+        memory_s=step.memory_s * network.steps + draw.memory_s,
+        fixed_s=step.fixed_s * network.steps + draw.fixed_s,
+    )
+
+
+def _read(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+    """A part alone is what is left where the others cost nothing."""
+    free = {"act_s": 0.0, "score_s": 0.0, "layer_s": 0.0, "host_layer_s": 0.0}
+    endless = {"flops_per_s": np.inf, "attention_flops_per_s": np.inf}
+    moving = {"layer_s": 0.0, "host_layer_s": 0.0}
+    starting = {"act_s": 0.0, "score_s": 0.0}
+
+    def time(**changes: float) -> Numbers:
+        own = replace(rates.own, **changes)
+        return encode_s(network.arch, own, samples=batch, length_tok=network.tok)
+
+    return BatchTime(
+        total_s=time(),
+        compute_s=time(**free),
+        memory_s=time(**endless, **moving),
+        fixed_s=time(**endless, **starting),
+    )
+
+
+def _told(time: ImageTime) -> BatchTime:
+    return BatchTime(
+        total_s=time.total_s, compute_s=time.compute_s, memory_s=time.memory_s, fixed_s=time.launch_s
+    )
+
+
+_TIMES: Mapping[str, Callable[[Network, NetworkRates, Numbers], BatchTime]] = {
+    LOOK: _look,
+    PAINT: _paint,
+    READ: _read,
+}
+
+
+def network_memory(network: Network, form: str, *, batch: Numbers, device: Device) -> ServingMemory:
+    """Memory of one card with so many samples at once; a generator's other parts lie beside it."""
+    drawn = network.painter
+    passes = 1 if drawn is None else drawn.passes
+    context = {"context_tok": network.tok} if network.does == READ else {}
+    serving = Serving(engine=ENGINE, weights=form, batch=batch * passes, **context)
+    own = serving_memory(
+        network.arch, weigh(network.arch, form), serving=serving, layout=Layout(), device=device
+    )
+    return own if drawn is None else _beside(own, drawn, form=form, device=device)
+
+
+def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
+    """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
+    element_bytes = max(find_format(form).bits / BITS, 2.0)
+    params = drawn.text_params + sum(
+        count.elems(weight) * weight.copies * times for weight, times in count.weights((drawn.decoder,))
+    )
+    step = np.maximum(own.step_bytes, samples_bytes(drawn.decoder, 1, element_bytes=element_bytes))
+    more = params * element_bytes + (step - own.step_bytes) * device.reserve
+    return replace(
+        own,
+        weights_bytes=own.weights_bytes + params * element_bytes,
+        step_bytes=step,
+        device_bytes=own.device_bytes + more,
+        spare_bytes=own.spare_bytes - more,
+    )

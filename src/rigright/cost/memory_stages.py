@@ -37,10 +37,9 @@ def unlike_stages(
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
     count = len(arch.trunk.layers)
+    sums = _sums(arch, weights)
     tables = [
-        np.unique(
-            _table(arch, weights, bounds=stage_bounds(count, int(length)), host_embed=host_embed), axis=0
-        )
+        _unlike(_table(arch, weights, sums, bounds=stage_bounds(count, int(length)), host_embed=host_embed))
         for length in lengths
     ]
     most = max(len(table) for table in tables)
@@ -57,7 +56,8 @@ def stages(
 ) -> tuple[Stage, ...]:
     """Every stage of one pipeline, in order; the token table may stay on the host."""
     cuts = cuts_of(weights)
-    return tuple(_stage(cuts, row) for row in _table(arch, weights, bounds=bounds, host_embed=host_embed))
+    table = _table(arch, weights, _sums(arch, weights), bounds=bounds, host_embed=host_embed)
+    return tuple(_stage(cuts, row) for row in table)
 
 
 def cuts_of(weights: WeightBytes) -> tuple[Cut, ...]:
@@ -78,12 +78,15 @@ def _stage(cuts: tuple[Cut, ...], columns: Numbers) -> Stage:
     )
 
 
-def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool) -> Numbers:
+def _unlike(table: Numbers) -> Numbers:
+    """Each row once, in order."""
+    return np.array(sorted(set(map(tuple, table.tolist()))))
+
+
+def _table(arch: Arch, weights: WeightBytes, sums: Numbers, *, bounds: Bounds, host_embed: bool) -> Numbers:
     """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
     cuts = cuts_of(weights)
     width = len(cuts)
-    layers = _layer_table(arch, weights, cuts=cuts)
-    sums = np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
     table[0, :width] += _cut_row(cuts, weights.beside)
     if arch.tied or not host_embed:
@@ -94,6 +97,12 @@ def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool
     head = np.zeros((len(bounds), 1))
     head[-1] = 1
     return np.concatenate([table, head], axis=1)
+
+
+def _sums(arch: Arch, weights: WeightBytes) -> Numbers:
+    """What the layers before each hold: bytes by cut, layers by mixer, layers."""
+    layers = _layer_table(arch, weights, cuts=cuts_of(weights))
+    return np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
 
 
 def _layer_table(arch: Arch, weights: WeightBytes, *, cuts: tuple[Cut, ...]) -> Numbers:

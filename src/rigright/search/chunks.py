@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Thread
 
-CHUNK = 8192  # layouts whose arrays stay in cache
+CHUNK = 16384  # layouts whose arrays stay in cache; with fewer, two threads wait for each other
 THREADS = 2
 FEW = 4  # chunks that no second thread is worth starting for
 

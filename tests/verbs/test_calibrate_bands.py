@@ -196,3 +196,15 @@ def test_quantiles_by_weight():
     assert quantile(values, 0.5, weights=np.array([1.0, 1.0, 1.0])) == 2.0
     assert quantile(values, 0.5, weights=np.array([8.0, 1.0, 1.0])) == 3.0
     assert balanced(np.array([0, 0, 0, 1])).tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
+
+
+def test_an_engine_that_goes_with_its_chip_does_not_widen_bands_of_chips():
+    luck = np.random.default_rng(9)
+    keys = [key(f"s{n % 7}", f"a{n % 5}") for n in range(300)]
+    lone = [key("odd", "a9") | {"engine": "lone"} for _ in range(40)]
+    off = luck.normal(0, 0.1, 340)
+    known = left(off, [*keys, *lone])
+    by_chip = left(np.where(np.arange(340) < 300, off, 1.5), [*keys, *lone], by="chip")
+    wider = make_bands(left_runs([known, by_chip], [*keys, *lone]), aim=0.8)["wider"]
+    assert wider["class"] < 1.3
+    assert wider["engine"] > 2

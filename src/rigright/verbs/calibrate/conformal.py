@@ -141,11 +141,14 @@ def _shared(runs: LeftRuns, groups: np.ndarray) -> float:
 
 
 def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str, float]:
-    """How much wider bands must be where something did not stay known; never narrower for knowing less."""
-    needs = _needed(runs, bands)
+    """How much wider bands must be where something did not stay known; never narrower for knowing less.
+
+    What is asked of chips is asked where all else stayed known: an engine that ran on one chip goes with it.
+    """
+    needs, rest_known = _needed(runs, bands), runs.engine_known & runs.kind_known
     found = {
-        "class": _factor(runs, needs, which=runs.chip_level == CLASS, aim=aim),
-        "nothing": _factor(runs, needs, which=runs.chip_level == NOTHING, aim=aim),
+        name: _factor(runs, needs, which=(runs.chip_level == level) & rest_known, aim=aim)
+        for name, level in (("class", CLASS), ("nothing", NOTHING))
     }
     found["nothing"] = max(found.values())
     needs = needs / np.array([found["nothing"], found["class"], 1.0])[runs.chip_level.astype(int)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,10 @@ PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
     "image": "image",
 }  # fmt: skip
+KNOWN_SHARES = {  # of requests -> what holds for them
+    "ttft_s": {0.5: "ttft_p50_s", 0.95: "ttft_p95_s", 0.99: "ttft_p99_s"},
+    "tpot_s": {0.5: "tpot_s", 0.95: "tpot_p95_s"},
+}
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 USUAL_TTFT_S, USUAL_TOK_PER_S = 10, 5
 
@@ -54,8 +60,8 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
     loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
     total = total_usd(wish, found)
     return {
-        "ttft_s": served[at_percentile("ttft", wish.percentile)],
-        "tpot_s": served[at_percentile("tpot", wish.percentile)],
+        "ttft_s": at_percentile(served, "ttft_s", percentile=wish.percentile),
+        "tpot_s": at_percentile(served, "tpot_s", percentile=wish.percentile),
         "output_tok_per_s": served["output_tok_per_s"],
         "requests_per_s": served["requests_per_s"],
         "busy": served["busy"],
@@ -72,13 +78,19 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
     }
 
 
-def at_percentile(figure: str, percentile: float | None) -> str:
-    """The served figure that holds for such a share of requests: the next one known above it."""
+def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: float | None) -> Numbers:
+    """What holds for such a share of requests: between known ones a straight line in the rest's logarithm.
+
+    Those who wait longer and longer thin out by the same part each time, so it goes on beyond the last.
+    """
     if percentile is None:
-        return f"{figure}_s"
-    if figure == "tpot":
-        return "tpot_s" if percentile <= 0.5 else "tpot_p95_s"
-    return "ttft_p50_s" if percentile <= 0.5 else "ttft_p95_s" if percentile <= 0.95 else "ttft_p99_s"
+        return served[figure]
+    shares = KNOWN_SHARES[figure]
+    place = min(max(bisect_left(list(shares), percentile), 1), len(shares) - 1)
+    (less, low), (more, high) = list(shares.items())[place - 1 : place + 1]
+    part = max(log((1 - less) / (1 - percentile)) / log((1 - less) / (1 - more)), 0.0)
+    rest = np.subtract(served[high], served[low], where=np.isfinite(served[high]), out=served[high].copy())
+    return served[low] + part * rest if part else served[low]
 
 
 def power_w(question: Question, scored: Any) -> Numbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch import count
@@ -60,6 +60,12 @@ class Work:
 @cache
 def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
     """Sum the weights of the trunk by kind and cut."""
+    return replace(_weighed(arch, weights), kv_elem_bytes=find_kv_format(kv).element_bytes)
+
+
+@cache
+def _weighed(arch: Arch, weights: str) -> Work:
+    """The same but for the cache, which no weight depends on."""
     groups: dict[Key, list[float]] = {}
     for weight, layer, size in tensors(arch, weights):
         if not _multiplies(weight, arch):
@@ -76,7 +82,7 @@ def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
         mixers=tuple(found.items()),
         weights=weights,
-        kv_elem_bytes=find_kv_format(kv).element_bytes,
+        kv_elem_bytes=0.0,
         layers=len(trunk.layers),
         moe_layers=sum(times for layer, times in Counter(trunk.layers).items() if _is_moe(layer)),
         latent_layers=sum(times for mixer, times in found.items() if mixer.latent_dim),

@@ -29,7 +29,7 @@ KNOWN_SHARES = {  # of requests -> what holds for them
     "tpot_s": {0.5: "tpot_s", 0.95: "tpot_p95_s"},
 }
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
-USUAL_TTFT_S, USUAL_TOK_PER_S = 10, 5
+USUAL_TTFT_S, USUAL_TOK_PER_S = 3, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ USUAL = {
     "chat": (512, 256),
     "batch": (1024, 256),
 }  # prompt and answer, where nobody says
+USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
 def find_serving(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
@@ -48,8 +49,13 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
                 output=f"{wish.output_tok:,}",
             )
         )
+    free = wish.users is None and wish.rate_per_s is None and wish.tok_per_s is None
     if wish.work == "chat" and wish.users is None and wish.rate_per_s is None:
         wish = replace(wish, users=1)
+    elif wish.work == "serve" and wish.on is None and free:
+        wish = replace(wish, users=USUAL_USERS)
+        notes.append(say("load not said: {users} requests at once assumed; say --users or --rate",
+                         users=USUAL_USERS))  # fmt: skip
     return wish, (*notes, *_doubts(arch, wish))
 
 
@@ -68,7 +74,7 @@ def _doubts(arch: Arch, wish: PlanWish) -> list[Sentence]:
 
 def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     """A pure function of the question."""
-    refused = _licence(question)
+    refused = licence_refused(question)
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,), notes=tuple(notes))
     if not question.ways:
@@ -173,7 +179,8 @@ def _nothing(table: Table) -> Found:
     )  # fmt: skip
 
 
-def _licence(question: Question) -> Rejection | None:
+def licence_refused(question: Question) -> Rejection | None:
+    """Where the weights have not the licence that was asked for."""
     asked, own = question.wish.licence, licence_of(question.arch.name)
     if asked is None or (own is not None and asked.casefold() in own.casefold()):
         return None

@@ -250,6 +250,6 @@ def test_an_image_model_is_told_in_images():
     result = planned(plan(figures=kept | drawn), wish=PlanWish(work="image", image_px=1024))
     assert "2.5 (2.2-2.8) images/s" in str(pages.verdict(result).said)
     written = shown(result)
-    assert "an image" in written
+    assert "1,000 images" in written
     assert not any(" simulate " in line for line in commands(result))
     assert "--context" not in commands(result)[0]

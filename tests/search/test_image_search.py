@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rigright.arch.painters import painter
 from rigright.arch.sources.open import open_model
 from rigright.cost.images.diffusion import paint
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import PlanWish
 from rigright.search.find import find
-from rigright.search.images import _painter
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def test_a_shop_sorts_pictures(resnet, market):
 def test_a_painter_waits_for_one_picture(xl, market):
     wish = PlanWish(work="image", on="1x rtx 4090", image_px=1024)
     first = find(xl, wish, market=market).plans[0]
-    drawn = paint(_painter(xl, wish), [first.chip], run=ImageRun(), batch=first.work.batch)
+    run = ImageRun(compiled=first.work.compiled)
+    drawn = paint(painter(xl.name, image_px=1024), [first.chip], run=run, batch=first.work.batch)
     assert first.figures["latency_s"].value == pytest.approx(float(drawn.total_s[0]))
     assert first.figures["images_per_s"].value == pytest.approx(float(drawn.images_per_s[0]))
     assert first.rank_bytes.value < first.room_bytes

@@ -205,7 +205,7 @@ def test_experts_may_be_spread(market, mixtral):
 def test_an_encoder_is_planned_by_its_samples(market):
     """A model that writes nothing has no first token: it is planned by samples a second."""
     found = find(open_model("bert-base-uncased"), PlanWish(on="1x t4", rate_per_s=10), market=market)
-    assert found.plans[0].figures["images_per_s"].value > 10
+    assert found.plans[0].figures["texts_per_s"].value > 10
     assert "tpot_s" not in found.plans[0].figures
 
 

@@ -155,7 +155,7 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "rented"),
         ("llama-3.1-8b", {"users": 0}, "above zero"),
         ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
-        ("bert-base-uncased", {}, "--mode image"),
+        ("bert-base-uncased", {"work": "chat"}, "--mode image"),
         ("llama-3.1-8b", {"work": "image"}, "writes text"),
     ],
 )

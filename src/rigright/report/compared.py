@@ -11,10 +11,13 @@ from rigright.report.timed import Speed
 from rigright.search.record import Plan, Rejection
 
 LESS = (
-    *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok", "usd_per_image"),
-    *("usd_total", "power_w"),
+    *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),
+    *("usd_per_image", "usd_per_text", "usd_total", "power_w"),
 )  # the less the better
-MORE = ("output_tok_per_s", "train_tok_per_s", "images_per_s", "mfu", "tok_per_joule", "headroom")
+MORE = (
+    *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
+    *("mfu", "tok_per_joule", "headroom"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

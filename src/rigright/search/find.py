@@ -12,11 +12,18 @@ from rigright.search.record import Found
 
 SERVED = ("serve", "chat", "batch")
 TRAINED = ("finetune", "pretrain")
+SAMPLED = ("image", "embed")
+
+
+def takes_images(arch: Arch, wish: PlanWish) -> bool:
+    """Whether the work is on whole samples: images or texts, looked at at once, or images to learn from."""
+    learns = wish.work in TRAINED and arch.task == "vision"
+    return wish.work in SAMPLED or learns or (wish.work in SERVED and not generates(arch))
 
 
 def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs."""
-    if wish.work == "image" or (wish.work in SERVED and not generates(arch)):
+    if takes_images(arch, wish):
         from rigright.search.images import find_images
 
         return find_images(arch, wish, market=market)
@@ -28,5 +35,5 @@ def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
         from rigright.search.training import find_training
 
         return find_training(arch, wish, market=market)
-    known = ", ".join((*SERVED, *TRAINED, "image"))
+    known = ", ".join((*SERVED, *TRAINED, *SAMPLED))
     raise AskError(say('there is no work called "{work}"; there are: {known}', work=wish.work, known=known))

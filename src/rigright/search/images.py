@@ -1,181 +1,173 @@
-"""The search for machines that make or look at images: chips, how many, and samples at once."""
+"""The search for machines that look at images, make them, read texts, or learn to look: cards and batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from rigright.arch.painters import Painter, painter
 from rigright.arch.record import Arch
-from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import band, mark
-from rigright.cost.estimate import Estimate
-from rigright.cost.images.diffusion import paint
-from rigright.cost.images.law import forward
-from rigright.cost.images.rates import ImageRun, image_rates, place_of
-from rigright.cost.images.work import arch_kind, work_of_arch
-from rigright.cost.known import known_of_one
-from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.money import SECONDS_PER_H, price_width
-from rigright.cost.weights import weigh
-from rigright.demand import Layout, Numbers, PlanWish, Serving
-from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine, find_engine
-from rigright.facts.running import how_runs
+from rigright.cost.images.networks import LOOK, PAINT, READ, Network, network_of, takes_samples
+from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
+from rigright.demand import Numbers, PlanWish
 from rigright.search.choose import choose, field_of
-from rigright.search.columns import at, stacked
 from rigright.search.figures import Limit, limits_of, power_w, total_usd, usd_per_h
+from rigright.search.images_score import score_samples, ways_of
+from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
-from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
-from rigright.search.question import COUNTS, Kind, Question, Way, kinds_of
-from rigright.search.record import Found, Plan, Supply
-from rigright.search.room import engine_name
-from rigright.search.score import Misfits
-from rigright.search.supply import HOWS, options, prices_of, supply_of
+from rigright.search.plans import Table
+from rigright.search.question import COUNTS, Question, kinds_of
+from rigright.search.record import Found
+from rigright.search.serving import licence_refused
+from rigright.search.supply import HOWS, RENT, options, prices_of
 from rigright.search.why import broken, excess_of, rejections, too_small
 
-SUBJECT = "speed_images"
-ENGINE = "transformers"
-FORMAT = "fp16"
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-IMAGE_PX = 1024
-TEXT_TOK = 512  # of a sample that is text, where nobody says
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImagePoints:
-    """What is scored: arrays, one entry for a kind, a number of chips and samples at once on each."""
-
-    way: Numbers
-    kind: Numbers
-    n_chips: Numbers
-    batch: Numbers  # of each chip
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageScored:
-    """What fits, with what it gives; and what does not fit."""
-
-    points: ImagePoints
-    latency_s: Numbers
-    share: Numbers  # of a card that is taken
-    misfits: Misfits
+TRAINED = frozenset({"finetune", "pretrain"})
+HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
+LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 
 
 def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
-    """The best few machines for a network of images within the wish, and why nothing cheaper will do."""
-    notes: list[Sentence] = []
-    if wish.image_px is None and arch.task == "image":
-        wish = replace(wish, image_px=IMAGE_PX)
-        notes.append(say("images of {px} x {px} pixels assumed", px=IMAGE_PX))
-    kinds = kinds_of(wish, counts=COUNTS)
-    able = tuple(place for place, kind in enumerate(kinds) if how_runs(ENGINE, FORMAT, chip=kind.chip))
-    if not able:
+    """The best few machines for a network of whole samples, and why nothing cheaper will do."""
+    trains = wish.work in TRAINED
+    wish = wish if trains else replace(wish, work="image")
+    network = _network(arch, wish, trains=trains)
+    kinds = kinds_of(wish, counts=COUNTS if _wants_many(wish, trains=trains) else (1,))
+    ways = ways_of(network, wish, kinds=kinds, trains=trains)
+    if not ways:
         raise AskError(say("no engine runs such weights on any of the chips; leave a format or engine out"))
-    way = Way(engine=find_engine(ENGINE), weights=FORMAT, kv="16bit", kinds=able)
-    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=(way,))
-    table = _tabled(question)
-    found = _found(table) if len(table.options.index) else _nothing(table)
-    return replace(found, looked_at=len(table.scored.points), chips=len(kinds), notes=tuple(notes))
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
+    refused = licence_refused(question)
+    if refused is not None:
+        return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+    table = tabled(question, network)
+    found = _found(table, network) if len(table.options.index) else _nothing(table)
+    notes = tuple(_notes(network, wish, trains=trains))
+    return replace(found, looked_at=len(table.scored.points), chips=len(kinds), notes=notes)
 
 
-def _tabled(question: Question) -> Table:
-    scored, prices = _score(question), prices_of(question)
-    points, one = scored.points, np.ones(len(scored.points), dtype=int)
-    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=one)
+def filled(arch: Arch, wish: PlanWish) -> PlanWish:
+    """The wish with what nobody said filled in: what a sample is, its size or length, steps."""
+    trains = wish.work in TRAINED
+    network = _network(arch, wish, trains=trains)
+    if network.does == READ:
+        return replace(wish, work="embed", prompt_tok=network.tok)
+    steps = network.steps if network.does == PAINT else None
+    return replace(wish, work=wish.work if trains else "image", image_px=network.image_px, steps=steps)
+
+
+def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
+    if not takes_samples(arch):
+        raise AskError(
+            say("{model} takes no whole images or texts: how fast it is is not known here", model=arch.name)
+        )
+    network = network_of(arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok)
+    if trains and network.does != LOOK:
+        raise AskError(
+            say(
+                "how long it takes to train {model} on images is not known; explain --train tells its memory",
+                model=arch.name,
+            )
+        )
+    if trains and wish.method not in {None, "full"}:
+        raise AskError(
+            say("{model} learns as a whole here: leave --method {method} out",
+                model=arch.name, method=wish.method)
+        )  # fmt: skip
+    if wish.steps is not None and network.does != PAINT:
+        raise AskError(say("{model} takes no steps of denoising: leave --steps out", model=arch.name))
+    return network
+
+
+def _wants_many(wish: PlanWish, *, trains: bool) -> bool:
+    """Whether anything that was said asks for more than one card: each card works alone."""
+    told = (
+        wish.rate_per_s,
+        wish.samples,
+        wish.owned,
+        wish.aim,
+        wish.most_chips,
+        wish.budget_usd,
+        wish.power_w,
+    )
+    return trains or any(one is not None for one in told)
+
+
+def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Sentence]:
+    """What was assumed."""
+    if network.does == PAINT:
+        yield say(
+            "images of {px} x {px} pixels in {steps} steps; what reads the prompt lies on the card, its time"
+            " is not counted",
+            px=network.image_px, steps=network.steps,
+        )  # fmt: skip
+    if network.does == READ and wish.prompt_tok is None:
+        yield say("texts of {tok} tokens assumed", tok=network.tok)
+    if trains and wish.samples is None:
+        yield say("how many images was not said: days and the whole cost are left out")
+    if not trains and wish.on is None and not _wants_many(wish, trains=trains):
+        yield say("how many a second was not said: the fewest cards, each with as many at once as pay")
+
+
+def tabled(question: Question, network: Network) -> Table:
+    """Every number of cards and samples at once with every supply, and their figures."""
+    scored, prices = score_samples(question, network), prices_of(question)
+    points = scored.points
+    replica = points.n_chips if question.ways[0].trains else np.ones(len(points), dtype=int)
+    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=replica)
     table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
-    index = found.index
-    rate = (points.n_chips * points.batch / scored.latency_s)[index]
+    return replace(table, figures=_figures(table, network))
+
+
+def _figures(table: Table, network: Network) -> dict[str, Numbers]:
+    question, scored, found = table.question, table.scored, table.options
+    wish, index, points = question.wish, found.index, scored.points
+    rate = points.rate[index]
     power = power_w(question, scored)[index]
     hour = usd_per_h(question, scored, found=found, power=power)
-    total = total_usd(question.wish, found)
+    total = total_usd(wish, found)
     figures = {
-        "images_per_s": rate, "latency_s": scored.latency_s[index], "power_w": power,
-        "usd": found.usd, "usd_per_h": hour, "usd_per_image": hour / (rate * SECONDS_PER_H),
-        "usd_total": total, "usd_needed": total, "headroom": 1 - scored.share[index],
+        "images_per_s": rate, "power_w": power, "usd": found.usd, "usd_per_h": hour,
+        "usd_per_image": hour / (rate * SECONDS_PER_H),
+        "headroom": (1 - points.need_bytes / points.able_bytes)[index],
     }  # fmt: skip
-    return replace(table, figures=figures)
+    if not question.ways[0].trains:
+        figures["latency_s"] = points.batch_s[index]
+    if network.does == READ:
+        figures["usd_per_mtok"] = usd_per_mtok(hour, rate * network.tok)
+    if wish.samples is None:
+        return figures | {"usd_total": total, "usd_needed": total}
+    days = wish.samples * wish.epochs / rate / SECONDS_PER_DAY
+    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(index))), power=power)
+    hours = np.maximum(days * HOURS_PER_DAY, np.where(found.how == RENT, LEAST_RENT_H, 0.0))
+    whole = found.usd + running * hours
+    return figures | {"days": days, "usd_total": whole, "usd_needed": whole}
 
 
-def _score(question: Question) -> ImageScored:
-    """[kind, batch], then every number of chips."""
-    way = question.ways[0]
-    kinds = [question.kinds[place] for place in way.kinds]
-    batches = np.array(BATCHES)
-    memory = memory_of(question.arch, way.engine, kinds=kinds, batch=batches[None, :], wish=question.wish)
-    able = np.broadcast_to(memory.need_bytes + memory.spare_bytes, (len(kinds), len(batches)))
-    need = np.broadcast_to(memory.need_bytes, able.shape)
-    latency = latency_s(question.arch, [kind.chip for kind in kinds], batches=BATCHES, wish=question.wish)
-    counts = [np.array(kind.counts) for kind in kinds]
-    row, column = np.nonzero(need <= able)
-    times = np.array([len(counts[place]) for place in row], dtype=int)
-    none = np.zeros(0, dtype=int)
-    n_chips = np.concatenate([none, *(counts[place] for place in row)])
-    row, column = np.repeat(row, times), np.repeat(column, times)
-    short, wide = np.nonzero((need > able) & (batches == 1)[None, :])
-    kind = np.asarray(way.kinds)
-    return ImageScored(
-        points=ImagePoints(
-            way=np.zeros(len(row), dtype=int), kind=kind[row], n_chips=n_chips, batch=batches[column]
-        ),
-        latency_s=latency[row, column],
-        share=need[row, column] / able[row, column],
-        misfits=Misfits(
-            way=np.zeros(len(short), dtype=int), kind=kind[short], chips=np.ones(len(short), dtype=int),
-            need_bytes=need[short, wide], able_bytes=np.maximum(able[short, wide], 1.0),
-        ),
-    )  # fmt: skip
-
-
-def memory_of(
-    arch: Arch, engine: Engine, *, kinds: Sequence[Kind], batch: Numbers, wish: PlanWish
-) -> ServingMemory:
-    """Memory on each kind with so many samples at once; guidance doubles them."""
-    drawer = _painter(arch, wish)
-    passes = 1 if drawer is None else drawer.passes
-    device = at(stacked([device_of(kind.card, engine) for kind in kinds]), (slice(None), None))
-    serving = Serving(
-        engine=engine_name(engine),
-        weights=FORMAT,
-        context_tok=wish.prompt_tok or TEXT_TOK,
-        batch=batch * passes,
+def _limits(table: Table, network: Network) -> tuple[Limit, ...]:
+    """The limits, named after what a sample is."""
+    found = limits_of(table.question, table.figures)
+    wish = table.question.wish
+    more = (
+        [Limit(name="latency_s", reached=table.figures["latency_s"], bound=wish.latency_s)]
+        if wish.latency_s is not None
+        and "latency_s" in table.figures
+        and not any(limit.name == "latency_s" for limit in found)
+        else []
     )
-    own = arch if drawer is None else drawer.denoiser
-    return serving_memory(own, weigh(own, FORMAT), serving=serving, layout=Layout(), device=device)
+    renamed = RENAMED if network.does == READ else {}
+    return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in (*found, *more))
 
 
-def latency_s(arch: Arch, chips: Sequence[Chip], *, batches: Sequence[int], wish: PlanWish) -> Numbers:
-    """[chip, batch]: seconds from samples to what is made of them."""
-    drawer, run = _painter(arch, wish), ImageRun()
-    if drawer is not None:
-        return np.stack([paint(drawer, chips, run=run, batch=batch).total_s for batch in batches], axis=1)
-    places = [place_of(chip, run.precision) for chip in chips]
-    rates = image_rates(places, kinds=[arch_kind(arch)] * len(places), runs=[run] * len(places))
-    work = work_of_arch(arch, tok=wish.prompt_tok or TEXT_TOK)
-    return np.stack([forward(work, rates, batch=batch).total_s for batch in batches], axis=1)
-
-
-def _painter(arch: Arch, wish: PlanWish) -> Painter | None:
-    """The generator that the arch takes the noise away for; None for what only looks at images."""
-    if arch.task != "image" or arch.name not in zoo.names():
-        return None
-    return painter(arch.name, image_px=wish.image_px or IMAGE_PX)
-
-
-def _found(table: Table) -> Found:
-    limits = limits_of(table.question, table.figures)
+def _found(table: Table, network: Network) -> Found:
+    limits = _limits(table, network)
     beyond = excess_of(limits, len(table.options.index))
     keeps = np.flatnonzero(beyond <= 0)
     if not len(keeps):
-        return _nearest(table, limits, beyond=beyond)
+        return _nearest(table, limits, beyond=beyond, network=network)
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
     wish = table.question.wish
@@ -183,18 +175,20 @@ def _found(table: Table) -> Found:
     chosen = choose(field, wish)
     first = int(keeps[chosen[0].place])
     return Found(
-        plans=tuple(_plan(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen),
+        plans=tuple(
+            plan_of(table, int(keeps[one.place]), network=network, best_at=one.best_at) for one in chosen
+        ),
         rejections=rejections(table, limits, first=first, cost=field.main),
         looked_at=0,
         chips=0,
     )
 
 
-def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers, network: Network) -> Found:
     place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=_plan(table, place), broken=broken(table, limits, place=place),
+        nearest=plan_of(table, place, network=network), broken=broken(table, limits, place=place),
     )  # fmt: skip
 
 
@@ -205,52 +199,3 @@ def _nothing(table: Table) -> Found:
         plans=(), rejections=(), looked_at=0, chips=0,
         broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
-
-
-def _plan(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
-    question, points = table.question, table.scored.points
-    point = int(table.options.index[place])
-    kind, way = question.kinds[int(points.kind[point])], question.ways[0]
-    n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
-    memory = at(
-        memory_of(question.arch, way.engine, kinds=[kind], batch=np.array([[batch]]), wish=question.wish),
-        (0, 0),
-    )
-    supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=1)
-    return Plan(
-        chip=kind.chip,
-        n_chips=n_chips,
-        n_nodes=-(-n_chips // kind.per_node),
-        layout=Layout(dp=n_chips),
-        work=Serving(engine=engine_name(way.engine), weights=FORMAT, batch=batch * n_chips),
-        concurrency=float(batch * n_chips),
-        memory=(memory,),
-        rank_bytes=rank_bytes_of(memory),
-        room_bytes=float(device_of(kind.card, way.engine).free_bytes),
-        figures=_told(table, place, kind=kind, supply=supply),
-        supply=supply,
-        bound="compute",
-        reasons=reasons_of(best_at),
-        notes=tuple(notes_of(supply, kind, n_chips=n_chips)),
-    )
-
-
-def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, Estimate]:
-    known = known_of_one(SUBJECT, kind.chip, kind=table.question.arch.task)
-    slow, fast = (float(edge) for edge in band(SUBJECT, "images_per_s", known=known))
-    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
-    bands = {
-        "images_per_s": (slow, fast), "latency_s": (1 / fast, 1 / slow), "headroom": (1.0, 1.0),
-        "usd": (1 - width, 1 + width), "usd_per_h": (1 - width, 1 + width),
-        "usd_total": (1 - width, 1 + width), "usd_per_image": ((1 - width) / fast, (1 + width) / slow),
-    }  # fmt: skip
-    found = {"power_w": power_of(table, place)}
-    for name, (low, high) in bands.items():
-        value = float(table.figures[name][place])
-        if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):
-            found[name] = Estimate(
-                value=value, low=value * low, high=value * high,
-                mark=mark(SUBJECT, "images_per_s", known=known),
-                as_of=supply.as_of if name.startswith("usd") else None,
-            )  # fmt: skip
-    return found

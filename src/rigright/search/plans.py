@@ -222,5 +222,8 @@ _REASONS = {
     "usd_total": say("costs least in all"),
     "train_tok_per_s": say("trains on most tokens a second"),
     "usd_per_image": say("costs least an image"),
+    "usd_per_text": say("costs least a text"),
+    "texts_per_s": say("reads most texts a second"),
+    "latency_s": say("a batch is done soonest"),
     "images_per_s": say("makes most images a second"),
 }

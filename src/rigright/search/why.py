@@ -24,6 +24,7 @@ OF_ONE_LIMIT = 3
 NAMED = 4  # chips that one line names
 UNITS = {
     "output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "images_per_s": "images/s",
+    "texts_per_s": "texts/s",
     "power_w": "W", "days": "days",
 }  # fmt: skip
 
@@ -104,6 +105,7 @@ def _told(limit: Limit, reached: float) -> Sentence:
         "usd_per_mtok": say("costs {reached} a million tokens, asked for at most {bound}", **shown),
         "power_w": say("draws {reached}, asked for at most {bound}", **shown),
         "latency_s": say("a batch takes {reached}, asked for {bound}", **shown),
+        "texts_per_s": say("makes {reached}, asked for {bound}", **shown),
         "images_per_s": say("makes {reached}, asked for {bound}", **shown),
         "days": say("takes {reached}, asked for {bound}", **shown),
         "later_params": say("has room for a model of {reached} parameters later, asked for {bound}", **shown),
@@ -206,9 +208,9 @@ def _unsold(table: Table) -> Iterator[Rejection]:
     question, points = table.question, table.scored.points
     there = set(points.kind[table.options.index].tolist())
     clouds = ", ".join(question.wish.clouds)
-    for kind in np.unique(points.kind):
-        chip = question.kinds[int(kind)].chip
-        if int(kind) not in there and chip.id in question.market.offers:
+    for kind in sorted(set(points.kind.tolist())):
+        chip = question.kinds[kind].chip
+        if kind not in there and chip.id in question.market.offers:
             yield Rejection(
                 label=chip.name, reason=say("not rented by {clouds}", clouds=clouds), limit="cloud"
             )
@@ -220,8 +222,8 @@ def _unpriced(table: Table, limits: Sequence[Limit]) -> Iterator[Rejection]:
     unknown = (excess_of(limits, len(price)) <= 0) & np.isnan(price)
     if not unknown.any() or unknown.all():
         return
-    kinds = np.unique(table.scored.points.kind[table.options.index[unknown]])
-    names = [table.question.kinds[int(kind)].chip.name for kind in kinds]
+    kinds = sorted(set(table.scored.points.kind[table.options.index[unknown]].tolist()))
+    names = [table.question.kinds[kind].chip.name for kind in kinds]
     yield Rejection(
         label=", ".join(names[:NAMED]) + (f" (+{len(names) - NAMED})" if len(names) > NAMED else ""),
         reason=say("no price is known here: these may be cheaper"),

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rigright.arch.sources.open import open_model
 from rigright.demand import PlanWish, Serving
 from rigright.report.compared import Compared, Contender, winners
+from rigright.search.find import takes_images
 from rigright.verbs.clock import today
-from rigright.verbs.plan import market_of, understood
+from rigright.verbs.plan import arch_of, market_of, understood
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -24,7 +24,7 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
-    arch = open_model(model)
+    arch = arch_of(model, wish)
     check(arch, wish)
     day = today()
     read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
@@ -62,7 +62,7 @@ def _found(arch: Arch, thing: Thing) -> Found:
 def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     """One thing at its best."""
     plan = found.plans[0] if found.plans else found.nearest
-    if plan is None or not isinstance(plan.work, Serving) or "images_per_s" in plan.figures:
+    if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
         return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
     from rigright.verbs.comparing.roof import roof_of
     from rigright.verbs.planning.reasons import case_of, traffic_of

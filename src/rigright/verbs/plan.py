@@ -25,7 +25,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
-    arch = open_model(model)
+    arch = arch_of(model, wish)
     check(arch, wish)
     day = today()
     market = market_of(wish, day=day)
@@ -47,6 +47,16 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.reasons import reasons
 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+
+
+def arch_of(model: str, wish: PlanWish) -> Arch:
+    """The model; one that looks at images, for images of the size that was said."""
+    arch = open_model(model)
+    if wish.image_px is None or arch.task != "vision":
+        return arch
+    from rigright.verbs.serving.pictures import resized
+
+    return resized(arch, wish.image_px)
 
 
 def market_of(wish: PlanWish, *, day: date) -> Market:
@@ -71,6 +81,10 @@ def understood(arch: Arch, wish: PlanWish) -> PlanWish:
     """The wish with what nobody said filled in, as the search does."""
     from rigright.search import find
 
+    if find.takes_images(arch, wish):
+        from rigright.search.images import filled as sampled
+
+        return sampled(arch, wish)
     if wish.work in find.SERVED:
         from rigright.search.serving import filled
 

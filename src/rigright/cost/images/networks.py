@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +29,14 @@ from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import samples_bytes
 from rigright.cost.speed.encoder import SUBJECT as ENCODERS
-from rigright.cost.speed.encoder import EncoderRates, encode_s, encoder_rates
-from rigright.cost.weights import BITS, weigh
+from rigright.cost.speed.encoder import encode_s, encoder_rates
+from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.chips import Chip
-from rigright.facts.formats import find_format
 
 LOOK, PAINT, READ = "look", "paint", "read"
 ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a server around it
+WIDTHS = {"fp16": 2.0, "bf16": 2.0, "fp32": 4.0, "fp8": 2.0}  # bytes of what lies beside a denoiser
 TEXT_TOK = 512  # of a text, where nobody says
 PAINTED = {"unet": (0.6, 1.5)}  # measured over predicted: twelve published runs, none of which was fitted
 PRECISIONS = {"fp16": "16bit", "bf16": "16bit", "fp32": "fp32", "fp8": "fp8"}  # format -> law of time
@@ -57,7 +58,7 @@ class Network:
 class NetworkRates:
     """What chips reach; arrays with one entry a chip."""
 
-    own: ImageRates | EncoderRates
+    own: Any  # of an image network, or of an encoder
     draw: ImageRates | None = None  # of what makes pixels of latents
 
 
@@ -127,7 +128,7 @@ def network_rates(network: Network, chips: Sequence[Chip], *, run: ImageRun) -> 
 
 def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """From samples to what is made of them."""
-    return _TIMES[network.does](network, rates, batch)
+    return _TIMES[network.does](network, rates, batch=batch)
 
 
 def train_time(
@@ -138,15 +139,16 @@ def train_time(
     return replace(_told(time), links_s=time.link_s)
 
 
-def _look(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+def _look(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     return _told(forward(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch))
 
 
-def _paint(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+def _paint(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """Steps of the denoiser, guidance with them, then pixels."""
-    drawn = network.painter
+    drawn: Any = network.painter
     step = _told(forward(work_of_arch(network.arch), rates.own, batch=batch * drawn.passes))
-    draw = _told(forward(work_of_tower(drawn.decoder), rates.draw, batch=batch))
+    drawing: Any = rates.draw
+    draw = _told(forward(work_of_tower(drawn.decoder), drawing, batch=batch))
     return BatchTime(
         total_s=step.total_s * network.steps + draw.total_s,
         compute_s=step.compute_s * network.steps + draw.compute_s,
@@ -155,7 +157,7 @@ def _paint(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
     )
 
 
-def _read(network: Network, rates: NetworkRates, batch: Numbers) -> BatchTime:
+def _read(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """A part alone is what is left where the others cost nothing."""
     free = {"act_s": 0.0, "score_s": 0.0, "layer_s": 0.0, "host_layer_s": 0.0}
     endless = {"flops_per_s": np.inf, "attention_flops_per_s": np.inf}
@@ -180,7 +182,7 @@ def _told(time: ImageTime) -> BatchTime:
     )
 
 
-_TIMES: Mapping[str, Callable[[Network, NetworkRates, Numbers], BatchTime]] = {
+_TIMES: Mapping[str, Callable[..., BatchTime]] = {
     LOOK: _look,
     PAINT: _paint,
     READ: _read,
@@ -191,8 +193,7 @@ def network_memory(network: Network, form: str, *, batch: Numbers, device: Devic
     """Memory of one card with so many samples at once; a generator's other parts lie beside it."""
     drawn = network.painter
     passes = 1 if drawn is None else drawn.passes
-    context = {"context_tok": network.tok} if network.does == READ else {}
-    serving = Serving(engine=ENGINE, weights=form, batch=batch * passes, **context)
+    serving = Serving(engine=ENGINE, weights=form, batch=batch * passes, context_tok=network.tok)
     own = serving_memory(
         network.arch, weigh(network.arch, form), serving=serving, layout=Layout(), device=device
     )
@@ -201,7 +202,7 @@ def network_memory(network: Network, form: str, *, batch: Numbers, device: Devic
 
 def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
     """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
-    element_bytes = max(find_format(form).bits / BITS, 2.0)
+    element_bytes = WIDTHS[form]
     params = drawn.text_params + sum(
         count.elems(weight) * weight.copies * times for weight, times in count.weights((drawn.decoder,))
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base.units import TERA
 from rigright.base.words import Sentence, say, tell
+from rigright.demand import Training
 from rigright.report.compared import Compared, Contender, Pass, Roof
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.report.pages import plan_words as words
@@ -23,13 +24,15 @@ HEADS = {
     "output_tok_per_s": say("tok/s"),
     "train_tok_per_s": say("tok/s"),
     "images_per_s": say("images/s"),
+    "texts_per_s": say("texts/s"),
     "latency_s": say("a batch"),
     "mfu": say("MFU"),
     "days": say("done in"),
     "usd": say("to buy"),
     "usd_per_h": say("an hour"),
     "usd_per_mtok": say("M tokens"),
-    "usd_per_image": say("an image"),
+    "usd_per_image": say("1,000 images"),
+    "usd_per_text": say("1,000 texts"),
     "usd_total": say("in all"),
     "power_w": say("power"),
     "tok_per_joule": say("tokens a joule"),
@@ -75,13 +78,14 @@ def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
     served = any(one.speed for one in things)
+    learns = any(one.plan is not None and isinstance(one.plan.work, Training) for one in things)
     rows: list[tuple[Shown, ...]] = [
         (say("from"), *_each(things, words.supply)),
         (say("layout"), *_each(things, lambda plan: words.layout(plan.layout))),
-        (say("weights") if served else say("method"), *_each(things, words.formats)),
+        (say("method") if learns else say("weights"), *_each(things, words.formats)),
         (say("engine"), *_each(things, words.engine)),
     ]
-    rows += [(say("at once"), *_each(things, words.at_once))] if served else []
+    rows += [] if learns else [(say("at once"), *_each(things, words.at_once))]
     for name, head in HEADS.items():
         cells = tuple(words.figure(name, one.figures.get(name)) for one in things)
         best = result.wins.get(name, ())

@@ -15,7 +15,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     yield shlex.join(["rigright", "explain", model, *explain_flags(first)])
-    if isinstance(first.work, Serving) and "images_per_s" not in first.figures:
+    if isinstance(first.work, Serving) and not words.takes_samples(first):
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
@@ -46,7 +46,7 @@ def explain_flags(plan: Plan) -> list[str]:
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout
-    if "images_per_s" in plan.figures:
+    if words.takes_samples(plan):
         return [*flags, "--batch", str(int(work.batch) // layout.dp)]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,

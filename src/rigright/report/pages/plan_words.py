@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.base.units import show_count, show_seconds, show_short, show_usd, show_watts
+from rigright.base.units import KILO, show_count, show_seconds, show_short, show_usd, show_watts
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
@@ -19,7 +19,8 @@ MARKS = {
     "fitted": say("runs of such chips"),
     "physics": say("the data sheet alone"),
 }
-SPEEDS = ("tpot_s", "train_tok_per_s", "images_per_s")
+SAMPLES = ("images_per_s", "texts_per_s")
+SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
 BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
 
 WORKS = {
@@ -29,6 +30,7 @@ WORKS = {
     "finetune": say("fine-tune"),
     "pretrain": say("pre-train"),
     "image": say("images"),
+    "embed": say("texts to vectors"),
 }
 
 
@@ -110,6 +112,12 @@ def _usd_between(found: Estimate) -> str:
     return show_usd(found.value) if found.low == found.high else f"{show_usd(found.value)} ({edges})"
 
 
+def _usd_of_thousand(found: Estimate) -> str:
+    return _usd_between(
+        replace(found, value=found.value * KILO, low=found.low * KILO, high=found.high * KILO)
+    )
+
+
 def _share(found: Estimate) -> str:
     return f"{found.value:.0%}"
 
@@ -125,7 +133,8 @@ def _power(found: Estimate) -> str:
 
 _SHOWN: dict[str, Callable[[Estimate], str]] = {
     **dict.fromkeys(("ttft_s", "tpot_s", "latency_s"), time_between),
-    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_per_image", "usd_total"), _usd_between),
+    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_total"), _usd_between),
+    **dict.fromkeys(("usd_per_image", "usd_per_text"), _usd_of_thousand),
     **dict.fromkeys(("headroom", "mfu"), _share),
     "power_w": _power,
     "days": _days,
@@ -137,15 +146,28 @@ def speed(plan: Plan) -> Shown:
     trained = plan.figures.get("train_tok_per_s")
     if trained is not None:
         return _training(plan, trained)
-    drawn = plan.figures.get("images_per_s")
-    if drawn is not None:
-        return say("{rate} images/s", rate=between(drawn))
+    if takes_samples(plan):
+        return _sampled(plan)
     found, users = plan.figures.get("output_tok_per_s"), plan.concurrency
     if found is None:
         return ""
     if users is None or users <= 1:
         return say("{rate} tok/s", rate=between(found))
     return say("{rate} tok/s for {users} at once", rate=between(found), users=f"{users:,.0f}")
+
+
+def takes_samples(plan: Plan) -> bool:
+    """Whether it is on whole images or texts."""
+    return any(name in plan.figures for name in SAMPLES)
+
+
+def _sampled(plan: Plan) -> Shown:
+    """How many a second, and how long all of them take where that is known."""
+    drawn, read = (plan.figures.get(name) for name in SAMPLES)
+    told = say("{rate} images/s", rate=between(drawn)) if drawn else ""
+    told = say("{rate} texts/s", rate=between(read)) if read else told
+    days = plan.figures.get("days")
+    return told if days is None else joined([say("done in {time}", time=_days(days)), told])
 
 
 def _training(plan: Plan, rate: Estimate) -> Shown:
@@ -190,7 +212,9 @@ def power(plan: Plan) -> str:
 
 def engine(plan: Plan) -> str:
     """Who runs it."""
-    return plan.work.engine if isinstance(plan.work, Serving) else plan.work.trainer
+    if not isinstance(plan.work, Serving):
+        return plan.work.trainer
+    return f"{plan.work.engine}, torch.compile" if plan.work.compiled else plan.work.engine
 
 
 def at_once(plan: Plan) -> str:

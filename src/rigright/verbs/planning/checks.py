@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.cost.images.networks import ENGINE
 from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.facts.chips import chips
@@ -15,8 +16,10 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
+from rigright.search.find import takes_images
 
 SERVING = frozenset({"serve", "chat", "batch"})
+OF_TOKENS = ("output_tok", "context_tok", "seq_tok", "train_tok", "tpot_s", "users", "kv", "grows_to")
 ABOVE_ZERO = (
     *("prompt_tok", "output_tok", "context_tok", "users", "rate_per_s", "ttft_s", "tpot_s", "tok_per_s"),
     *("image_px", "steps", "latency_s"),
@@ -44,13 +47,27 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[Sentence]:
     yield from _numbers(wish)
     yield from _places(wish)
     yield from _loads(wish)
-    if wish.work in SERVING and not generates(arch):
+    if wish.work == "chat" and not generates(arch):
+        yield say("{model} writes no text token by token; ask with --mode image or embed", model=arch.name)
+    idle = _idle(arch, wish)
+    if idle:
         yield say(
-            "{model} writes no text token by token; ask with --mode image, or explain it",
+            "{model} works on whole images or texts: {options} would change nothing",
             model=arch.name,
+            options=", ".join(idle),
         )
-    if wish.work == "image" and generates(arch):
+    if wish.work in {"image", "embed"} and generates(arch):
         yield say("{model} writes text; ask with --mode serve, chat or batch", model=arch.name)
+
+
+def _idle(arch: Arch, wish: PlanWish) -> list[str]:
+    """What was said of tokens, to a network that has none."""
+    if generates(arch) or not takes_images(arch, wish):
+        return []
+    names = [*OF_TOKENS, *(("prompt_tok",) if arch.task != "embed" else ())]
+    flags = [f"--{name.removesuffix('_s').removesuffix('_tok')}" for name in names if getattr(wish, name)]
+    engines = [name for name in wish.engines if find_engine(name).id != ENGINE]
+    return [*flags, *(["--engine"] if engines else [])]
 
 
 def _numbers(wish: PlanWish) -> Iterator[Sentence]:

@@ -8,6 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_usd
 from rigright.base.words import say
 from rigright.cost.bands import band
+from rigright.cost.images.work import arch_kind
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.money import assumptions, tariff_of
 from rigright.cost.weights import weigh
@@ -16,7 +17,6 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.nodes import find_node
 from rigright.report.explained import Reason
-from rigright.search.find import SERVED
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.case import Case
@@ -24,20 +24,17 @@ from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"
-TRAINING, IMAGES = "speed_training", "speed_images"
+TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"
+SAMPLES = {"images_per_s", "texts_per_s"}
 
 
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
     """A row for each figure of a plan."""
+    if SAMPLES & plan.figures.keys():
+        memory = _memory(arch, plan, work=plan.work) if isinstance(plan.work, Serving) else ()
+        return tuple(_named((*memory, *_samples(arch, plan), *_money(plan, wish, market=market))))
     if not isinstance(plan.work, Serving):
         return tuple(_named((*_trained(arch, plan, work=plan.work), *_money(plan, wish, market=market))))
-    if wish.work not in SERVED:
-        drawn = (
-            *_memory(arch, plan, work=plan.work),
-            *_images(arch, plan),
-            *_money(plan, wish, market=market),
-        )
-        return tuple(_named(drawn))
     case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
@@ -52,18 +49,21 @@ def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
         yield Reason(part=part, formula=formula, facts=facts, source=source)
 
 
-def _images(arch: Arch, plan: Plan) -> Iterator[Row]:
-    """Where the speed of an image model comes from."""
-    chip, found = plan.chip, plan.figures["images_per_s"]
-    known = known_of_one(IMAGES, chip, kind=arch.task)
+def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
+    """Where the speed on whole images or texts comes from."""
+    chip = plan.chip
+    name = next(iter(SAMPLES & plan.figures.keys()))
+    found, unit = plan.figures[name], name.replace("_per_s", "/s")
+    subject = STREAMS if name == "texts_per_s" else IMAGES
+    known = known_of_one(subject, chip, kind=arch.task if subject == STREAMS else arch_kind(arch).kin)
     yield (
-        "images/s",
-        say("operations of an image / what the chip reaches for such a network, with fixed costs of a batch"),
+        unit,
+        say("operations of a sample / what the chip reaches for such a network, with fixed costs of a batch"),
         f"{found.value / plan.n_chips:,.4g} x {plan.n_chips}",
-        f"{chip.sources} ({chip.as_of}); data/corrections/{IMAGES}.toml",
+        f"{chip.sources} ({chip.as_of}); data/corrections/{subject}.toml",
     )
-    edges = f"images/s x{found.low / found.value:.2f}-{found.high / found.value:.2f}"
-    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{IMAGES}.toml"
+    edges = f"{unit} x{found.low / found.value:.2f}-{found.high / found.value:.2f}"
+    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{subject}.toml"
 
 
 def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:

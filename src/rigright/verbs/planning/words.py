@@ -20,7 +20,7 @@ from rigright.base.units import (
 from rigright.base.words import say
 from rigright.demand import PlanWish
 
-WORKS = ("serve", "chat", "batch", "finetune", "pretrain", "image")
+WORKS = ("serve", "chat", "batch", "finetune", "pretrain", "image", "embed")
 METHODS = ("full", "lora", "qlora", "dora")
 AIMS = ("cost", "speed", "latency", "ttft", "power", "quality", "price")
 DAY_S = 86400
@@ -28,6 +28,19 @@ YES = frozenset({"y", "yes", "true", "1", "on"})
 NO = frozenset({"n", "no", "false", "0", "off"})
 TRAINS = frozenset({"finetune", "pretrain"})
 OF_TRAINING = ("tokens", "samples", "epochs", "seq", "batch", "method", "trainer", "days")
+SAMPLES = frozenset({"image", "embed"})
+NOT_OF_SAMPLES = (
+    "tokens",
+    "seq",
+    "method",
+    "trainer",
+    "output",
+    "context",
+    "users",
+    "cached",
+    "tpot",
+    "percentile",
+)
 OF_SERVING = (
     "prompt",
     "output",
@@ -71,9 +84,15 @@ def read_wish(words: Mapping[str, str | None]) -> PlanWish:
 
 def _refuse_idle(told: Mapping[str, Any], *, work: str) -> None:
     """An option that would change nothing is an error, not silence."""
-    idle = [f"--{name}" for name in (OF_SERVING if work in TRAINS else OF_TRAINING) if name in told]
+    useless = OF_SERVING if work in TRAINS else NOT_OF_SAMPLES if work in SAMPLES else OF_TRAINING
+    idle = [f"--{name}" for name in useless if name in told]
     if not idle:
         return
+    if work in SAMPLES:
+        raise AskError(
+            say("{options}: not for whole images or texts; say --rate, --samples, --latency or --batch",
+                options=", ".join(idle))
+        )  # fmt: skip
     if work in TRAINS:
         raise AskError(say("{options}: only for serving; with --mode {mode} say --tokens, --seq and --days",
                            options=", ".join(idle), mode=work))  # fmt: skip

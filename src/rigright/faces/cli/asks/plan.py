@@ -24,7 +24,7 @@ MACHINE: Options = (
     ("max-chips", "N", say("cards at most")),
 )
 WORK: Options = (
-    ("mode", "MODE", say('"serve", "chat" for one, "batch", "finetune", "pretrain", "image"')),
+    ("mode", "MODE", say('"serve", "chat" for one, "batch", "finetune", "pretrain", "image", "embed"')),
     ("prompt", "N", say("tokens of a prompt: 2048, 8k")),
     ("output", "N", say("tokens of an answer")),
     ("context", "N", say("tokens a sequence may hold, where that is more than both")),

@@ -1,0 +1,221 @@
+"""Scores of machines that work on whole samples: every kind of card, number of them, and samples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rigright.cost.images.networks import (
+    ENGINE,
+    PRECISIONS,
+    READ,
+    BatchTime,
+    Network,
+    batch_time,
+    network_memory,
+    network_rates,
+    train_time,
+)
+from rigright.cost.images.rates import ImageRun
+from rigright.cost.memory_device import device_of
+from rigright.cost.training_memory import training_memory
+from rigright.cost.wires import wire_of
+from rigright.demand import Layout, Numbers, PlanWish, Training
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.features import features_of
+from rigright.facts.formats import find_format
+from rigright.facts.running import how_runs
+from rigright.search.columns import at, joined, stacked
+from rigright.search.question import Kind, Question
+from rigright.search.score import Misfits
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+GAIN = 1.04  # more samples a second that twice as many at once have to bring
+PARTS = ("compute_s", "memory_s", "fixed_s", "links_s")
+COMPILES = frozenset({"NVIDIA", "AMD"})
+TRAINER = "pytorch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleWay:
+    """How samples are worked on: numbers of a format, compiled or not, on which kinds (by their place)."""
+
+    form: str
+    compiled: bool
+    trains: bool
+    kinds: tuple[int, ...]
+
+    @property
+    def engine(self) -> Engine:
+        """PyTorch without a server around it, as its memory is known."""
+        return find_engine(ENGINE)
+
+    @property
+    def label(self) -> str:
+        """The way in a few words."""
+        return find_format(self.form).label
+
+    @property
+    def run(self) -> ImageRun:
+        """The same, as the law of time asks for it."""
+        return ImageRun(precision=PRECISIONS[self.form], compiled=self.compiled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplePoints:
+    """What is scored: arrays, one entry for a way, a kind, a number of cards and samples at once on each."""
+
+    way: Numbers
+    kind: Numbers
+    n_chips: Numbers
+    batch: Numbers  # of each card
+    need_bytes: Numbers
+    able_bytes: Numbers
+    batch_s: Numbers
+    compute_s: Numbers
+    memory_s: Numbers
+    fixed_s: Numbers
+    links_s: Numbers
+
+    @property
+    def rate(self) -> Numbers:
+        """Samples a second of all cards."""
+        return self.n_chips * self.batch / self.batch_s
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleScored:
+    """What fits, with what it gives; and what does not fit."""
+
+    points: SamplePoints
+    misfits: Misfits
+
+
+def ways_of(
+    network: Network, wish: PlanWish, *, kinds: Sequence[Kind], trains: bool
+) -> tuple[SampleWay, ...]:
+    """Plain and, where the chip and the law know of it, compiled; in the formats asked for.
+
+    No measured training was compiled, and no encoder: there the law says nothing of it.
+    """
+    found = []
+    for form in wish.weights or ("fp16",):
+        able = [place for place, kind in enumerate(kinds) if _runs(kind, find_format(form).id)]
+        compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
+        for on, places in ((False, able), (True, compiled)):
+            if places and not (on and trains):
+                found.append(
+                    SampleWay(form=find_format(form).id, compiled=on, trains=trains, kinds=tuple(places))
+                )
+    return tuple(found)
+
+
+def _runs(kind: Kind, form: str) -> bool:
+    """Whether such numbers are computed there, and how fast is stated."""
+    chip = kind.chip
+    told = chip.fp16_flops_per_s or chip.training_flops_per_s or chip.fp32_flops_per_s
+    usual = kind.named or kind.owned or chip.vendor in COMPILES  # what few run on is not taken unasked
+    return bool(usual) and not kind.mix and bool(told) and how_runs(ENGINE, form, chip=chip) is not None
+
+
+def compiles(kind: Kind) -> bool:
+    """Whether torch.compile makes kernels for it: chips with matrix units of two vendors."""
+    found = features_of(kind.chip.isa)
+    return kind.chip.vendor in COMPILES and found is not None and bool(found.matrix_unit)
+
+
+def score_samples(question: Question, network: Network) -> SampleScored:
+    """Score the whole space of a question."""
+    parts = [_score_way(question, network, place=place) for place in range(len(question.ways))]
+    return SampleScored(
+        points=joined([part.points for part in parts]), misfits=joined([part.misfits for part in parts])
+    )
+
+
+def _score_way(question: Question, network: Network, *, place: int) -> SampleScored:
+    way = question.ways[place]
+    kinds = [question.kinds[kind] for kind in way.kinds]
+    batches = np.array(BATCHES)
+    need, able = memory_of(network, way, kinds=kinds, batches=batches)
+    rates = network_rates(network, [kind.chip for kind in kinds], run=way.run)
+    alone = batch_time(network, at(rates, (slice(None), None)), batch=batches[None, :]).total_s
+    fits = need <= able
+    row, column, n_chips = _grown(kinds, fits & _worth(np.broadcast_to(batches / alone, fits.shape)))
+    kept = n_chips * batches[column] <= (question.wish.global_batch or np.inf)
+    row, column, n_chips = row[kept], column[kept], n_chips[kept]
+    time = _timed(network, way, rates=at(rates, row), kinds=kinds, points=(row, batches[column], n_chips))
+    points = SamplePoints(
+        way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], n_chips=n_chips, batch=batches[column],
+        need_bytes=need[row, column], able_bytes=able[row, column], batch_s=time.total_s,
+        **{part: np.broadcast_to(getattr(time, part), row.shape) for part in PARTS},
+    )  # fmt: skip
+    return SampleScored(points=points, misfits=_misfits(way, need, able=able, place=place))
+
+
+def _timed(network: Network, way: SampleWay, *, rates: Any, kinds: Sequence[Kind], points: Any) -> BatchTime:
+    row, batch, n_chips = points
+    if not way.trains:
+        return batch_time(network, rates, batch=batch)
+    wire = at(wire_of([kind.chip for kind in kinds]), row)
+    return train_time(network, rates, batch=batch, ranks=n_chips, wire=wire)
+
+
+def memory_of(
+    network: Network, way: SampleWay, *, kinds: Sequence[Kind], batches: Numbers
+) -> tuple[Numbers, Numbers]:
+    """[kind, batch]: bytes of a card that are needed, and that are there."""
+    shape = (len(kinds), len(batches))
+    if way.trains:
+        training = training_of(way, micro_batch=batches)
+        need = training_memory(network.arch, training, layout=Layout(dp=2)).least_bytes
+        able = np.array([kind.card.room_bytes for kind in kinds])[:, None]
+        return np.broadcast_to(need, shape), np.broadcast_to(able, shape)
+    device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))
+    found = network_memory(network, way.form, batch=batches[None, :], device=device)
+    need = np.broadcast_to(found.need_bytes + found.slack_bytes, shape)
+    return need, np.broadcast_to(need + found.spare_bytes, shape)
+
+
+def training_of(way: SampleWay, *, micro_batch: Numbers, accumulate: int = 1) -> Training:
+    """A training of samples: a plain loop, gradients summed over all cards."""
+    precision = "fp32" if way.form == "fp32" else None
+    return Training(
+        trainer=TRAINER, micro_batch=micro_batch, accumulate=accumulate, compiled=way.compiled,
+        precision=precision, seq_tok=1,
+    )  # fmt: skip
+
+
+def _worth(rate: Numbers) -> Numbers:
+    """[kind, batch]: as many at once as still bring more samples a second."""
+    gains = rate[:, 1:] >= GAIN * rate[:, :-1]
+    return np.concatenate(
+        [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
+    )
+
+
+def _grown(kinds: Sequence[Kind], taken: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Every number of cards of what is taken: kind, batch, cards."""
+    row, column = np.nonzero(taken)
+    counts = [np.array(kind.counts) for kind in kinds]
+    times = np.array([len(counts[place]) for place in row], dtype=int)
+    none = np.zeros(0, dtype=int)
+    n_chips = np.concatenate([none, *(counts[place] for place in row)])
+    return np.repeat(row, times), np.repeat(column, times), n_chips
+
+
+def _misfits(way: SampleWay, need: Numbers, *, able: Numbers, place: int) -> Misfits:
+    """Cards without room for a single sample."""
+    short = np.flatnonzero(need[:, 0] > able[:, 0])
+    return Misfits(
+        way=np.full(len(short), place),
+        kind=np.asarray(way.kinds, dtype=int)[short],
+        chips=np.ones(len(short), dtype=int),
+        need_bytes=need[short, 0],
+        able_bytes=np.maximum(able[short, 0], 1.0),
+    )

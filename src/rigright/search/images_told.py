@@ -1,0 +1,137 @@
+"""Plans for whole samples out of options: memory, bands, supply, what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rigright.base.units import show_short
+from rigright.base.words import Sentence, say
+from rigright.cost.estimate import Estimate
+from rigright.cost.images.networks import (
+    READ,
+    Network,
+    batch_time,
+    network_memory,
+    network_rates,
+    network_speed,
+)
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.money import price_width
+from rigright.cost.training_bands import band as training_band
+from rigright.demand import Layout, Serving, Training
+from rigright.search.images_score import SampleWay, compiles, training_of
+from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
+from rigright.search.question import Kind
+from rigright.search.record import Plan, Supply
+from rigright.search.room import engine_name
+from rigright.search.supply import supply_of
+
+RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
+BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}
+BY_SPEED = frozenset({"latency_s", "days", "usd_per_image", "usd_per_mtok"})  # the less, the faster it is
+
+
+def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str] = ()) -> Plan:
+    """One option as a plan."""
+    question, points = table.question, table.scored.points
+    point = int(table.options.index[place])
+    kind, way = question.kinds[int(points.kind[point])], question.ways[int(points.way[point])]
+    n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
+    replica = n_chips if way.trains else 1
+    supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
+    memory = () if way.trains else (_memory(network, way, kind=kind, batch=batch),)
+    return Plan(
+        chip=kind.chip,
+        n_chips=n_chips,
+        n_nodes=-(-n_chips // kind.per_node),
+        layout=Layout(dp=n_chips),
+        work=_work(table, way, network=network, n_chips=n_chips, batch=batch),
+        concurrency=None if way.trains else float(batch * n_chips),
+        memory=memory,
+        rank_bytes=rank_bytes_of(memory[0]) if memory else _learning_bytes(float(points.need_bytes[point])),
+        room_bytes=float(kind.card.room_bytes),
+        figures=_told(table, place, kind=kind, supply=supply, network=network),
+        supply=supply,
+        bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
+        reasons=reasons_of([_named(network, name) for name in best_at]),
+        notes=(*notes_of(supply, kind, n_chips=n_chips), *_plain(network, way, kind=kind, batch=batch)),
+    )
+
+
+def _memory(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> ServingMemory:
+    return network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine))
+
+
+def _learning_bytes(need_bytes: float) -> Estimate:
+    low, high = training_band("device", assumed=False)
+    return Estimate(value=need_bytes, low=need_bytes * low, high=need_bytes * high)
+
+
+def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch: int) -> Serving | Training:
+    if way.trains:
+        whole = table.question.wish.global_batch or batch * n_chips
+        return training_of(way, micro_batch=batch, accumulate=max(round(whole / (batch * n_chips)), 1))
+    return Serving(
+        engine=engine_name(way.engine),
+        weights=way.form,
+        batch=batch * n_chips,
+        compiled=way.compiled,
+        context_tok=network.tok,
+    )
+
+
+def _plain(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> tuple[Sentence, ...]:
+    """What a compiled plan gives without its compiler."""
+    if not way.compiled or way.trains or not compiles(kind):
+        return ()
+    rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)
+    plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
+    return (say("without torch.compile: {rate} images/s on each card", rate=show_short(batch / plain_s)),)
+
+
+def _told(
+    table: Table, place: int, *, kind: Kind, supply: Supply, network: Network
+) -> Mapping[str, Estimate]:
+    """Figures with the band of the speed, and of the prices."""
+    figures = {name: float(column[place]) for name, column in table.figures.items()}
+    rate = network_speed(
+        network, kind.chip, value=figures["images_per_s"], trains=table.question.ways[0].trains
+    )
+    own = rate.value / figures["images_per_s"]  # runs of the user's own
+    slow, fast = rate.low / rate.value, rate.high / rate.value
+    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    bought = supply.how == "buy"
+    found = {"power_w": power_of(table, place), "images_per_s": rate}
+    for name in (
+        "latency_s",
+        "days",
+        "usd",
+        "usd_per_h",
+        "usd_per_image",
+        "usd_per_mtok",
+        "usd_total",
+        "headroom",
+    ):
+        value = figures.get(name, np.nan)
+        quick = name in BY_SPEED or (name == "usd_total" and "days" in figures and not bought)
+        low = high = 1.0
+        if quick:
+            value, low, high = value / own, 1 / fast, 1 / slow
+        if name.startswith("usd"):
+            low, high = low * (1 - width), high * (1 + width)
+        if np.isfinite(value) and not (name == "usd" and not bought):
+            found[name] = Estimate(
+                value=value, low=value * low, high=value * high,
+                mark="stated" if name.startswith("usd") else rate.mark,
+                as_of=supply.as_of if name.startswith("usd") else None,
+            )  # fmt: skip
+    return {_named(network, name): one for name, one in found.items()}
+
+
+def _named(network: Network, figure: str) -> str:
+    """A figure, named after what a sample is."""
+    return RENAMED.get(figure, figure) if network.does == READ else figure

@@ -39,7 +39,9 @@ def unlike_stages(
     count = len(arch.trunk.layers)
     sums = _sums(arch, weights)
     tables = [
-        _unlike(_table(arch, weights, sums, bounds=stage_bounds(count, int(length)), host_embed=host_embed))
+        _unlike(
+            _table(arch, weights, sums=sums, bounds=stage_bounds(count, int(length)), host_embed=host_embed)
+        )
         for length in lengths
     ]
     most = max(len(table) for table in tables)
@@ -56,7 +58,7 @@ def stages(
 ) -> tuple[Stage, ...]:
     """Every stage of one pipeline, in order; the token table may stay on the host."""
     cuts = cuts_of(weights)
-    table = _table(arch, weights, _sums(arch, weights), bounds=bounds, host_embed=host_embed)
+    table = _table(arch, weights, sums=_sums(arch, weights), bounds=bounds, host_embed=host_embed)
     return tuple(_stage(cuts, row) for row in table)
 
 
@@ -83,7 +85,7 @@ def _unlike(table: Numbers) -> Numbers:
     return np.array(sorted(set(map(tuple, table.tolist()))))
 
 
-def _table(arch: Arch, weights: WeightBytes, sums: Numbers, *, bounds: Bounds, host_embed: bool) -> Numbers:
+def _table(arch: Arch, weights: WeightBytes, *, sums: Numbers, bounds: Bounds, host_embed: bool) -> Numbers:
     """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
     cuts = cuts_of(weights)
     width = len(cuts)

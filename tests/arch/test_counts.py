@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,3 +81,14 @@ def test_pairs_cost_scores_and_sums():
     mixer = read_config(SMALL, "pairs").trunk.layers[0].mixer
     assert mixer is not None
     assert count.flops_per_pair(mixer) == 2 * 4 * (16 + 16)
+
+
+def test_a_remembered_hash_is_nobody_elses():
+    arch = read_config(SMALL, "one")
+    first = hash(arch)
+    assert hash(read_config(SMALL, "one")) == first
+    assert hash(replace(arch, name="another")) != first
+    again = pickle.loads(pickle.dumps(arch))
+    assert again == arch
+    assert not hasattr(again, "_hash")  # another process throws other dice
+    assert "_hash" not in repr(arch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from rigright.base.words import Sentence
@@ -103,8 +103,15 @@ class Tower:
     sample_tok: int | None = None  # tokens one sample makes (ViT 197, Whisper 1500); None: the prompt's
 
 
+class _Hashed:
+    """A place for a hash: caches ask for it often, and it goes through every layer."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arch:
+class Arch(_Hashed):
     """A neural architecture. Counts speak of `towers`; `spare` is stored by some and run by few (MTP)."""
 
     name: str
@@ -124,3 +131,11 @@ class Arch:
     def trunk(self) -> Tower:
         """The tower that makes the output: the decoder of a language model, else the last."""
         return next((tower for tower in self.towers if tower.name in {"text", "decoder"}), self.towers[-1])
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash(tuple(getattr(self, one.name) for one in fields(self)))
+            object.__setattr__(self, "_hash", found)
+            return found

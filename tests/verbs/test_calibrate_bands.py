@@ -201,7 +201,7 @@ def test_quantiles_by_weight():
 def test_an_engine_that_goes_with_its_chip_does_not_widen_bands_of_chips():
     luck = np.random.default_rng(9)
     keys = [key(f"s{n % 7}", f"a{n % 5}") for n in range(300)]
-    lone = [key("odd", "a9") | {"engine": "lone"} for _ in range(40)]
+    lone = [key(f"odd{n % 2}", "a9") | {"engine": "lone"} for n in range(40)]
     off = luck.normal(0, 0.1, 340)
     known = left(off, [*keys, *lone])
     by_chip = left(np.where(np.arange(340) < 300, off, 1.5), [*keys, *lone], by="chip")

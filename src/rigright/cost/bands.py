@@ -17,6 +17,7 @@ from rigright.cost.known import NOTHING, Known, bands_of
 from rigright.demand import Numbers
 
 UNTESTED = {"low": 0.4, "high": 2.5}  # a figure that no run ever tested: physics alone
+WIDER = {"class": 1.3, "nothing": 1.6, "engine": 1.2, "kind": 1.2}  # where no run told: set by hand
 FIGURES = {  # as run files and plans name them -> as bands are told
     "ttft_ms": "ttft", "ttft_s": "ttft",
     "tpot_ms": "tpot", "tpot_s": "tpot",
@@ -82,12 +83,12 @@ def mark(subject: str, metric: str, *, known: Known) -> str:
 
 def widening(wider: Mapping[str, float], *, known: Known) -> Numbers:
     """How much wider a band is for what was not measured; 1 where all was."""
-    of_class = wider.get("class", 1.3)
-    chips = np.array([max(wider.get("nothing", 1.6), of_class), of_class, 1.0])
+    told = WIDER | dict(wider)
+    chips = np.array([max(told["nothing"], told["class"]), told["class"], 1.0])
     return (
         np.take(chips, known.chip)
-        * np.where(known.engine, 1.0, wider.get("engine", 1.2))
-        * np.where(known.kind, 1.0, wider.get("kind", 1.2))
+        * np.where(known.engine, 1.0, told["engine"])
+        * np.where(known.kind, 1.0, told["kind"])
     )
 
 

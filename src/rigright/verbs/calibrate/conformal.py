@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rigright.cost.bands import UNTESTED, edges_in, widening
+from rigright.cost.bands import UNTESTED, WIDER, edges_in, widening
 from rigright.cost.known import CHIP, CLASS, NOTHING, Known
 from rigright.verbs.calibrate.leave_out import DIMENSIONS
 from rigright.verbs.calibrate.left_runs import LeftRuns
@@ -22,7 +22,9 @@ PROMISED = 0.80
 LEAST = 0.77  # of each way of leaving out
 AIMS = tuple(share / 100 for share in range(74, 95, 2))
 WIDEST = 3.0  # a band is not widened more than that for one thing unknown
+LEAST_WIDER = 1.05  # and no less: what was never measured is never as sure
 LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
+LEAST_SOURCES = 2
 NARROWEST = 0.02  # logarithm: no figure is surer than that
 MANY = 3  # runs of a source on a chip that tell what they share
 UNTOLD = 0.5  # the shared part where no runs tell it
@@ -141,19 +143,20 @@ def _shared(runs: LeftRuns, groups: np.ndarray) -> float:
 
 
 def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str, float]:
-    """How much wider bands must be where something did not stay known; never narrower for knowing less.
+    """How much wider bands must be where something did not stay known, by hand where no run tells.
 
     What is asked of chips is asked where all else stayed known: an engine that ran on one chip goes with it.
     """
     needs, rest_known = _needed(runs, bands), runs.engine_known & runs.kind_known
-    found = {
-        name: _factor(runs, needs, which=(runs.chip_level == level) & rest_known, aim=aim)
-        for name, level in (("class", CLASS), ("nothing", NOTHING))
-    }
+    found = {}
+    for name, level in (("class", CLASS), ("nothing", NOTHING)):
+        factor = _factor(runs, needs, which=(runs.chip_level == level) & rest_known, aim=aim)
+        found[name] = WIDER[name] if factor is None else factor
     found["nothing"] = max(found.values())
     needs = needs / np.array([found["nothing"], found["class"], 1.0])[runs.chip_level.astype(int)]
     for name, stayed in (("engine", runs.engine_known), ("kind", runs.kind_known)):
-        found[name] = _factor(runs, needs, which=~stayed.astype(bool), aim=aim)
+        factor = _factor(runs, needs, which=~stayed.astype(bool), aim=aim)
+        found[name] = WIDER[name] if factor is None else factor
     return found
 
 
@@ -164,11 +167,12 @@ def _needed(runs: LeftRuns, bands: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(np.where(runs.off < 0, runs.off / low, runs.off / high))
 
 
-def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float:
-    if which.sum() < LEAST_ROWS:
-        return 1.0
+def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float | None:
+    """How much wider so many of these runs need their bands; None: too few, or one source alone, tell."""
+    if which.sum() < LEAST_ROWS or len(set(runs.unit[which])) < LEAST_SOURCES:
+        return None
     weights = balanced(runs.unit[which])
-    return float(np.clip(quantile(needs[which], aim, weights=weights), 1.0, WIDEST))
+    return float(np.clip(quantile(needs[which], aim, weights=weights), LEAST_WIDER, WIDEST))
 
 
 def balanced(units: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -134,6 +135,22 @@ def open_rows(
 def delimiter(head: str) -> str:
     """What stands between the cells of a head: a comma, or the semicolon or tab that some offices write."""
     return max(",;\t", key=head.count)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file all at once: who reads it meanwhile sees the old one or the new one.
+
+    What is no plain file, such as a device, a pipe or a link, is written to and never replaced.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, encoding="utf-8", newline="")
+        return
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8", newline="")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from rigright.base.tables import DATA, read_rows, text
+from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 
 NATIVE = "native"
@@ -60,6 +61,28 @@ def how_runs(engine: str, form: str, *, chip: Chip) -> str | None:
 def engines_of(chip: Chip) -> tuple[str, ...]:
     """The engines that run anything on a chip, in the order of the table."""
     return tuple(dict.fromkeys(row.engine for row in runnings() if row.holds(chip)))
+
+
+def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
+    """What keeps an engine from running such weights on a chip, and what does run there.
+
+    None where it runs them, and where nothing is known of the engine.
+    """
+    if not _of(engine) or how_runs(engine, form, chip=chip) is not None:
+        return None
+    shown = form.removeprefix("gguf:")
+    rows = [row for row in _of(engine) if row.holds(chip)]
+    forms = dict.fromkeys(form.removesuffix(":*") for row in rows for form in row.formats)
+    if forms:
+        return say(
+            "{engine} runs no {form} weights on {chip}; there it runs {forms}",
+            engine=engine, form=shown, chip=chip.name, forms=", ".join(forms),
+        )  # fmt: skip
+    others = engines_of(chip)
+    if others:
+        return say("{engine} does not run on {chip}; there run {engines}",
+                   engine=engine, chip=chip.name, engines=", ".join(others))  # fmt: skip
+    return say("no engine known here runs on {chip}", chip=chip.name)
 
 
 @cache

@@ -207,8 +207,8 @@ def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, s
             continue
         for weights in _formats(arch, wish, engine=engine):
             hows = [how_runs(engine.id, weights, chip=chip) for chip in kind.chips]
-            half_too = weights == "fp16" != arch.dtype and how_runs(engine.id, arch.dtype, chip=kind.chip)
-            if None in hows or half_too:
+            own_too = weights == "fp16" != arch.dtype and how_runs(engine.id, arch.dtype, chip=kind.chip)
+            if None in hows or (own_too and not wish.weights):
                 continue
             for kv in _caches(wish, engine, chip=kind.chip):
                 yield name, weights, kv

@@ -20,6 +20,7 @@ from rigright.search.question import Question, ask
 from rigright.search.record import Found, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
+from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, rejections, too_small
 
 USUAL = {
@@ -78,7 +79,7 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,), notes=tuple(notes))
     if not question.ways:
-        raise AskError(say("no engine runs such weights on any of the chips; leave a format or engine out"))
+        raise AskError(no_way(question))
     table = tabled(question)
     found = _found(table) if len(table.options.index) else _nothing(table)
     return replace(
@@ -93,9 +94,7 @@ def tabled(question: Question) -> Table:
     """Every layout with every supply, and their figures."""
     scored, prices = score(question), prices_of(question)
     points = scored.points
-    found = options(
-        prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.tp * points.pp
-    )
+    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Table(
         question=question,
         scored=scored,

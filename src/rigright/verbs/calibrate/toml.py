@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError
+from rigright.base.tables import write_whole
 from rigright.base.words import say
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -65,9 +65,7 @@ def write(path: Path, text: str) -> None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(say("{file} is not a TOML table: {why}", file=path.name, why=error)) from None
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(text, encoding="utf-8", newline="\n")
-    fresh.replace(path)
+    write_whole(path, text)
 
 
 def _lines(tables: Mapping[str, Any], path: tuple[str, ...], *, comments: Comments) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.cost.images.networks import takes_samples
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import generates
 from rigright.cost.memory_settings import Settings, settle
@@ -17,6 +18,7 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
+from rigright.facts.running import unrun
 
 CONTEXT_TOK = 8192  # asked for when nobody says
 MOST_TOK = 2**31
@@ -81,7 +83,7 @@ def build_case(arch: Arch, node: Node, *, wish: ServingWish) -> Case:
             *node.notes,
             *arch.warnings,
             *_unused(engine, wish),
-            *(_no_bf16(engine, cards) if form.id == "bf16" else ()),
+            *_unrun(engine, form.id, cards=cards),
             *_notes(arch, wish, context_tok=context),
         ),
     )
@@ -139,6 +141,8 @@ def _kv(engine: Engine, wish: ServingWish) -> str:
 def _layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Layout:
     """All cards: tensor parallel as far as heads allow, then pipeline; or layer by layer."""
     own = node.n_cards // ((wish.dp or 1) * (wish.cp or 1)) or 1
+    if takes_samples(arch) and (wish.tp or 1) * (wish.pp or 1) == 1:
+        return Layout(dp=wish.dp or node.n_cards)  # each card works alone
     if engine.split == "layer":
         dealt = Layout(pp=min(wish.pp or node.n_cards, len(arch.trunk.layers)))
         _check_layout(arch, node, layout=dealt)
@@ -203,6 +207,16 @@ def _unused(engine: Engine, wish: ServingWish) -> tuple[Sentence, ...]:
     return (
         say("{engine} deals out whole layers: {asked} left out", engine=engine.label, asked=", ".join(asked)),
     )
+
+
+def _unrun(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
+    """Chips on which the engine, or weights of this format, do not run."""
+    lacking = _no_bf16(engine, cards) if form == "bf16" else ()
+    if form == "bf16" and not engine.native_bf16:
+        return ()
+    chips = {card.chip.id: card.chip for card in cards}.values()
+    told = (unrun(engine.id, form, chip=chip) for chip in chips)
+    return lacking or tuple(said for said in told if said is not None)
 
 
 def _no_bf16(engine: Engine, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:

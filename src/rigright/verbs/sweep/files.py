@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rigright.base.tables import write_whole
 from rigright.report.formats.csv import render
 from rigright.report.pages.sweep import sheet
 from rigright.report.screen import Screen
@@ -11,8 +12,5 @@ from rigright.report.swept import Swept
 
 
 def write_answers(result: Swept, out: str) -> None:
-    """All at once: who reads the file meanwhile sees the old one or the new one."""
-    path = Path(out)
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(render(sheet(result), Screen()), encoding="utf-8", newline="")
-    fresh.replace(path)
+    """The whole sheet."""
+    write_whole(Path(out), render(sheet(result), Screen()))

@@ -52,8 +52,9 @@ def sweep(
         out=out,
         seconds=time.monotonic() - began,
     )
-    if out is not None and path is not None:
+    if out is not None:
         write_answers(result, out)
+    if path is not None:
         path.unlink(missing_ok=True)
     return result
 

@@ -15,9 +15,10 @@ from rigright.report.swept import Answered, Question
 ENDING = ".part"
 
 
-def journal_of(out: str) -> Path:
-    """Where answers lie until all are there."""
-    return Path(out + ENDING)
+def journal_of(out: str) -> Path | None:
+    """Where answers lie until all are there; nowhere where they go into a device or a pipe."""
+    path = Path(out)
+    return path.with_name(path.name + ENDING) if path.is_file() or not path.exists() else None
 
 
 def stamp(questions: Sequence[Question]) -> str:

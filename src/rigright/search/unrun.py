@@ -1,0 +1,38 @@
+"""Why nothing runs at all: the engine, the weights or the cache that the chips asked for do not know."""
+
+from __future__ import annotations
+
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.running import engines_of, how_runs, unrun
+from rigright.search.question import Question
+
+NOTHING = say("no engine runs such weights on any of the chips; leave a format or engine out")
+
+
+def no_way(question: Question) -> Sentence:
+    """What is in the way, and what would run."""
+    wish = question.wish
+    chips = {chip.id: chip for kind in question.kinds for chip in kind.chips}
+    forms = [find_format(name).id for name in wish.weights] or [question.arch.stored or question.arch.dtype]
+    if len(chips) == 1:
+        return _on_one(question, next(iter(chips.values())), form=forms[0])
+    return NOTHING
+
+
+def _on_one(question: Question, chip: Chip, *, form: str) -> Sentence:
+    wish = question.wish
+    named = tuple(find_engine(name).id for name in wish.engines)
+    engines = named or engines_of(chip)
+    if wish.kv and any(how_runs(name, form, chip=chip) for name in engines):
+        cache = find_kv_format(wish.kv[0])
+        return say(
+            "{engine} keeps no {kv} cache; those that do: {engines}",
+            engine=engines[0], kv=cache.label, engines=", ".join(cache.engines),
+        )  # fmt: skip
+    if not engines:
+        return say("no engine known here runs on {chip}", chip=chip.name)
+    return unrun(engines[0], form, chip=chip) or NOTHING

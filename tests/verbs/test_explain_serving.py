@@ -195,7 +195,7 @@ def test_json_is_stable_and_whole(capsys):
     assert list(told) == [
         "model", "params", "machine", "engine", "engine_version", "weights", "kv", "context_tok",
         "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards",
-        "limits", "speed", "remedies", "why", "notes",
+        "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip
     assert told["context_tok"] == 16_384
     assert told["layout"] == {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "cp": 1}

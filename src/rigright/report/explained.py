@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
-from rigright.report.timed import Speed
+from rigright.report.timed import SampleSpeed, Speed
 
 PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context", "slack")
 
@@ -91,6 +91,7 @@ class Explained:
     notes: tuple[Sentence, ...] = ()
     asked: str = ""  # the command that asks this again
     speed: Speed | None = None  # None where nothing is generated, or it does not fit
+    samples: SampleSpeed | None = None  # where whole images or texts are worked on
 
     @property
     def fits(self) -> bool:

@@ -26,6 +26,7 @@ class Fitting:
     model_context_tok: int | None
     is_endless: bool = False  # it generates, and no context is too long
     licence: str | None
+    samples_per_s: Estimate | None = None  # of whole images or texts
     user_tok_per_s: Estimate | None = None  # of one user, at that context; None where nothing is generated
 
 

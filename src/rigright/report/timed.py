@@ -48,3 +48,26 @@ class Speed:
     prefill_tok_per_s: Estimate  # one prompt alone
     token_pass: TimeParts  # a pass that makes each user's next token
     prompt_pass: TimeParts  # all passes of one prompt alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSpeed:
+    """Whole images or texts on cards that each work alone."""
+
+    unit: str  # "images", "texts"
+    made: bool  # images of noise, not looked at
+    each: int  # samples at once on each card
+    cards: int
+    rate: Estimate  # a second, of all cards
+    compiled: Estimate | None  # the same with torch.compile; None where nobody knows
+    batch_s: Estimate
+    parts_s: tuple[tuple[str, float], ...]  # of a batch on the first card, each as if alone
+    image_px: int | None = None
+    steps: int | None = None
+    tok: int | None = None  # of a text
+    beside_bytes: float = 0.0  # of weights that a generator needs beside the denoiser
+
+    @property
+    def bound(self) -> str:
+        """What would take longest alone."""
+        return max(self.parts_s, key=lambda part: part[1])[0]

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
+from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.facts.nodes import find_node
 from rigright.report.explained import Explained
 from rigright.verbs.serving.cards import card_uses, worst
-from rigright.verbs.serving.case import Case, build_case, generates
+from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
+from rigright.verbs.serving.samples import sample_speed
 from rigright.verbs.serving.speed import speed
 
 
@@ -26,10 +28,10 @@ def explain(
     wish = wish or ServingWish()
     arch = open_model(model) if wish.image_size is None else resized(open_model(model), wish.image_size)
     case = build_case(arch, node, wish=wish)
-    return replace(explain_case(case, machine=node.shown, why=why), asked=asked)
+    return replace(explain_case(case, machine=node.shown, why=why, image_px=wish.image_size), asked=asked)
 
 
-def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
+def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int | None = None) -> Explained:
     """The same for a case whose defaults are filled in."""
     cards = card_uses(case)
     memory = worst(case)
@@ -56,4 +58,5 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         reasons=reasons(case, memory, speed=timed) if why else (),
         notes=case.notes,
         speed=timed,
+        samples=sample_speed(case, image_px=image_px) if fits else None,
     )

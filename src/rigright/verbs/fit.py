@@ -10,7 +10,10 @@ from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
+from rigright.cost.estimate import Estimate
+from rigright.cost.images.networks import takes_samples
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Format, find_format, ggml_types
@@ -18,13 +21,15 @@ from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node, find_node
 from rigright.report.fitted import Fitted, Fitting
 from rigright.verbs.serving.cards import worst
-from rigright.verbs.serving.case import GGUF, Case, build_case, generates
+from rigright.verbs.serving.case import GGUF, Case, build_case
 from rigright.verbs.serving.limits import context_limit
+from rigright.verbs.serving.samples import sample_speed
 from rigright.verbs.serving.speed import speed
 
 LEAST_CONTEXT_TOK = 4096  # what a row must hold when nobody says
 MOST_LOSS = 8  # formats that lose more are shown only when asked for
 SHOWN = 20
+AT_ONCE = 32  # images that are looked at, or texts, on each card
 BITS = 8
 
 
@@ -190,6 +195,16 @@ def _case(arch: Arch, node: Node, *, wish: FitWish, form: str) -> Case | None:
         return None  # heads that cannot be cut over so many cards
 
 
+def _samples_per_s(case: Case) -> Estimate | None:
+    """Of whole images or texts, as many at once on each card as are usual, where they fit."""
+    if not takes_samples(case.arch):
+        return None
+    usual = 1 if case.arch.task == "image" else AT_ONCE
+    many = case.over(batch=usual * len(case.cards))
+    found = sample_speed(many if float(worst(many).spare_bytes) >= 0 else case)
+    return None if found is None else found.rate
+
+
 def _row(case: Case) -> Fitting:
     memory = worst(case)
     arch = case.arch
@@ -209,5 +224,6 @@ def _row(case: Case) -> Fitting:
         model_context_tok=arch.max_context_tok,
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
+        samples_per_s=_samples_per_s(case),
         user_tok_per_s=speed(case, memory).user_tok_per_s if generates(arch) else None,
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from rigright.arch.classifiers import classifier
 from rigright.arch.record import Arch
 from rigright.arch.sources import find
 from rigright.arch.sources.opened import Opened
@@ -145,6 +146,9 @@ def _named(asked: str) -> Opened:
     try:
         return Opened(arch=find.find(asked))
     except RigError as unknown:
+        known = classifier(asked.lower().replace("-", "_"))
+        if known is not None:
+            return Opened(arch=known)
         if not _HUB_ID.match(asked) or isinstance(unknown, MissingError):
             raise
         return _hub(asked, unknown)

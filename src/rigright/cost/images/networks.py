@@ -200,17 +200,22 @@ def network_memory(network: Network, form: str, *, batch: Numbers, device: Devic
     return own if drawn is None else _beside(own, drawn, form=form, device=device)
 
 
-def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
-    """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
-    element_bytes = WIDTHS[form]
-    params = drawn.text_params + sum(
+def beside_bytes(drawn: Painter, form: str) -> float:
+    """What reads the prompt, and what draws."""
+    draws = sum(
         count.elems(weight) * weight.copies * times for weight, times in count.weights((drawn.decoder,))
     )
+    return (drawn.text_params + draws) * WIDTHS[form]
+
+
+def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
+    """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
+    element_bytes, beside = WIDTHS[form], beside_bytes(drawn, form)
     step = np.maximum(own.step_bytes, samples_bytes(drawn.decoder, 1, element_bytes=element_bytes))
-    more = params * element_bytes + (step - own.step_bytes) * device.reserve
+    more = beside + (step - own.step_bytes) * device.reserve
     return replace(
         own,
-        weights_bytes=own.weights_bytes + params * element_bytes,
+        weights_bytes=own.weights_bytes + beside,
         step_bytes=step,
         device_bytes=own.device_bytes + more,
         spare_bytes=own.spare_bytes - more,

@@ -10,6 +10,7 @@ from rigright.base.units import GIB, show_bytes, to_gib
 from rigright.base.words import Sentence, say, tell
 from rigright.report.explained import PARTS, CardUse, Explained, Limits
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
+from rigright.report.pages.samples import plain_samples, sample_lines, sample_table
 from rigright.report.pages.speed import plain_speed, speed_lines, speed_table
 
 NAMES = {
@@ -37,6 +38,8 @@ def page(result: Explained, *, why: bool = False) -> Page:
         parts.append(Points(items=tuple(_limits(result, result.limits))))
     if result.speed is not None:
         parts += [speed_table(result.speed), Points(items=tuple(speed_lines(result.speed)))]
+    if result.samples is not None:
+        parts += [sample_table(result.samples), Points(items=tuple(sample_lines(result.samples)))]
     if result.remedies:
         parts.append(_remedies(result))
     if why:
@@ -284,6 +287,7 @@ def plain(result: Explained, language: str) -> dict[str, Any]:
         if limits is None
         else {name: getattr(limits, name) for name in type(limits).__slots__},
         "speed": plain_speed(result.speed),
+        "samples": plain_samples(result.samples),
         "remedies": [
             {
                 "change": one.change,

@@ -25,6 +25,9 @@ def page(result: Fitted) -> Page:
             tone="dim",
         ),
     ]
+    if any(row.samples_per_s for row in result.rows):
+        said = say("images or texts/s: 32 at once on each card; one at a time where images are made")
+        parts.append(Line(said=said, tone="dim"))
     if result.unread:
         parts.append(
             Line(
@@ -50,6 +53,8 @@ def _verdict(result: Fitted) -> Sentence:
 
 
 def _table(result: Fitted) -> Table:
+    sampled = any(row.samples_per_s for row in result.rows)
+    samples = (Column(head=say("images or texts/s"), right=True),) if sampled else ()
     return Table(
         columns=(
             Column(head=say("model"), flexible=True),
@@ -58,6 +63,7 @@ def _table(result: Fitted) -> Table:
             Column(head=say("engine")),
             Column(head=say("largest context"), right=True),
             Column(head=say("tok/s"), right=True),
+            *samples,
             Column(head=say("used GiB"), right=True),
             Column(head=say("spare GiB"), right=True),
         ),
@@ -69,12 +75,17 @@ def _table(result: Fitted) -> Table:
                 row.engine,
                 _context(row),
                 "" if row.user_tok_per_s is None else between(row.user_tok_per_s),
+                *((_samples(row),) if sampled else ()),
                 f"{to_gib(row.used_bytes):.1f}",
                 f"{to_gib(row.spare_bytes):.1f}",
             )
             for row in result.rows
         ),
     )
+
+
+def _samples(row: Fitting) -> str:
+    return "" if row.samples_per_s is None else between(row.samples_per_s)
 
 
 def _params(row: Fitting) -> str:
@@ -116,4 +127,4 @@ def plain(result: Fitted, _language: str) -> dict[str, Any]:
 
 def _row(row: Fitting) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in type(row).__slots__}
-    return told | {"user_tok_per_s": plain_estimate(row.user_tok_per_s)}
+    return told | {name: plain_estimate(getattr(row, name)) for name in ("samples_per_s", "user_tok_per_s")}

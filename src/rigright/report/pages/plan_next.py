@@ -47,7 +47,8 @@ def explain_flags(plan: Plan) -> list[str]:
         return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout
     if words.takes_samples(plan):
-        return [*flags, "--batch", str(int(work.batch) // layout.dp)]
+        length = ["--context", str(work.context_tok)] if "texts_per_s" in plan.figures else []
+        return [*flags, "--weights", work.weights, *length, "--batch", str(int(work.batch))]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
         "--context": work.context_tok, "--prompt": work.prompt_tok, "--batch": work.batch,

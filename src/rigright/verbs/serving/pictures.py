@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rigright.arch.classifiers import classifier
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
@@ -16,6 +17,9 @@ def resized(arch: Arch, side: int) -> Arch:
     """The model reading pictures of so many pixels a side."""
     if not SMALLEST <= side <= LARGEST:
         raise AskError(say("a picture has {least} to {most} pixels a side", least=SMALLEST, most=LARGEST))
+    named = classifier(arch.name, image_px=side)
+    if named is not None:
+        return named
     if zoo.exact(arch.name) is None or arch.task not in {"vision", "image"}:
         raise AskError(
             say("{model}: the size of pictures can be chosen for image models of the zoo", model=arch.name)

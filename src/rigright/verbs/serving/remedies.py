@@ -10,12 +10,13 @@ import numpy as np
 
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import generates
 from rigright.cost.memory_serving import layer_bytes
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import Remedy
 from rigright.verbs.serving.cards import card_uses, worst
-from rigright.verbs.serving.case import Case, generates
+from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.limits import largest_batch, largest_context
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97

@@ -12,6 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of
+from rigright.cost.memory_kv import generates
 from rigright.cost.speed.rates import SUBJECT
 from rigright.demand import ServingWish, Traffic
 from rigright.facts.nodes import Node, find_node
@@ -21,7 +22,7 @@ from rigright.sim.fleet import Fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
-from rigright.verbs.serving.case import Case, build_case, generates
+from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both

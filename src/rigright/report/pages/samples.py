@@ -1,0 +1,73 @@
+"""How fast whole images or texts are worked on, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import KILO, show_bytes, show_short
+from rigright.base.words import Sentence, say
+from rigright.report.page import Column, Table
+from rigright.report.pages.speed import TIME_NAMES, between, plain_estimate, time_between
+from rigright.report.timed import SampleSpeed
+
+STARTING = say("starting kernels")
+
+
+def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
+    """Samples a second, what limits them, and what a compiler would change."""
+    told = {"rate": between(speed.rate), "each": speed.each, "time": time_between(speed.batch_s)}
+    if speed.tok is not None:
+        yield say(
+            "{rate} texts a second of {tok} tokens, {each} at once on each card; a batch takes {time}",
+            tok=speed.tok, **told,
+        )  # fmt: skip
+    elif speed.made:
+        yield say(
+            "{rate} images a second of {px} x {px} pixels in {steps} steps, {each} at once on each card;"
+            " a batch takes {time}",
+            px=speed.image_px, steps=speed.steps, **told,
+        )  # fmt: skip
+    else:
+        yield say("{rate} images a second, {each} at once on each card; a batch takes {time}", **told)
+    if speed.compiled is not None:
+        yield say("with torch.compile: {rate} images a second", rate=between(speed.compiled))
+    if speed.beside_bytes:
+        yield say(
+            "what reads the prompt and what draws take {size} more on each card; `rigright plan` counts them",
+            size=show_bytes(speed.beside_bytes),
+        )
+    yield say("what limits it: {part}", part=_name(speed.bound))
+
+
+def sample_table(speed: SampleSpeed) -> Table:
+    """What each part of a batch would take if it were alone: they overlap."""
+    return Table(
+        title=say("time of a batch on one card, ms: each part as if alone"),
+        columns=(Column(head=say("part"), flexible=True), Column(head=say("time"), right=True)),
+        rows=tuple((_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
+    )
+
+
+def _name(part: str) -> Sentence:
+    return STARTING if part == "fixed" else TIME_NAMES[part]
+
+
+def plain_samples(speed: SampleSpeed | None) -> dict[str, Any] | None:
+    """The same for scripts."""
+    if speed is None:
+        return None
+    return {
+        "unit": speed.unit,
+        "batch_per_card": speed.each,
+        "cards": speed.cards,
+        f"{speed.unit}_per_s": plain_estimate(speed.rate),
+        f"{speed.unit}_per_s_compiled": plain_estimate(speed.compiled),
+        "batch_s": plain_estimate(speed.batch_s),
+        "parts_s": dict(speed.parts_s),
+        "bound": speed.bound,
+        "image_px": speed.image_px,
+        "steps": speed.steps,
+        "length_tok": speed.tok,
+        "beside_bytes": round(speed.beside_bytes),
+    }

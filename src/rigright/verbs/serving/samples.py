@@ -1,0 +1,82 @@
+"""How fast a case is that takes whole samples: every card works alone, on its own share of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.cost.estimate import Estimate
+from rigright.cost.images.networks import (
+    PAINT,
+    PRECISIONS,
+    READ,
+    BatchTime,
+    Network,
+    batch_time,
+    beside_bytes,
+    network_of,
+    network_rates,
+    network_speed,
+    takes_samples,
+)
+from rigright.cost.images.rates import ImageRun
+from rigright.facts.chips import Chip
+from rigright.report.timed import SampleSpeed
+from rigright.verbs.serving.case import Case
+
+PARTS = ("compute", "memory", "fixed")
+
+
+def sample_speed(case: Case, *, image_px: int | None = None) -> SampleSpeed | None:
+    """Samples a second of all cards; None where the law knows neither such numbers nor such a network."""
+    precision = PRECISIONS.get(case.serving.weights)
+    if precision is None or not takes_samples(case.arch):
+        return None
+    network = network_of(case.arch, image_px=image_px, tok=case.serving.context_tok)
+    each = max(int(np.ceil(case.serving.batch / len(case.cards))), 1)
+    plain = _speed(case, network, run=ImageRun(precision=precision), each=each)
+    if plain is None:
+        return None
+    compiled = None
+    if network.does != READ:
+        compiled = _speed(case, network, run=ImageRun(precision=precision, compiled=True), each=each)
+    time = _time(case.cards[0].chip, network, run=ImageRun(precision=precision), each=each)
+    return SampleSpeed(
+        unit="texts" if network.does == READ else "images",
+        made=network.does == PAINT,
+        each=each,
+        cards=len(case.cards),
+        rate=plain,
+        compiled=compiled,
+        batch_s=_batch_s(plain, each=each * len(case.cards)),
+        parts_s=tuple((part, _one(getattr(time, f"{part}_s"))) for part in PARTS),
+        image_px=network.image_px,
+        steps=network.steps,
+        tok=network.tok if network.does == READ else None,
+        beside_bytes=beside_bytes(network.painter, case.serving.weights) if network.painter else 0.0,
+    )
+
+
+def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimate | None:
+    """What all cards come to, unlike ones too; None where a chip's rate is not stated."""
+    told = []
+    for card in case.cards:
+        rate = each / _one(_time(card.chip, network, run=run, each=each).total_s)
+        told.append(network_speed(network, card.chip, value=rate))
+    value, low, high = (sum(getattr(one, name) for one in told) for name in ("value", "low", "high"))
+    if not np.isfinite(value):
+        return None
+    least = max(told, key=lambda one: one.high / one.low)
+    return Estimate(value=value, low=low, high=high, mark=least.mark)
+
+
+def _time(chip: Chip, network: Network, *, run: ImageRun, each: int) -> BatchTime:
+    return batch_time(network, network_rates(network, (chip,), run=run), batch=each)
+
+
+def _batch_s(rate: Estimate, *, each: int) -> Estimate:
+    """Time until all cards' samples are done."""
+    return Estimate(value=each / rate.value, low=each / rate.high, high=each / rate.low, mark=rate.mark)
+
+
+def _one(value: object) -> float:
+    return float(np.squeeze(np.asarray(value, dtype=float)))

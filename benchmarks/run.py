@@ -1,61 +1,67 @@
-"""`make bench`: what starting and answering cost beside a bare Python, and memory of many layouts at once."""
+"""`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
+
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs. Without any:
+all but `runs`, which refits from measured runs and takes minutes.
+"""
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
 import sys
-import time
-from pathlib import Path
+from importlib import import_module
 
-ROOT = Path(__file__).parent.parent
-ROUNDS = 9
-RUNS = {
-    "python -c pass": [sys.executable, "-P", "-c", "pass"],
-    "python -c 'import numpy'": [sys.executable, "-P", "-c", "import numpy"],
-    "./rig --version": [str(ROOT / "rig"), "--version"],
-    "rigright --version": [sys.executable, "-P", "-m", "rigright", "--version"],
-    "rigright --help": [sys.executable, "-P", "-m", "rigright", "--help"],
-    "rigright look-up chips 4090": [sys.executable, "-P", "-m", "rigright", "look-up", "chips", "4090"],
-    'rigright explain llama-3.1-70b --on "8x h100"': [
-        *(sys.executable, "-P", "-m", "rigright", "explain", "llama-3.1-70b", "--on", "8x h100"),
-    ],
-    'rigright fit --on "rtx 4090"': [sys.executable, "-P", "-m", "rigright", "fit", "--on", "rtx 4090"],
+import peers
+from processes import RIG, ROOT, best
+
+ROUNDS = 5
+WORK = ("--prompt", "2048", "--output", "512")
+LIMITS = (*WORK, "--ttft", "1s", "--tpot", "50ms", "--json")
+ASKED = {  # name -> command, target in words
+    "python -c pass": ([sys.executable, "-P", "-c", "pass"], ""),
+    "import numpy": ([sys.executable, "-P", "-c", "import numpy"], ""),
+    "./rig --version": ([str(ROOT / "rig"), "--version"], ""),
+    "help": ([*RIG, "--help"], ""),
+    "look up a chip": ([*RIG, "look-up", "chips", "4090"], ""),
+    "explain": ([*RIG, "explain", "llama-3.1-70b", "--on", "8x h100"], "0.4 s"),
+    "fit": ([*RIG, "fit", "--on", "rtx 4090"], ""),
+    "plan one machine": (
+        [str(ROOT / "rig"), "plan", "llama-3.1-70b", "--on", "8x h100", *LIMITS],
+        "0.6 s, 150 MB",
+    ),
+    "plan 64 chips": ([*RIG, "plan", "deepseek-v3", "--on", "64x h200", *LIMITS], ""),
+    "plan over the catalogue": ([*RIG, "plan", "llama-3.1-70b", "--users", "32", *WORK, "--json"], "1.5 s"),
+    "plan over the catalogue, any load": ([*RIG, "plan", "llama-3.1-70b", *WORK, "--json"], "1.5 s"),
+    "plan a fine-tuning": ([*RIG, "plan", "llama-3.1-8b", "--mode", "finetune", "--json"], ""),
+    "plan a pre-training": ([*RIG, "plan", "llama-3.1-70b", "--mode", "pretrain", "--json"], ""),
+    "compare three": ([*RIG, "compare", "4090", "5090", "l40s", "--for", "qwen3-8b", "--users", "8"], ""),
 }
 
 
-def once(command):
-    """Seconds of one whole process, and the most memory it held in MiB (where the system tells)."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    if not hasattr(os, "wait4"):
-        process.wait()
-        return time.perf_counter() - start, float("nan")
-    _, status, usage = os.wait4(process.pid, 0)
-    spent_s = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-    return spent_s, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+def processes():
+    """The table of starts, and the peers beside it."""
+    print(f"{'whole process':<64} {'fastest':>10} {'CPU':>10} {'memory':>10}")
+    found = {}
+    for name, (command, target) in ASKED.items():
+        found[name] = best(command, rounds=ROUNDS)
+        print(f"{name:<64} {found[name]}" + (f"   target {target}" if target else ""))
+    peers.main(found)
 
 
-def main():
-    """The table of starts, then the layouts."""
-    print(f"{'whole process':<48} {'fastest':>9} {'median':>9} {'x python':>9} {'memory':>9}")
-    bare_s = None
-    for name, command in RUNS.items():
-        once(command)
-        spent, memory = zip(*(once(command) for _ in range(ROUNDS)), strict=True)
-        bare_s = bare_s or min(spent)
-        print(
-            f"{name:<48} {1e3 * min(spent):6.0f} ms {1e3 * statistics.median(spent):6.0f} ms"
-            f" {min(spent) / bare_s:9.1f} {max(memory):5.0f} MiB"
-        )
-    import layouts  # only now: what this process holds would count as held by the ones it starts
+PARTS = {  # imported when their turn comes: what this process holds counts as held by the ones it starts
+    "processes": processes,
+    "runs": lambda: import_module("runs").main(),
+    "layouts": lambda: import_module("layouts").main(),
+    "trainings": lambda: import_module("training_layouts").main(),
+    "search": lambda: import_module("search").main(),
+    "simulator": lambda: import_module("simulator").main(),
+}
 
-    layouts.main()
+
+def main(*asked):
+    """The parts that were asked for."""
+    for name in asked or [name for name in PARTS if name != "runs"]:
+        print(f"\n{name}")
+        PARTS[name]()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

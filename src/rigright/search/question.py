@@ -259,7 +259,12 @@ def _usual_formats(stored: str | None, dtype: str, *, engine_id: str, floor: int
     names = [*own, *engine.formats, *(() if reads_gguf(engine) else ("nvfp4",))]
     if dtype == "fp16" and "bf16" in names:
         names.remove("bf16")
-    kept = [name for name in dict.fromkeys(names) if name in own or find_format(name).loss_rank > least]
+    packed = least >= PACKED_LOSS
+    kept = [
+        name
+        for name in dict.fromkeys(names)
+        if name in own or (find_format(name).loss_rank > least and not packed)
+    ]
     return tuple(name for name in kept if find_format(name).loss_rank <= floor or name == stored)
 
 

@@ -124,7 +124,9 @@ def fabric_of(
     slot = _slot_bytes_per_s(chip, lanes)
     across = "none" if not slot else "pcie" if usual.peer else "host"
     joined = kind not in {"none", "bridge"} or (kind == "bridge" and bridged)
-    domain = (chip.link_max_chips or 1) if joined else (BOX_CHIPS if slot else 1)
+    most = chip.link_max_chips or 1
+    meshed = min(most, BOX_CHIPS) if kind == "mesh" else most  # more than a box only go through switches
+    domain = meshed if joined else (BOX_CHIPS if slot else 1)
     domain = min(domain, box) if box else domain
     found = find_network(network or usual.network)
     port = found.bytes_per_s / (1 if network else usual.network_chips)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rigright.arch.painters import painter
 from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
 from rigright.cost.images.diffusion import paint
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import PlanWish
@@ -61,3 +62,107 @@ def test_more_pictures_never_cost_less(resnet, market, rate, more):
         assert costs[0] <= costs[1] * 1.03001
     else:
         assert plans[0] or not plans[1]
+
+
+def test_a_shop_may_compile_and_is_told_what_it_gains(resnet, market):
+    first = find(resnet, PlanWish(on="1x rtx 4090"), market=market).plans[0]
+    assert first.work.compiled
+    assert any("without torch.compile" in str(note) for note in first.notes)
+    old = find(resnet, PlanWish(on="1x gtx 1080 ti", weights=("fp32",)), market=market).plans[0]
+    assert not old.work.compiled, "no compiler makes kernels for it"
+
+
+def test_without_a_load_one_card_will_do(resnet, market):
+    found = find(resnet, PlanWish(work="image"), market=market)
+    assert {plan.n_chips for plan in found.plans} == {1}
+    busy = find(resnet, PlanWish(work="image", rate_per_s=1e6), market=market)
+    assert all(plan.n_chips > 1 for plan in busy.plans)
+
+
+def test_no_more_at_once_than_pays(resnet, market):
+    found = find(resnet, PlanWish(on="1x h100"), market=market).plans[0]
+    assert found.work.batch < 256, "twice as many at once would bring next to nothing"
+
+
+def test_an_archive_is_read_by_a_deadline(market):
+    """Ten million texts within a day: money is the whole, and rent is paid by the hour at least."""
+    bge = open_model("bge-large")
+    wish = PlanWish(work="embed", samples=1e7, prompt_tok=256, days=1, chips=("l4", "h100", "a100"))
+    found = find(bge, wish, market=market)
+    for plan in found.plans:
+        figures = plan.figures
+        assert figures["days"].value <= 1
+        assert figures["days"].value == pytest.approx(1e7 / figures["texts_per_s"].value / 86_400)
+        assert figures["usd_per_mtok"].value == pytest.approx(figures["usd_per_text"].value / 256 * 1e6)
+        if plan.supply.how == "rent":
+            assert figures["usd_total"].value >= figures["usd_per_h"].value * (1 - 1e-9)
+        assert "images_per_s" not in figures
+
+
+def test_too_soon_for_any_card_says_how_long_it_takes(market):
+    bge = open_model("bge-large")
+    wish = PlanWish(work="embed", samples=1e12, prompt_tok=512, days=0.01, chips=("l4",))
+    found = find(bge, wish, market=market)
+    assert not found.plans
+    assert found.broken[0].limit == "days"
+    assert found.broken[0].nearest > 0.01
+
+
+def test_imagenet_on_eight_cards(resnet, market):
+    """Lambda: ResNet-50 in amp on 8 H100 SXM learns from 22,000 images a second."""
+    wish = PlanWish(work="pretrain", on="8x h100 sxm", samples=1.28e6, epochs=90)
+    first = find(resnet, wish, market=market).plans[0]
+    assert first.n_chips == 8
+    rate = first.figures["images_per_s"]
+    assert 0.7 * 22_000 < rate.value < 1.4 * 22_000
+    assert first.figures["days"].value == pytest.approx(1.28e6 * 90 / rate.value / 86_400)
+    assert not first.work.compiled
+    assert first.rank_bytes.value < first.room_bytes
+
+
+@given(cards=st.sampled_from([2, 4, 8]))
+@settings(max_examples=3)
+def test_learning_on_more_cards_is_quicker_and_never_more_than_in_proportion(resnet, market, cards):
+    def rate(n):
+        wish = PlanWish(work="pretrain", on=f"{n}x h100 sxm", aim="speed")
+        return max(p.figures["images_per_s"].value for p in find(resnet, wish, market=market).plans)
+
+    assert rate(1) < rate(cards) <= cards * rate(1) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "told"),
+    [
+        ("sdxl", {"work": "finetune", "steps": 20}, "--steps"),
+        ("resnet50", {"work": "finetune", "method": "lora"}, "lora"),
+        ("resnet50", {"work": "image", "steps": 20}, "--steps"),
+        ("openai/clip-vit-base-patch32", {"work": "image"}, "not known"),
+    ],
+)
+def test_what_the_law_does_not_know_is_said(market, model, wish, told):
+    with pytest.raises(AskError, match=told):
+        find(open_model(model), PlanWish(**wish), market=market)
+
+
+def test_a_generator_too_large_says_what_is_missing(market):
+    found = find(open_model("flux"), PlanWish(on="1x rtx 4090"), market=market)
+    assert not found.plans
+    assert found.broken[0].limit == "memory"
+    small = find(open_model("flux"), PlanWish(on="1x h100"), market=market)
+    assert small.plans[0].figures["images_per_s"].mark == "physics", "no such network was run"
+
+
+def test_a_licence_counts_for_images_too(xl, market):
+    found = find(xl, PlanWish(work="image", licence="no such licence"), market=market)
+    assert found.broken[0].limit == "licence"
+
+
+def test_a_painter_learns_a_style(xl, market):
+    """All of SDXL with AdamW takes over 40 GB of states: a card of 24 GB will not do, one of 80 will."""
+    wish = {"work": "finetune", "samples": 1e4, "epochs": 4}
+    first = find(xl, PlanWish(on="1x h100", **wish), market=market).plans[0]
+    assert first.rank_bytes.value > 40e9
+    assert 2 < first.figures["images_per_s"].value < 20
+    small = find(xl, PlanWish(on="1x rtx 4090", **wish), market=market)
+    assert not small.plans
+    assert small.broken[0].limit == "memory"

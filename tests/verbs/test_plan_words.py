@@ -109,3 +109,10 @@ def test_any_text_is_a_wish_or_a_sentence(words):
         assert isinstance(read_wish(words), PlanWish)
     except RigError:
         return
+
+
+def test_whole_samples_have_options_of_their_own():
+    wish = read_wish({"mode": "image", "samples": "1M", "latency": "2s", "image-size": "768", "steps": "20"})
+    assert (wish.samples, wish.latency_s, wish.image_px, wish.steps) == (1e6, 2.0, 768, 20)
+    with pytest.raises(AskError, match="--tokens"):
+        read_wish({"mode": "embed", "tokens": "1B"})

@@ -17,7 +17,7 @@ SAMPLED = ("image", "embed")
 
 def takes_images(arch: Arch, wish: PlanWish) -> bool:
     """Whether the work is on whole samples: images or texts, looked at at once, or images to learn from."""
-    learns = wish.work in TRAINED and arch.task == "vision"
+    learns = wish.work in TRAINED and arch.task in {"vision", "image"}
     return wish.work in SAMPLED or learns or (wish.work in SERVED and not generates(arch))
 
 

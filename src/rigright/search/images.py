@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.images.networks import LOOK, PAINT, READ, Network, network_of, takes_samples
+from rigright.cost.images.networks import PAINT, READ, Network, network_of, takes_samples
 from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
 from rigright.demand import Numbers, PlanWish
 from rigright.search.choose import choose, field_of
@@ -65,19 +65,12 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
             say("{model} takes no whole images or texts: how fast it is is not known here", model=arch.name)
         )
     network = network_of(arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok)
-    if trains and network.does != LOOK:
-        raise AskError(
-            say(
-                "how long it takes to train {model} on images is not known; explain --train tells its memory",
-                model=arch.name,
-            )
-        )
     if trains and wish.method not in {None, "full"}:
         raise AskError(
             say("{model} learns as a whole here: leave --method {method} out",
                 model=arch.name, method=wish.method)
         )  # fmt: skip
-    if wish.steps is not None and network.does != PAINT:
+    if wish.steps is not None and (trains or network.does != PAINT):
         raise AskError(say("{model} takes no steps of denoising: leave --steps out", model=arch.name))
     return network
 
@@ -98,7 +91,12 @@ def _wants_many(wish: PlanWish, *, trains: bool) -> bool:
 
 def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Sentence]:
     """What was assumed."""
-    if network.does == PAINT:
+    if network.does == PAINT and trains:
+        yield say(
+            "the denoiser learns, on images of {px} x {px} pixels; latents and texts are made before",
+            px=network.image_px,
+        )
+    elif network.does == PAINT:
         yield say(
             "images of {px} x {px} pixels in {steps} steps; what reads the prompt lies on the card, its time"
             " is not counted",

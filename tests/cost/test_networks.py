@@ -1,0 +1,167 @@
+"""Networks of whole samples: time and memory of a batch, whatever a sample is; laws that hold for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.cost.images.law import forward
+from rigright.cost.images.networks import (
+    ENGINE,
+    LOOK,
+    PAINT,
+    PRECISIONS,
+    READ,
+    WIDTHS,
+    batch_time,
+    beside_bytes,
+    network_memory,
+    network_of,
+    network_rates,
+    network_speed,
+    takes_samples,
+    train_time,
+)
+from rigright.cost.images.rates import ImageRun
+from rigright.cost.images.work import work_of_arch
+from rigright.cost.memory_device import device_of
+from rigright.cost.wires import wire_of
+from rigright.facts.chips import by_id
+from rigright.facts.engines import find_engine
+from rigright.facts.nodes import find_node
+
+NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux", "bge-large")
+NETWORKS = {name: network_of(open_model(name)) for name in NAMES}
+names = st.sampled_from(NAMES)
+chip_ids = st.sampled_from(["rtx-4090", "rtx-3090", "h100-sxm5-80gb", "t4", "mi300x"])
+GIB = 2**30
+
+
+def total_s(network, chip, *, batch, run=None):
+    rates = network_rates(network, [by_id()[chip]], run=run or ImageRun())
+    return float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
+
+
+def memory(name, chip, *, batch, form="fp16"):
+    device = device_of(find_node(chip).cards[0], find_engine(ENGINE))
+    return network_memory(NETWORKS[name], form, batch=batch, device=device)
+
+
+def test_what_a_sample_is_follows_from_the_model():
+    does = {name: network.does for name, network in NETWORKS.items()}
+    assert does == {
+        "resnet50": LOOK, "vit-base": LOOK, "sd 1.5": PAINT, "sdxl": PAINT, "sd3": PAINT, "flux": PAINT,
+        "bge-large": READ,
+    }  # fmt: skip
+    assert network_of(open_model("stable-diffusion-v1-5/stable-diffusion-v1-5#vae")).does == LOOK
+    assert not takes_samples(open_model("llama-3.1-8b"))
+
+
+def test_generators_draw_at_the_size_they_were_made_for():
+    assert NETWORKS["sd 1.5"].image_px == 512
+    assert NETWORKS["sdxl"].image_px == 1024
+    assert network_of(open_model("sdxl"), image_px=768).image_px == 768
+    assert NETWORKS["flux"].steps == 4
+    assert network_of(open_model("flux"), steps=28).steps == 28
+
+
+def test_a_generator_nobody_ships_is_refused_by_name():
+    stranger = replace(open_model("sdxl"), name="my/own-painter")
+    with pytest.raises(AskError, match="my/own-painter"):
+        network_of(stranger)
+
+
+@given(name=names, chip=chip_ids, batch=st.integers(1, 128), more=st.integers(2, 8))
+def test_more_at_once_take_longer_and_each_no_longer(name, chip, batch, more):
+    few, many = (total_s(NETWORKS[name], chip, batch=one) for one in (batch, batch * more))
+    assert few <= many * (1 + 1e-9)
+    assert many / more <= few * (1 + 1e-9)
+
+
+@given(name=names, chip=chip_ids, batch=st.integers(1, 64))
+def test_no_part_alone_takes_longer_than_the_whole(name, chip, batch):
+    network = NETWORKS[name]
+    time = batch_time(network, network_rates(network, [by_id()[chip]], run=ImageRun()), batch=batch)
+    whole = float(np.squeeze(time.total_s))
+    for part in (time.compute_s, time.memory_s, time.fixed_s):
+        assert 0 < float(np.squeeze(part)) <= whole * (1 + 1e-9)
+
+
+@given(name=names, batch=st.integers(1, 64))
+def test_chips_together_are_as_chips_alone(name, batch):
+    network, ids = NETWORKS[name], ("rtx-4090", "h100-sxm5-80gb", "t4")
+    rates = network_rates(network, [by_id()[one] for one in ids], run=ImageRun())
+    together = np.broadcast_to(batch_time(network, rates, batch=batch).total_s, (3,))
+    assert list(together) == [total_s(network, one, batch=batch) for one in ids]
+
+
+@given(steps=st.integers(1, 60))
+def test_each_further_step_takes_as_long(steps):
+    one, two, far = (
+        total_s(network_of(open_model("sdxl"), steps=count), "rtx-4090", batch=1)
+        for count in (1, 2, 1 + steps)
+    )
+    assert far - one == pytest.approx(steps * (two - one))
+
+
+def test_larger_pictures_take_longer_and_more_room():
+    small, large = (network_of(open_model("sdxl"), image_px=px) for px in (512, 1024))
+    assert total_s(large, "rtx-4090", batch=1) > 2 * total_s(small, "rtx-4090", batch=1)
+    device = device_of(find_node("rtx 4090").cards[0], find_engine(ENGINE))
+    sizes = [network_memory(one, "fp16", batch=1, device=device).need_bytes for one in (small, large)]
+    assert sizes[0] < sizes[1]
+
+
+def test_looking_is_one_forward_pass():
+    network = NETWORKS["resnet50"]
+    rates = network_rates(network, [by_id()["rtx-4090"]], run=ImageRun())
+    plain = forward(work_of_arch(network.arch), rates.own, batch=32)
+    assert batch_time(network, rates, batch=32).total_s == plain.total_s
+
+
+@given(ranks=st.sampled_from([1, 2, 4, 8]), batch=st.integers(1, 256))
+def test_learning_takes_longer_than_looking_and_more_ranks_never_less(ranks, batch):
+    network, chip = NETWORKS["resnet50"], by_id()["h100-sxm5-80gb"]
+    rates = network_rates(network, [chip], run=ImageRun())
+    alone, many = (
+        float(train_time(network, rates, batch=batch, ranks=count, wire=wire_of([chip])).total_s[0])
+        for count in (1, ranks)
+    )
+    assert total_s(network, "h100-sxm5-80gb", batch=batch) < alone <= many * (1 + 1e-9)
+
+
+def test_a_generator_holds_all_its_parts():
+    """Published: SDXL in fp16 is 6.5 GiB of weights, SD3 with T5 about 14, FLUX about 31."""
+    for name, low, high in (("sdxl", 6.2, 6.8), ("sd3", 13.5, 15), ("flux", 30, 33)):
+        assert low * GIB < float(memory(name, "h100", batch=1).weights_bytes) < high * GIB
+    own = memory("sdxl", "h100", batch=1)
+    beside = beside_bytes(NETWORKS["sdxl"].painter, "fp16")
+    assert beside_bytes(NETWORKS["sdxl"].painter, "fp32") == 2 * beside
+    assert float(own.weights_bytes) > 3 * beside, "the denoiser is the largest part"
+
+
+@given(name=names, batch=st.integers(1, 64), more=st.integers(1, 64))
+def test_more_samples_never_need_less(name, batch, more):
+    few, many = (memory(name, "h100", batch=one) for one in (batch, batch + more))
+    assert float(few.need_bytes) <= float(many.need_bytes)
+    assert float(few.spare_bytes) >= float(many.spare_bytes) - 1
+
+
+@given(name=names, chip=chip_ids)
+def test_bands_hold_the_figure_and_what_was_never_run_has_the_widest(name, chip):
+    found = network_speed(NETWORKS[name], by_id()[chip], value=100.0)
+    assert found.low < found.value < found.high
+    never = network_speed(NETWORKS["flux"], by_id()[chip], value=100.0)
+    classifier = network_speed(NETWORKS["resnet50"], by_id()[chip], value=100.0)
+    assert never.mark == "physics"
+    assert never.high / never.low > classifier.high / classifier.low
+
+
+def test_every_precision_has_a_width():
+    assert set(PRECISIONS) == set(WIDTHS)

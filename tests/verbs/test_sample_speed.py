@@ -1,0 +1,98 @@
+"""Whole images and texts in explain and fit: what a person with such a card sees."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rigright
+from rigright.demand import ServingWish
+from rigright.faces.cli.main import main
+from rigright.report.pages.samples import plain_samples, sample_lines
+from rigright.verbs.fit import FitWish
+
+
+def explained(model, on, **wish):
+    return rigright.explain(model, on, wish=ServingWish(**wish)).samples
+
+
+def test_a_class_sorts_pictures_on_one_card():
+    """timm: resnet50 in amp makes 4,218 to 4,303 images a second on such a card, compiled 8,039 to 8,237."""
+    found = explained("resnet50", "rtx 4090", weights="fp16", batch=256)
+    assert found.rate.low < 4250 < found.rate.high
+    assert found.compiled.low < 8140 < found.compiled.high
+    assert found.bound == "memory"
+    assert any("torch.compile" in str(line) for line in sample_lines(found))
+
+
+def test_two_cards_do_twice_as_much_each_alone():
+    one, two = (
+        explained("vit-base", on, weights="fp16", batch=32 * n) for n, on in ((1, "t4"), (2, "2x t4"))
+    )
+    assert two.rate.value == pytest.approx(2 * one.rate.value)
+    assert (two.each, two.cards) == (32, 2)
+
+
+def test_unlike_cards_add_up():
+    wish = {"weights": "fp16", "batch": 64}
+    mixed = explained("resnet50", "1x rtx 3090 + 1x rtx 4090", **wish)
+    alone = [explained("resnet50", on, weights="fp16", batch=32) for on in ("rtx 3090", "rtx 4090")]
+    assert mixed.rate.value == pytest.approx(sum(one.rate.value for one in alone))
+
+
+def test_a_painter_is_told_its_size_steps_and_what_lies_beside():
+    found = explained("sdxl", "rtx 4090", image_size=768)
+    assert (found.image_px, found.steps) == (768, 30)
+    assert found.beside_bytes > 1e9
+    assert any("768 x 768" in str(line) for line in sample_lines(found))
+    assert found.batch_s.low < 1 / found.rate.value < found.batch_s.high
+
+
+def test_texts_become_vectors():
+    short, long = (explained("bge-large", "rtx 4090", context_tok=tok, weights="fp16") for tok in (64, 512))
+    assert short.unit == "texts"
+    assert short.rate.value > long.rate.value
+    assert long.tok == 512
+    assert long.compiled is None
+    assert any("512 tokens" in str(line) for line in sample_lines(long))
+
+
+def test_a_writer_has_no_samples_and_odd_numbers_no_speed():
+    assert explained("llama-3.1-8b", "rtx 4090") is None
+    assert explained("resnet50", "rtx 4090", weights="int8") is None
+    assert plain_samples(None) is None
+
+
+def test_scripts_get_the_same(capsys):
+    assert main(["explain", "sdxl", "--on", "rtx 4090", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["samples"]
+    assert told["unit"] == "images"
+    assert told["images_per_s"]["low"] < told["images_per_s"]["value"] < told["images_per_s"]["high"]
+    assert told["bound"] in told["parts_s"]
+
+
+def test_fit_tells_samples_a_second():
+    rows = rigright.fit("rtx 4090", wish=FitWish(task="vision")).rows
+    speeds = {row.model.rpartition("/")[2]: row.samples_per_s.value for row in rows}
+    assert speeds["resnet-18"] > speeds["resnet-50"] > speeds["resnet-152"]
+    assert all(row.samples_per_s is None for row in rigright.fit("rtx 4090").rows if row.context_tok)
+
+
+def test_the_page_of_fit_has_the_column_only_where_it_says_something(capsys):
+    main(["fit", "--on", "rtx 4090", "--task", "embed", "--limit", "2"])
+    assert "32 at once" in capsys.readouterr().out
+    main(["fit", "--on", "rtx 4090", "--task", "text", "--limit", "2"])
+    assert "32 at once" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["convnext_base", "ConvNext-Base", "efficientnet_b0"])
+def test_classifiers_answer_to_the_names_benchmarks_write(name):
+    assert explained(name, "rtx 4090", weights="fp16").rate.value > 0
+
+
+def test_a_classifier_looks_at_pictures_of_another_size():
+    small, large = (
+        explained("convnext_base", "rtx 4090", weights="fp16", batch=32, image_size=px) for px in (224, 384)
+    )
+    assert small.rate.value > 2 * large.rate.value

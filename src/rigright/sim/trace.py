@@ -46,7 +46,7 @@ def _cached(cell: str) -> int:
 
 def _moment(cell: str) -> float:
     value = number(cell)
-    if abs(value) > MOST_S:
+    if not 0 <= value <= MOST_S:
         raise ValueError(cell)
     return value
 

@@ -44,6 +44,8 @@ def page(result: Simulated) -> Page:
 
 
 def _verdict(result: Simulated) -> Sentence:
+    if not result.tally.served:
+        return say("no request was served")
     return say(
         "first token after {ttft}, then {tpot} a token; {rate} tok/s in all",
         ttft=_banded(result.ttft_s),
@@ -141,11 +143,12 @@ def _picture(result: Simulated) -> Bars:
     """Requests at work and waiting over the time."""
     moments = _thinned(result.tally.timeline)
     most = max((moment.running + moment.waiting for moment in moments), default=0.0)
+    began = moments[0].start_s
     return Bars(
         title=say("requests over time; on the right, share of the cache in use"),
         bars=tuple(
             Bar(
-                label=f"{show_seconds(moment.start_s) if moment.start_s > 0 else '0'}",
+                label=show_seconds(moment.start_s - began) if moment.start_s > began else "0",
                 pieces=(
                     Piece(name=say("at work"), size=moment.running, shown=f"{moment.running:.0f}"),
                     Piece(name=say("waiting"), size=moment.waiting, shown=f"{moment.waiting:.0f}"),

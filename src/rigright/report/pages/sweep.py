@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Line, Page, Part, Points, Table
 from rigright.report.swept import Answered, Question, Swept
 
 MOST_ROWS = 20
+MOST_LINES = 4  # of the grid, named beside one reason
 SHOWN = ("supply", "weights", "ttft_s", "tpot_s", "output_tok_per_s", "days", "usd_per_h", "usd_per_mtok")
 
 
@@ -17,16 +18,26 @@ def page(result: Swept) -> Page:
     """The page for people."""
     title = say("{file}: {questions} questions", file=result.file, questions=f"{len(result.questions):,}")
     parts: list[Part] = [_verdict(result), _table(result)]
-    reasons = Counter(one.why for one in result.answers if one.why)
-    if reasons:
-        items = tuple(
-            say("{times} times: {reason}", times=times, reason=why) if times > 1 else why
-            for why, times in reasons.most_common(MOST_ROWS)
-        )
-        parts.append(Points(items=items, title=say("nothing keeps every limit"), tone="warn"))
+    parts += [
+        Points(items=items, title=title, tone="warn")
+        for title, fits in ((say("not answered"), ""), (say("nothing keeps every limit"), "no"))
+        if (items := tuple(_reasons(result, fits=fits)))
+    ]
     if result.out is not None:
         parts.append(Line(said=say("all answers: {file}", file=result.out), tone="dim"))
     return Page(title=title, parts=tuple(parts))
+
+
+def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
+    """Why questions have no plan, the commonest reason first, with the lines of the grid that ask them."""
+    lines: dict[str, dict[int, None]] = {}
+    for question, one in zip(result.questions, result.answers, strict=True):
+        if one.why and one.cells.get("fits") == fits:
+            lines.setdefault(one.why, {})[question.line] = None
+    for why, found in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]:
+        told = ", ".join(str(line) for line in list(found)[:MOST_LINES])
+        more = ", ..." if len(found) > MOST_LINES else ""
+        yield say("line {lines}: {reason}", lines=told + more, reason=why)
 
 
 def _verdict(result: Swept) -> Line:

@@ -3,6 +3,7 @@
 import pytest
 
 from rigright.base.errors import RigError
+from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import at_date, engines, find_engine
 from rigright.facts.formats import find_format
@@ -62,6 +63,9 @@ def test_every_row_is_whole():
             assert find_format(name)
         assert engine.kv_save is None or find_kv_format(engine.kv_save)
         assert engine.pool == "share" or engine.share_flag is None
+        assert bool(engine.apart) == bool(engine.apart_source)
+        assert set(engine.apart) <= {chip.vendor for chip in chips()}
+        assert not engine.apart or engine.split == "tensor"
         for row in engine.before:
             assert find_engine(f"{engine.id} 0.0.1").id == engine.id
             assert set(row) - {"version"} <= set(type(engine).__slots__)

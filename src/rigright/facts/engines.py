@@ -62,6 +62,8 @@ class Engine:
     rope_tables: str = ""
     margin_mib: float = 0
     kv_save: str | None = None  # the cache format that saves most and is common
+    apart: tuple[str, ...] = ()  # vendors on whose chips prompts and next tokens have workers of their own
+    apart_source: str = ""
     before: tuple[dict[str, Any], ...] = ()
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
     released: tuple[tuple[str, str], ...] = ()

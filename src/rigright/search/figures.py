@@ -180,7 +180,7 @@ def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None)
     if wish.rate_per_s is not None and "images_per_s" in figures:
         images = wish.rate_per_s * wish.growth
         yield Limit(name="images_per_s", reached=figures["images_per_s"], bound=images, at_least=True)
-    if wish.budget_usd is not None:
+    if wish.budget_usd is not None and "usd_needed" in figures:
         yield Limit(name="usd", reached=figures["usd_needed"], bound=wish.budget_usd)
     if wish.tok_per_s is not None and "output_tok_per_s" in figures:
         yield Limit(name="output_tok_per_s", reached=figures["output_tok_per_s"],

@@ -49,11 +49,15 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
-    layout = layout_at(table.scored, point)
+    layout, prefill = layout_at(table.scored, point), prefill_at(table.scored, point)
     n_chips = int(points.n_chips[point])
     serving, memory = _fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
     supply = supply_of(
-        question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=layout.tp * layout.pp
+        question,
+        kind,
+        how=int(table.options.how[place]),
+        n_chips=n_chips,
+        replica=int(points.replica[point]),
     )
     load = float(points.load[point])
     return Plan(
@@ -70,7 +74,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
-        notes=tuple(notes_of(supply, kind, n_chips=n_chips)),
+        notes=(*notes_of(supply, kind, n_chips=n_chips), *_untried(prefill)),
+        prefill=prefill,
+        prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
     )
 
 
@@ -81,6 +87,31 @@ def layout_at(scored: Scored, point: int) -> Layout:
         tp=int(points.tp[point]), pp=int(points.pp[point]), dp=int(points.dp[point]),
         ep=int(points.ep[point]), attention_dp=bool(points.attention_dp[point]),
     )  # fmt: skip
+
+
+def prefill_at(scored: Scored, point: int) -> Layout | None:
+    """The workers of one point that take prompts alone, where there are any."""
+    points = scored.points
+    tp, dp = int(points.prefill_tp[point]), int(points.prefill_dp[point])
+    if not dp:
+        return None
+    spread = bool(points.attention_dp[point])
+    return Layout(tp=tp, dp=dp, ep=tp if points.ep[point] > 1 else 1, attention_dp=spread)
+
+
+def _prompts(
+    question: Question, kind: Kind, *, serving: Serving, prefill: Layout | None
+) -> ServingMemory | None:
+    """Memory of a rank that takes prompts alone, with one of them."""
+    if prefill is None:
+        return None
+    one = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
+    return memories_of(question.arch, kind, serving=one, layout=prefill)[0]
+
+
+def _untried(prefill: Layout | None) -> Iterator[Sentence]:
+    if prefill is not None:
+        yield say("prompts and next tokens on cards of their own: few runs tell how long first tokens take")
 
 
 def serving_at(table: Table, point: int, *, way: Way) -> Serving:
@@ -134,7 +165,8 @@ def rank_bytes_of(memory: ServingMemory) -> Estimate:
 def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:
     told = {name: float(column[place]) for name, column in table.figures.items()}
     served = {name: told[name] for name in BANDED}
-    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=(kind.chip,))
+    apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
+    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=(kind.chip,), apart=apart)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]
     found |= {
@@ -183,7 +215,11 @@ def _money(
 
 
 def _bound(scored: Scored, point: int) -> str:
-    """What limits it: the cache where the rest of the load queues, else the largest share of a pass."""
+    """What limits it: prompts or the cache where the load queues for them, else most of a pass."""
+    served, points = scored.served, scored.points
+    workers = float(points.prefill_dp[point] * np.where(points.attention_dp, points.prefill_tp, 1)[point])
+    if workers and float(served["requests_per_s"][point] * served["prefill_s"][point]) >= QUEUED * workers:
+        return "prompts"
     if float(scored.served["busy"][point]) >= QUEUED and float(scored.served["waiting_s"][point]) > 0:
         return "cache"
     return max(SHARES, key=lambda name: float(scored.served[SHARES[name]][point]))

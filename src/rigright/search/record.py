@@ -41,9 +41,11 @@ class Plan:
     figures: Mapping[str, Estimate]  # by aim: "ttft_s" "tpot_s" "output_tok_per_s" "requests_per_s" "power_w"
     # "usd" "usd_per_h" "usd_per_mtok" "headroom" "days" "usd_total" "train_tok_per_s" "mfu" "images_per_s"
     supply: Supply
-    bound: str  # what limits it: "memory", "compute", "links", "fixed", "cache"
+    bound: str  # what limits it: "memory", "compute", "links", "fixed", "cache", "prompts"
     reasons: tuple[Sentence, ...] = ()  # why it is among the plans: best at what
     notes: tuple[Sentence, ...] = ()
+    prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone
+    prefill_memory: ServingMemory | None = None  # of a rank of theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
@@ -15,6 +17,7 @@ from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
 from rigright.search.chunks import each_chunk
 from rigright.search.columns import at, blended, joined
+from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.room import Room, room_of
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
@@ -90,13 +93,14 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
         alike = replace(way, kinds=places)
         kinds = [question.kinds[kind] for kind in places]
         rates = _rates(way, kinds)
+        own = known_of(
+            SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
+        )
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
-            found = _fitting(question, alike, place=place, kinds=kinds, shapes=shapes)
-            served = _serve(question, found, work=work, rates=rates, way=alike)
-            own = known_of(
-                SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
-            )
-            yield replace(found, served=_anchored(served, own, row=found.points.row))
+            replicas = _replicas(question, alike, place=place, shapes=shapes)
+            for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
+                served = _serve(question, found, work=work, rates=rates, way=alike)
+                yield replace(found, served=_anchored(served, own, row=found.points.row))
 
 
 def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict[str, Numbers]:
@@ -133,36 +137,81 @@ def defaults(engine: Engine, kind: Kind) -> tuple[int | None, ...]:
     return tuple(engine.default(step, total, chip=kind.chip.id) for step in steps)
 
 
-def _fitting(question: Question, way: Way, *, place: int, kinds: Sequence[Kind], shapes: Shapes) -> Scored:
-    """Every number of chips and every load of what fits; what does not fit by its nearest."""
-    room = room_of(
-        question.arch, way, kinds=kinds, shapes=shapes,
-        context_tok=context_tok(question), traffic_tok=traffic_tok(question),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replicas:
+    """Replicas of one way: their shapes, which kinds they may stand on, and their room there."""
+
+    question: Question
+    way: Way
+    place: int  # of the way
+    kinds: tuple[Kind, ...]
+    shapes: Shapes
+    may: Numbers  # [kind, shape]
+    room: Room
+
+
+def _replicas(question: Question, way: Way, *, place: int, shapes: Shapes) -> _Replicas:
+    kinds = tuple(question.kinds[kind] for kind in way.kinds)
+    return _Replicas(
+        question=question, way=way, place=place, kinds=kinds, shapes=shapes,
+        may=stands(shapes, kinds, tensor=way.engine.split == "tensor"),
+        room=room_of(
+            question.arch, way, kinds=kinds, shapes=shapes,
+            context_tok=context_tok(question), traffic_tok=traffic_tok(question),
+        ),
     )  # fmt: skip
-    may = stands(shapes, kinds, tensor=way.engine.split == "tensor")
-    row, column, dp = grown(shapes, kinds, fits=room.fits & may)
+
+
+def _fitting(one: _Replicas) -> Scored:
+    """Every number of chips and every load of what fits; what does not fit by its nearest."""
+    row, column, dp = grown(one.shapes, one.kinds, fits=one.room.fits & one.may)
     points, kept = loaded(
-        question.wish, shapes, column=column, dp=dp,
-        most=room.pool_tok[row, column] / max(traffic_tok(question), 1),
-        named=np.array([kind.named for kind in kinds])[row],
+        one.question.wish, one.shapes, column=column, dp=dp,
+        most=one.room.pool_tok[row, column] / max(traffic_tok(one.question), 1),
+        named=np.array([kind.named for kind in one.kinds])[row],
     )  # fmt: skip
     row, column = row[kept], column[kept]
+    return _placed(one, replace(points, row=row), column=column)
+
+
+def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
+    """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
+    wish, way = one.question.wish, one.way
+    parted = np.array([parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
+    able = one.room.fits & one.may & parted[:, None]
+    if not able.any():
+        return
+    workers = workers_of(
+        work, rates, shapes=one.shapes, able=able,
+        traffic=traffic_of(one.question, None), budget_tok=_budget_tok(one.question, way),
+    )  # fmt: skip
+    pools = pools_of(workers, wish, kinds=one.kinds)
+    points, _, column = points_of(
+        pools, workers, shapes=one.shapes, room=one.room, wish=wish, seq_tok=traffic_tok(one.question)
+    )
+    yield replace(_placed(one, points, column=column), misfits=at(_misfits(one), slice(0)))
+
+
+def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
+    """Points with their way, kind and room."""
     return Scored(
-        points=replace(points, way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], row=row),
-        room=room.take(row, column),
+        points=replace(
+            points, way=np.full(len(points), one.place), kind=np.asarray(one.way.kinds)[points.row]
+        ),
+        room=one.room.take(points.row, column),
         served={},
-        misfits=_misfits(way, room, place=place, shapes=shapes, may=may),
+        misfits=_misfits(one),
     )
 
 
-def _misfits(way: Way, room: Room, *, place: int, shapes: Shapes, may: Numbers) -> Misfits:
-    row, column = np.nonzero(~room.fits & may)
+def _misfits(one: _Replicas) -> Misfits:
+    row, column = np.nonzero(~one.room.fits & one.may)
     return Misfits(
-        way=np.full(len(row), place),
-        kind=np.asarray(way.kinds)[row],
-        chips=shapes.chips[column],
-        need_bytes=room.need_bytes[row, column],
-        able_bytes=np.maximum(room.able_bytes[row, column], 1.0),
+        way=np.full(len(row), one.place),
+        kind=np.asarray(one.way.kinds)[row],
+        chips=one.shapes.chips[column],
+        need_bytes=one.room.need_bytes[row, column],
+        able_bytes=np.maximum(one.room.able_bytes[row, column], 1.0),
     )
 
 
@@ -170,28 +219,41 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
     """Service of every layout, a chunk at a time."""
     size = len(found.points)
     served = {name: np.empty(size) for name in SERVED}
-    budget, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
+    _, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
+    law = _law(found.points)
 
     def task(chunk: slice) -> None:
         part = found.take(chunk)
         points = part.points
         ranks = np.where(points.attention_dp, points.tp, 1)
-        service = serve(
+        service = law(
             work,
             at(rates, points.row),
             layout=layout_of(points),
-            traffic=traffic_of(question, points),
+            traffic=traffic_of(question, points.load),
             limits=Limits(
                 pool_tok=part.room.pool_tok,
                 max_seqs=_most_seqs(way.engine, seqs) * ranks,
-                budget_tok=float(budget or context_tok(question)),
+                budget_tok=_budget_tok(question, way),
             ),
+            **({} if law is serve else {"prefill": prefill_of(points)}),
         )
         for name, column in served.items():
             column[chunk] = getattr(service, name)
 
     each_chunk(size, task)
     return served
+
+
+def _law(points: Points) -> Callable[..., Any]:
+    """Points are scored together that are all of one sort: replicas that do all, or workers apart."""
+    return serve_apart if len(points) and points.prefill_dp[0] > 0 else serve
+
+
+def _budget_tok(question: Question, way: Way) -> float:
+    """Tokens of a pass; None said: a whole context."""
+    budget, _, _ = defaults(way.engine, question.kinds[way.kinds[0]])
+    return float(budget or context_tok(question))
 
 
 def _most_seqs(engine: Engine, seqs: int | None) -> float:
@@ -207,7 +269,16 @@ def layout_of(points: Points) -> Layout:
     )  # fmt: skip
 
 
-def traffic_of(question: Question, points: Points) -> Traffic:
+def prefill_of(points: Points) -> Layout:
+    """The workers that take prompts, cut as those for next tokens are."""
+    cut = bool(len(points) and points.ep[0] > 1)
+    return replace(
+        layout_of(points), tp=points.prefill_tp, pp=1, dp=points.prefill_dp,
+        ep=points.prefill_tp if cut else 1,
+    )  # fmt: skip
+
+
+def traffic_of(question: Question, load: Numbers) -> Traffic:
     """What is sent: requests in flight, or requests that arrive."""
     wish = question.wish
     prompt = wish.prompt_tok or 0
@@ -216,6 +287,6 @@ def traffic_of(question: Question, points: Points) -> Traffic:
         prompt_tok=prompt,
         output_tok=wish.output_tok or 0,
         cached_tok=wish.cached_share * prompt,
-        concurrency=points.load if rate is None else None,
+        concurrency=load if rate is None else None,
         rate_per_s=rate,
     )

@@ -22,6 +22,7 @@ from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
 from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, rejections, too_small
+from rigright.search.worth import worthwhile
 
 USUAL = {
     "serve": (1024, 256),
@@ -92,7 +93,7 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
 
 def tabled(question: Question) -> Table:
     """Every layout with every supply, and their figures."""
-    scored, prices = score(question), prices_of(question)
+    scored, prices = worthwhile(question, score(question)), prices_of(question)
     points = scored.points
     found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Table(

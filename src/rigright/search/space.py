@@ -50,11 +50,18 @@ class Points:
     attention_dp: Numbers
     load: Numbers  # requests in flight over all replicas; nan in an open loop
     row: Numbers  # place among the kinds that were scored together
+    prefill_tp: Numbers  # of workers that take prompts alone; the others then make next tokens alone
+    prefill_dp: Numbers  # how many; 0: replicas do both
 
     @property
     def n_chips(self) -> Numbers:
-        """Chips of all replicas."""
-        return self.tp * self.pp * self.dp
+        """Chips of all workers."""
+        return self.tp * self.pp * self.dp + self.prefill_tp * self.prefill_dp
+
+    @property
+    def replica(self) -> Numbers:
+        """Chips that stand together, or are joined by a fast network: a replica, or all that hand over."""
+        return np.where(self.prefill_dp > 0, self.n_chips, self.tp * self.pp)
 
     def __len__(self) -> int:
         return len(self.tp)
@@ -135,7 +142,7 @@ def loaded(
     none = np.zeros(len(index), dtype=int)
     points = Points(
         way=none, kind=none, row=none, tp=shapes.tp[column], pp=shapes.pp[column], ep=shapes.ep[column],
-        dp=dp, attention_dp=spread, load=load,
+        dp=dp, attention_dp=spread, load=load, prefill_tp=none + 1, prefill_dp=none,
     )  # fmt: skip
     return points, index
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.cost.bands import estimate
+from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, kind_of, known_of
 from rigright.cost.speed.eras import table_of
@@ -45,12 +45,14 @@ def subject_of(engine: Engine, chip: Chip) -> str:
 
 
 def tell(
-    figures: Mapping[str, float], *, arch: Arch, engine: Engine, chips: Sequence[Chip]
+    figures: Mapping[str, float], *, arch: Arch, engine: Engine, chips: Sequence[Chip], apart: bool = False
 ) -> dict[str, Estimate]:
-    """Each figure with the band of the least known of the chips."""
+    """Each figure with the band of the least known of the chips; `apart`: prompts have their own workers."""
     subject = subject_of(engine, chips[0])
     known = least_known(subject, arch=arch, engine=engine, chips=chips)
-    return {name: _told(subject, name, value=value, known=known) for name, value in figures.items()}
+    return {
+        name: _told(subject, name, value=value, known=known, apart=apart) for name, value in figures.items()
+    }
 
 
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
@@ -59,8 +61,9 @@ def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chi
     return known.at(int(np.argmin(known.chip)))
 
 
-def _told(subject: str, name: str, *, value: float, known: Known) -> Estimate:
+def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:
     figure, is_inverse = MEASURED[subject][name]
+    figure = figure_of(figure, split=apart)
     if not is_inverse:
         return estimate(subject, figure, value=value, known=known)
     found = estimate(subject, figure, value=_inverse(value), known=known)

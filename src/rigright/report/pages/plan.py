@@ -91,14 +91,17 @@ def _bars(plan: Plan) -> Bars:
     if not plan.memory:
         return Bars(bars=(_fullest(plan),))
     bars = {bar.shown: bar for bar in (_bar(plan, memory) for memory in reversed(plan.memory))}
+    if plan.prefill_memory is not None:
+        prompts = _bar(plan, plan.prefill_memory, label=say("{chip}, prefill", chip=plan.chip.name))
+        return Bars(bars=(*reversed(bars.values()), prompts))
     return Bars(bars=tuple(reversed(bars.values())))
 
 
-def _bar(plan: Plan, memory: ServingMemory) -> Bar:
+def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Bar:
     parts = memory_parts(memory)
     held = sum(size for _, size in parts)
     return Bar(
-        label=plan.chip.name,
+        label=plan.chip.name if label is None else label,
         pieces=tuple(Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in parts),
         limit=plan.room_bytes,
         shown=f"{to_gib(held):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
@@ -125,7 +128,7 @@ def _table(result: Planned) -> Table:
     trained = next((plan.work for plan in plans if isinstance(plan.work, Training)), None)
     rows: list[tuple[Shown, ...]] = [
         (say("from"), *(words.supply(plan) for plan in plans)),
-        (say("layout"), *(words.layout(plan.layout) for plan in plans)),
+        (say("layout"), *(words.workers(plan) for plan in plans)),
         (say("weights") if trained is None else say("method"), *(words.formats(plan) for plan in plans)),
         (say("engine"), *(words.engine(plan) for plan in plans)),
     ]

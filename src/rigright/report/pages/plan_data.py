@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base.words import tell
-from rigright.demand import Serving
+from rigright.demand import Layout, Serving
 from rigright.report.page import Column, Page, Table
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_words as words
@@ -59,8 +59,8 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
             "as_of": plan.supply.as_of,
             "stale": plan.supply.stale,
         },
-        "layout": {name: getattr(plan.layout, name) for name in CUTS}
-        | {"attention_dp": plan.layout.attention_dp},
+        "layout": _layout(plan.layout),
+        "prefill": None if plan.prefill is None else _layout(plan.prefill),
         "work": {field.name: _bare(getattr(plan.work, field.name)) for field in fields(plan.work)},
         "concurrency": plan.concurrency,
         "figures": {name: plain_estimate(one) for name, one in plan.figures.items()},
@@ -73,6 +73,10 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
         "reasons": [tell(reason, language) for reason in plan.reasons],
         "notes": [tell(note, language) for note in plan.notes],
     }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {name: getattr(layout, name) for name in CUTS} | {"attention_dp": layout.attention_dp}
 
 
 def _rejection(one: Rejection) -> dict[str, Any]:
@@ -110,6 +114,7 @@ def row_of(plan: Plan) -> dict[str, str]:
         "how": plan.supply.how,
         "supply": plan.supply.label,
         **{name: getattr(plan.layout, name) for name in CUTS},
+        "prefill": "" if plan.prefill is None else words.pool(plan.prefill),
         "engine": work.engine if isinstance(work, Serving) else work.trainer,
         "weights": work.weights if isinstance(work, Serving) else work.method,
         "kv": work.kv if isinstance(work, Serving) else "",

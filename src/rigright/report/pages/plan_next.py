@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rigright.demand import Serving, Training
 from rigright.report.pages import plan_words as words
@@ -14,8 +15,10 @@ from rigright.search.record import Plan
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
-    yield shlex.join(["rigright", "explain", model, *explain_flags(first)])
-    if isinstance(first.work, Serving) and not words.takes_samples(first):
+    for pool in _pools(first):
+        yield shlex.join(["rigright", "explain", model, *explain_flags(pool)])
+    plays = isinstance(first.work, Serving) and not words.takes_samples(first)
+    if plays and _alike_workers(first) is not None:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
@@ -24,15 +27,37 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
         yield f"{result.asked} --why"
 
 
+def _pools(plan: Plan) -> Iterator[Plan]:
+    """The plan itself; of workers apart, each pool as a plan of its own: tokens first, then prompts."""
+    if plan.prefill is None or not isinstance(plan.work, Serving):
+        yield plan
+        return
+    for layout, batch in ((plan.layout, plan.work.batch), (plan.prefill, plan.prefill.dp)):
+        n_chips = layout.tp * layout.pp * layout.dp
+        yield replace(
+            plan, layout=layout, prefill=None, n_chips=n_chips,
+            n_nodes=-(-n_chips * plan.n_nodes // plan.n_chips), work=replace(plan.work, batch=batch),
+        )  # fmt: skip
+
+
+def _alike_workers(plan: Plan) -> int | None:
+    """Workers for prompts for each one for tokens, as a simulation takes them; None where they are unlike."""
+    if plan.prefill is None:
+        return 0
+    workers, rest = divmod(plan.prefill.dp, plan.layout.dp)
+    return None if rest or plan.prefill != replace(plan.layout, dp=plan.prefill.dp) else workers
+
+
 def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     """The same plan with its load, played request by request."""
     wish = result.wish
-    flags = explain_flags(plan)
+    flags = explain_flags(next(_pools(plan)))
     place = flags.index("--batch") if "--batch" in flags else len(flags)
     load = {
+        "--prefill-workers": _alike_workers(plan) or None,
         "--output": wish.output_tok,
-        "--concurrency": None if plan.concurrency is None else f"{plan.concurrency:g}",
-        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
+        "--concurrency": None if plan.concurrency is None else f"{plan.concurrency:.12g}",
+        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
         "--slo-ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
         "--slo-tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
     }
@@ -77,8 +102,8 @@ def _work_flags(result: Planned) -> list[str]:
     told = {
         "--mode": None if wish.work == "serve" else wish.work,
         "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
-        "--users": None if wish.users is None else f"{wish.users:g}",
-        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:g}",
+        "--users": None if wish.users is None else f"{wish.users:.12g}",
+        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
         "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",
         "--image-size": wish.image_px, "--steps": wish.steps,
         "--seq": wish.seq_tok, "--batch": wish.global_batch,

@@ -21,7 +21,11 @@ MARKS = {
 }
 SAMPLES = ("images_per_s", "texts_per_s")
 SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
-BOUNDS = {**TIME_NAMES, "cache": say("room for caches: requests wait")}
+BOUNDS = {
+    **TIME_NAMES,
+    "cache": say("room for caches: requests wait"),
+    "prompts": say("workers for prompts: requests wait"),
+}
 
 WORKS = {
     "serve": say("serve"),
@@ -67,6 +71,21 @@ def supply(plan: Plan) -> Sentence:
     if own.how == "own":
         return say("yours already")
     return say("rent {label}", label=own.label) if own.how == "rent" else say("buy")
+
+
+def workers(plan: Plan) -> Sentence | str:
+    """How the work is cut, in workers of two sorts where it is: "prefill 2x tp2 + decode 1x tp4"."""
+    if plan.prefill is None:
+        return layout(plan.layout)
+    prefill, decode = (pool(one) for one in (plan.prefill, plan.layout))
+    return say("prefill {prefill} + decode {decode}", prefill=prefill, decode=decode)
+
+
+def pool(found: Layout) -> str:
+    """Workers alike: "2x tp4"."""
+    cuts = [f"{name}{getattr(found, name)}" for name in ("tp", "pp", "ep") if getattr(found, name) > 1]
+    cuts += ["dp attention"] if found.attention_dp else []
+    return " ".join([f"{found.dp}x", *(cuts or ["tp1"])])
 
 
 def layout(found: Layout) -> Sentence | str:
@@ -228,12 +247,37 @@ def work(wish: PlanWish) -> Shown:
     if wish.prompt_tok and wish.output_tok:
         prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
         lengths = say("{prompt} tokens in, {output} out", prompt=prompt, output=output)
+    lengths = lengths or _size(wish)
     load: Shown = ""
     if wish.users is not None:
-        load = say("{users} at once", users=f"{wish.users:g}")
+        load = say("{users} at once", users=_plainly(wish.users))
     elif wish.rate_per_s is not None:
-        load = say("{rate} requests a second", rate=f"{wish.rate_per_s:g}")
-    return joined([WORKS[wish.work], *_learning(wish), lengths, load, *limits(wish)])
+        load = say("{rate} requests a second", rate=_plainly(wish.rate_per_s))
+    return joined([WORKS[wish.work], *_learning(wish), lengths, load, *_many(wish), *limits(wish)])
+
+
+def _plainly(number: float) -> str:
+    """A number somebody typed, never as a power of ten."""
+    return f"{number:,.0f}" if number >= KILO else f"{number:g}"
+
+
+def _many(wish: PlanWish) -> list[Shown]:
+    """How many samples, and until when."""
+    if wish.samples is None or wish.train_tok is not None:
+        return []
+    count = show_count(wish.samples * wish.epochs)
+    within = wish.days is not None and wish.work not in {"finetune", "pretrain"}
+    days = show_seconds(wish.days * DAY_S) if within and wish.days is not None else ""
+    return [say("{count} in all", count=count), say("within {time}", time=days) if days else ""]
+
+
+def _size(wish: PlanWish) -> Shown:
+    """How large a sample is."""
+    if wish.work == "embed" and wish.prompt_tok:
+        return say("{tokens} tokens each", tokens=f"{wish.prompt_tok:,}")
+    if wish.image_px:
+        return say("{px} x {px} pixels", px=wish.image_px)
+    return ""
 
 
 def _learning(wish: PlanWish) -> list[Shown]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.arch.record import Arch
-from rigright.base.units import TERA, show_bytes, show_usd
+from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
 from rigright.cost.bands import band
 from rigright.cost.images.work import arch_kind
@@ -38,10 +38,32 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
-        *speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish))),
+        *(
+            speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish)))
+            if plan.prefill is None
+            else _apart(plan)
+        ),
         *_money(plan, wish, market=market),
     )
     return tuple(_named(rows))
+
+
+def _apart(plan: Plan) -> Iterator[Row]:
+    """Where the speed of workers for prompts and workers for tokens comes from."""
+    ttft, tpot = plan.figures["ttft_s"], plan.figures["tpot_s"]
+    terms, engine = "data/corrections/speed_serving.toml", find_engine(plan.work.engine)  # type: ignore[union-attr]
+    yield (
+        "ttft",
+        say("queue for a worker + a prompt alone + its cache sent over the wire"),
+        f"{show_seconds(ttft.value)} ({show_seconds(ttft.low)}-{show_seconds(ttft.high)})",
+        f"{terms}; {engine.apart_source}",
+    )
+    yield (
+        "tpot",
+        say("a pass that makes next tokens alone"),
+        f"{show_seconds(tpot.value)} ({show_seconds(tpot.low)}-{show_seconds(tpot.high)})",
+        f"{plan.chip.sources} ({plan.chip.as_of}); {terms}",
+    )
 
 
 def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:

@@ -7,10 +7,13 @@ import json
 import pytest
 
 import rigright
-from rigright.demand import ServingWish
+from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.faces.cli.main import main
-from rigright.report.pages.samples import plain_samples, sample_lines
+from rigright.report.pages.plan_words import work
+from rigright.report.pages.samples import learning_lines, plain_samples, sample_lines
+from rigright.verbs.explain_training import explain_training
 from rigright.verbs.fit import FitWish
+from rigright.verbs.plan import plan
 
 
 def explained(model, on, **wish):
@@ -96,3 +99,41 @@ def test_a_classifier_looks_at_pictures_of_another_size():
         explained("convnext_base", "rtx 4090", weights="fp16", batch=32, image_size=px) for px in (224, 384)
     )
     assert small.rate.value > 2 * large.rate.value
+
+
+def learning(model, on, **wish):
+    return explain_training(model, on, wish=TrainingWish(trainer="pytorch", **wish)).samples
+
+
+def test_eight_cards_learn_as_published():
+    """Lambda: ResNet-50 in amp learns from 20,728 to 22,101 images a second on 8 H100 SXM."""
+    found = learning("resnet50", "8x h100 sxm", micro_batch=128)
+    assert 0.75 * 22_000 < found.rate.value < 1.3 * 22_000
+    assert found.cards == 8
+    assert found.batch_s.value == pytest.approx(8 * 128 / found.rate.value)
+    assert any("8 cards" in str(line) for line in learning_lines(found))
+
+
+def test_links_are_told_where_there_are_any():
+    alone, many = (learning("vit-base", on, micro_batch=16) for on in ("1x t4", "8x t4"))
+    assert "links" not in dict(alone.parts_s)
+    assert many.rate.value <= 8 * alone.rate.value
+
+
+def test_what_learns_from_tokens_or_by_adapters_has_no_images():
+    assert learning("bert-base-uncased", "rtx 4090") is None
+    assert learning("vit-base", "rtx 4090", method="lora") is None
+
+
+def test_fp32_learns_slower():
+    half, full = (learning("resnet50", "rtx 4090", micro_batch=64, precision=p) for p in (None, "fp32"))
+    assert full.rate.value < half.rate.value
+
+
+def test_the_wish_is_told_as_it_was_understood():
+    asked = PlanWish(on="1x h100", samples=1e6, days=1)
+    bge, xl = (plan(name, wish=asked) for name in ("bge-large", "sdxl"))
+    assert (bge.wish.work, bge.wish.prompt_tok) == ("embed", 512)
+    assert (xl.wish.work, xl.wish.image_px, xl.wish.steps) == ("image", 1024, 30)
+    assert "512 tokens each" in str(work(bge.wish))
+    assert "1024 x 1024 pixels" in str(work(xl.wish))

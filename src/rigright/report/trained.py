@@ -8,6 +8,7 @@ from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Training
 from rigright.report.explained import Reason, Remedy
+from rigright.report.timed import SampleSpeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class Trained:
     host_bytes: float  # a rank keeps on the host
     nvme_bytes: float
     reach: Reach
+    samples: SampleSpeed | None = None  # of a network that learns from whole images
     step: StepUse | None = None  # None: the speed of such a model or card is not known
     remedies: tuple[Remedy, ...] = ()
     reasons: tuple[Reason, ...] = ()

@@ -14,6 +14,7 @@ from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import remedies
+from rigright.verbs.training.samples import learning_speed
 from rigright.verbs.training.speed import step_use
 
 
@@ -42,6 +43,7 @@ def explain_training(
         nvme_bytes=float(np.max(memory.nvme_bytes)),
         reach=reach(case),
         step=step,
+        samples=learning_speed(case, node),
         remedies=() if worst.spare_bytes >= 0 else remedies(case),
         reasons=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings),

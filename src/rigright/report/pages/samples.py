@@ -40,6 +40,15 @@ def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     yield say("what limits it: {part}", part=_name(speed.bound))
 
 
+def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
+    """The same of a network that learns."""
+    yield say(
+        "learns from {rate} images a second, {each} at once on each of {cards} cards; a step takes {time}",
+        rate=between(speed.rate), each=speed.each, cards=speed.cards, time=time_between(speed.batch_s),
+    )  # fmt: skip
+    yield say("what limits it: {part}", part=_name(speed.bound))
+
+
 def sample_table(speed: SampleSpeed) -> Table:
     """What each part of a batch would take if it were alone: they overlap."""
     return Table(

@@ -24,6 +24,7 @@ from rigright.report.page import (
     Table,
     Tone,
 )
+from rigright.report.pages.samples import learning_lines, plain_samples, sample_table
 from rigright.report.pages.training_time import NAMES as TIMES
 from rigright.report.pages.training_time import plain_step, speed_facts, speed_line, time_table
 from rigright.report.trained import RankUse, Trained
@@ -61,6 +62,8 @@ def page(result: Trained, *, why: bool = False) -> Page:
     parts += [_bars(result), _table(result)]
     if result.step is not None:
         parts.append(time_table(result.step))
+    if result.samples is not None:
+        parts += [sample_table(result.samples), Points(items=tuple(learning_lines(result.samples)))]
     parts.append(Points(items=tuple(_facts(result))))
     if result.remedies:
         parts.append(_remedies(result))
@@ -248,6 +251,7 @@ def plain(result: Trained, language: str) -> dict[str, Any]:
         "worst_stage": result.worst.stage,
         "ranks": [_plain_rank(rank) for rank in result.ranks],
         "time": plain_step(result.step),
+        "samples": plain_samples(result.samples),
         "host_bytes": round(result.host_bytes),
         "nvme_bytes": round(result.nvme_bytes),
         "limits": {

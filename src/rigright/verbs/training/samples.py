@@ -1,0 +1,62 @@
+"""How fast a training learns from whole images: each card works on its own, gradients are summed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.cost.estimate import Estimate
+from rigright.cost.images.networks import (
+    READ,
+    network_of,
+    network_rates,
+    network_speed,
+    takes_samples,
+    train_time,
+)
+from rigright.cost.images.rates import ImageRun
+from rigright.cost.wires import wire_of
+from rigright.facts.nodes import Node
+from rigright.report.timed import SampleSpeed
+from rigright.verbs.training.case import Case
+
+PARTS = ("compute", "memory", "fixed", "links")
+LEAST_SHARE = 0.002  # of a step: what takes less is not told
+
+
+def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
+    """Images a second of all cards; None where texts are read, adapters learn, or layers are cut."""
+    cut = case.layout.tp * case.layout.pp * case.layout.cp > 1
+    if cut or case.training.method != "full" or not takes_samples(case.arch):
+        return None
+    network = network_of(case.arch)
+    if network.does == READ:
+        return None
+    run = ImageRun(precision="fp32" if case.training.precision == "fp32" else "16bit")
+    chips = tuple(dict.fromkeys(card.chip for card in node.cards))
+    time = train_time(
+        network, network_rates(network, chips, run=run), batch=case.training.micro_batch,
+        ranks=case.layout.dp, wire=wire_of(chips),
+    )  # fmt: skip
+    slowest = int(np.argmax(np.broadcast_to(time.total_s, len(chips))))
+    step_s = _at(time.total_s, slowest)
+    if not np.isfinite(step_s):
+        return None
+    whole = case.training.micro_batch * case.layout.dp
+    rate = network_speed(network, chips[slowest], value=whole / step_s, trains=True)
+    parts = {part: _at(getattr(time, f"{part}_s"), slowest) for part in PARTS}
+    return SampleSpeed(
+        unit="images",
+        made=False,
+        each=int(case.training.micro_batch),
+        cards=int(case.layout.dp),
+        rate=rate,
+        compiled=None,
+        batch_s=Estimate(value=step_s, low=whole / rate.high, high=whole / rate.low, mark=rate.mark),
+        parts_s=tuple((part, size) for part, size in parts.items() if size > LEAST_SHARE * step_s),
+        image_px=network.image_px,
+    )
+
+
+def _at(values: object, place: int) -> float:
+    found = np.atleast_1d(np.asarray(values, dtype=float))
+    return float(found[min(place, len(found) - 1)])

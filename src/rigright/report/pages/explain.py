@@ -24,6 +24,8 @@ NAMES = {
     "context": say("process"),
     "slack": say("libraries, fragments"),
     "unused": say("cache, spare"),
+    "memory": say("memory of a card"),
+    "rates": say("rates"),
 }
 BESIDE_TENSORS = frozenset({"graphs", "collectives", "context", "slack"})
 GENEROUS_SPARE = 0.1  # of a card: below it the verdict says that it is tight

@@ -136,6 +136,8 @@ def test_learning_on_more_cards_is_quicker_and_never_more_than_in_proportion(res
         ("sdxl", {"work": "finetune", "steps": 20}, "--steps"),
         ("resnet50", {"work": "finetune", "method": "lora"}, "lora"),
         ("resnet50", {"work": "image", "steps": 20}, "--steps"),
+        ("resnet50", {"work": "pretrain", "trainer": "megatron"}, "megatron"),
+        ("resnet50", {"work": "image", "weights": ("awq4",)}, "fp16"),
         ("openai/clip-vit-base-patch32", {"work": "image"}, "not known"),
     ],
 )

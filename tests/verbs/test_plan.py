@@ -156,6 +156,10 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"users": 0}, "above zero"),
         ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
         ("bert-base-uncased", {"work": "chat"}, "--mode image"),
+        ("llama-3.1-8b", {"steps": 20}, "--steps"),
+        ("resnet50", {"users": 8, "kv": ("fp8",)}, "--users, --kv"),
+        ("resnet50", {"work": "pretrain", "train_tok": 1e9}, "--tokens"),
+        ("resnet50", {"engines": ("vllm",)}, "--engine"),
         ("llama-3.1-8b", {"work": "image"}, "writes text"),
     ],
 )

@@ -15,7 +15,7 @@ from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
 from rigright.demand import Numbers, PlanWish
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, total_usd, usd_per_h
-from rigright.search.images_score import score_samples, ways_of
+from rigright.search.images_score import TRAINER, score_samples, ways_of
 from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
 from rigright.search.plans import Table
@@ -70,6 +70,10 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
             say("{model} learns as a whole here: leave --method {method} out",
                 model=arch.name, method=wish.method)
         )  # fmt: skip
+    if trains and wish.trainer not in {None, TRAINER}:
+        raise AskError(
+            say("image networks learn in {known} here, not in {trainer}", known=TRAINER, trainer=wish.trainer)
+        )
     if wish.steps is not None and (trains or network.does != PAINT):
         raise AskError(say("{model} takes no steps of denoising: leave --steps out", model=arch.name))
     return network

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rigright.base.errors import AskError
+from rigright.base.words import say
 from rigright.cost.images.networks import (
     ENGINE,
     PRECISIONS,
@@ -106,6 +108,11 @@ def ways_of(
     """
     found = []
     for form in wish.weights or ("fp16",):
+        if find_format(form).id not in PRECISIONS:
+            raise AskError(
+                say("whole images and texts are computed in {known}, not in {form}",
+                    known=", ".join(PRECISIONS), form=form)
+            )  # fmt: skip
         able = [place for place, kind in enumerate(kinds) if _runs(kind, find_format(form).id)]
         compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
         for on, places in ((False, able), (True, compiled)):

@@ -19,7 +19,11 @@ from rigright.facts.nodes import find_node
 from rigright.search.find import takes_images
 
 SERVING = frozenset({"serve", "chat", "batch"})
-OF_TOKENS = ("output_tok", "context_tok", "seq_tok", "train_tok", "tpot_s", "users", "kv", "grows_to")
+OF_TOKENS = {
+    "output_tok": "--output", "context_tok": "--context", "seq_tok": "--seq", "train_tok": "--tokens",
+    "tpot_s": "--tpot", "users": "--users", "kv": "--kv", "grows_to": "--grows-to",
+}  # fmt: skip
+OF_SAMPLES = {"image_px": "--image-size", "steps": "--steps", "latency_s": "--latency"}
 ABOVE_ZERO = (
     *("prompt_tok", "output_tok", "context_tok", "users", "rate_per_s", "ttft_s", "tpot_s", "tok_per_s"),
     *("image_px", "steps", "latency_s"),
@@ -56,6 +60,11 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[Sentence]:
             model=arch.name,
             options=", ".join(idle),
         )
+    idle = [flag for name, flag in OF_SAMPLES.items() if getattr(wish, name) and generates(arch)]
+    if idle:
+        yield say(
+            "{model} writes text: {options} would change nothing", model=arch.name, options=", ".join(idle)
+        )
     if wish.work in {"image", "embed"} and generates(arch):
         yield say("{model} writes text; ask with --mode serve, chat or batch", model=arch.name)
 
@@ -64,8 +73,8 @@ def _idle(arch: Arch, wish: PlanWish) -> list[str]:
     """What was said of tokens, to a network that has none."""
     if generates(arch) or not takes_images(arch, wish):
         return []
-    names = [*OF_TOKENS, *(("prompt_tok",) if arch.task != "embed" else ())]
-    flags = [f"--{name.removesuffix('_s').removesuffix('_tok')}" for name in names if getattr(wish, name)]
+    names = OF_TOKENS | ({"prompt_tok": "--prompt"} if arch.task != "embed" else {})
+    flags = [flag for name, flag in names.items() if getattr(wish, name)]
     engines = [name for name in wish.engines if find_engine(name).id != ENGINE]
     return [*flags, *(["--engine"] if engines else [])]
 

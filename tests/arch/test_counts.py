@@ -92,3 +92,9 @@ def test_a_remembered_hash_is_nobody_elses():
     assert again == arch
     assert not hasattr(again, "_hash")  # another process throws other dice
     assert "_hash" not in repr(arch)
+
+
+def test_layers_that_are_equal_but_not_one_are_counted_together():
+    arch = read_config(SMALL, "one")
+    twin = replace(arch.trunk, layers=tuple(replace(layer) for layer in arch.trunk.layers))
+    assert count.alike(twin) == count.alike(arch.trunk) == {arch.trunk.layers[0]: 3}

@@ -17,7 +17,7 @@ from rigright.arch.record import Arch, Cut, Weight
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB
-from rigright.cost.gguf_mix import more_bits, place, place_of, tensor_type
+from rigright.cost.gguf_mix import alike, more_bits, place, place_of, tensor_type
 from rigright.cost.weights import file_bytes, weigh, weights_bytes
 from rigright.facts.formats import find_format, formats, ggml_types, mixes
 
@@ -239,3 +239,22 @@ def test_every_format_bears_source_and_order_of_loss():
     assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
     assert ranks == sorted(ranks)
     assert all(math.isfinite(size) for size in sizes.values())
+
+
+@pytest.mark.parametrize("mix", sorted(mixes()))
+@pytest.mark.parametrize("layers", [1, 7, 32, 80])
+def test_layers_said_to_be_alike_get_the_same_types(mix, layers):
+    model = arch(LLAMA_70B | {"num_hidden_layers": layers})
+    outside, form = place(model), mixes()[mix]
+    firsts = alike(form.id, layers, outside=outside)
+    for index, layer in enumerate(model.trunk.layers):
+        own, first = (place_of(layer, outside, index=at) for at in (index, firsts[index]))
+        assert firsts[index] <= index
+        for weight in layer.weights:
+            assert tensor_type(weight, form, where=own) == tensor_type(weight, form, where=first)
+
+
+def test_a_mix_without_rules_for_places_has_one_kind_of_layer():
+    outside = place(arch(LLAMA_70B))
+    assert set(alike("gguf:Q8_0", 80, outside=outside)) == {0}
+    assert len(set(alike("gguf:Q4_K_M", 80, outside=outside))) > 1

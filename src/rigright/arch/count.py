@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from rigright.arch.record import Arch, Mixer, Tower, Weight
+from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix
 
 
@@ -15,9 +15,18 @@ def weights(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
     for tower in towers:
         for weight in tower.outer:
             yield weight, 1
-        for layer, times in Counter(tower.layers).items():
+        for layer, times in alike(tower).items():
             for weight in layer.weights:
                 yield weight, times
+
+
+def alike(tower: Tower) -> Counter[Layer]:
+    """Layers with how often they stand there. Most are one record many times, which is cheaply seen."""
+    unlike = {id(layer): layer for layer in tower.layers}
+    found: Counter[Layer] = Counter()
+    for one, times in Counter(map(id, tower.layers)).items():
+        found[unlike[one]] += times
+    return found
 
 
 def elems(weight: Weight) -> int:

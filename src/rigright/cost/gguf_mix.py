@@ -86,6 +86,18 @@ def place_of(layer: Layer, outside: Place, *, index: int) -> Place:
     return replace(outside, index=index, gqa=gqa)
 
 
+@cache
+def alike(mix_id: str, count: int, *, outside: Place) -> tuple[int, ...]:
+    """For each of so many layers the first that the rules of a mix treat like it."""
+    rules = mixes()[mix_id.removeprefix(GGUF)].rules
+    asked = {one for rule in rules for one in rule.when if _parts(one)[0] in _BY_INDEX}
+    first: dict[tuple[bool, ...], int] = {}
+    return tuple(
+        first.setdefault(tuple(_holds(one, replace(outside, index=index)) for one in asked), index)
+        for index in range(count)
+    )
+
+
 def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
     """The GGML type of one tensor."""
     if is_bias(weight) or len(weight.shape) == 1 or part(weight) in {"norm", "router"}:
@@ -139,8 +151,16 @@ _CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
     "untied": lambda place, _: not place.tied,
     "plain": lambda _place, _: False,
 }
+_BY_INDEX = {"first", "middle", "index<", "more"}
 
 
 def _holds(condition: str, where: Place) -> bool:
+    name, number = _parts(condition)
+    return _CONDITIONS[name](where, number)
+
+
+@cache
+def _parts(condition: str) -> tuple[str, int]:
+    """A condition's name and its number."""
     name, _, number = condition.replace("<", "<=").partition("=")
-    return _CONDITIONS[name](where, int(number or 0))
+    return name, int(number or 0)

@@ -10,7 +10,7 @@ from functools import cache
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.cost.gguf_mix import Place, place, place_of, tensor_type
+from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
 from rigright.facts import formats
 from rigright.facts.formats import Format, find_format, ggml_types
 
@@ -145,10 +145,13 @@ class _Mixed:
         if not self._is_filed(tower):
             return ()
         outside = place(self.arch)
-        return tuple(
-            _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=index))
-            for index, layer in enumerate(tower.layers)
-        )
+        firsts = alike(self.mix.id, len(tower.layers), outside=outside)
+        unlike = {(first, id(layer)): layer for first, layer in zip(firsts, tower.layers, strict=True)}
+        sizes = {
+            key: _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=key[0]))
+            for key, layer in unlike.items()
+        }
+        return tuple(sizes[first, id(layer)] for first, layer in zip(firsts, tower.layers, strict=True))
 
     def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
         if not self._is_filed(tower):

@@ -46,6 +46,7 @@ class Run:
     measured: float
     predicted: float
     holds: bool | None
+    group: str = ""  # what may be pooled with it
 
     @property
     def off(self) -> float:
@@ -85,4 +86,5 @@ def _run(row: Judged, one: Prediction) -> Run:
         measured=float(one.measured or 0),
         predicted=float(one.predicted or 0),
         holds=one.holds,
+        group=one.group,
     )

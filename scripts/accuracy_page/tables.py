@@ -30,15 +30,20 @@ def glance(found: Mapping[str, Validation], runs: Mapping[tuple[str, str], Run],
     """One line a speed: errors in sample and left out, averaged over sources."""
     yield "| figure | rows | answered | median error | source left out | chip left out | model left out | within 20 % | in the band | aim |"  # noqa: E501
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    scores = {score.metric: score for kind in SPEEDS for score in found[kind].scores if score.of == "group"}
-    for metric, title in TITLES.items():
-        if metric not in scores or not scores[metric].answered:
-            continue
-        score = scores[metric]
-        mine = {key: run for key, run in runs.items() if run.metric == metric}
+    scores = [score for kind in SPEEDS for score in found[kind].scores if score.of == "group"]
+    order = list(TITLES)
+    for score in sorted(
+        (one for one in scores if one.metric in TITLES and one.answered),
+        key=lambda one: (order.index(one.metric), one.group),
+    ):
+        kind_of = "" if score.group == score.metric else f", {score.group}"
+        title = TITLES[score.metric] + kind_of
+        mine = {
+            key: run for key, run in runs.items() if (run.metric, run.group) == (score.metric, score.group)
+        }
         out = (percent(_macro(mine, left, f"{by}_out")) for by in ("source", "chip", "model"))
         shown = (percent(score.median), *out, percent(score.near), percent(score.coverage))
-        aim = TARGETS.get(metric, "-")
+        aim = TARGETS.get(score.metric, "-")
         yield f"| {title} | {score.measured} | {score.answered} | {' | '.join(shown)} | {aim} |"
 
 

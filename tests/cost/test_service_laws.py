@@ -104,13 +104,13 @@ def test_an_open_load_waits_without_end_once_it_is_more_than_is_done():
 
 
 @settings(max_examples=30)
-@given(st.floats(0.01, 0.7))
+@given(st.floats(0.01, 0.98))
 def test_open_and_closed_loads_of_one_rate_agree_on_the_next_token(share):
     small = Limits(pool_tok=1e9, max_seqs=256, budget_tok=8192)
     capacity = one(service(limits=small, concurrency=256).requests_per_s)
     opened = service(limits=small, rate_per_s=share * capacity)
     closed = service(limits=small, concurrency=max(one(opened.running), 1))
-    assert one(opened.tpot_s) == pytest.approx(one(closed.tpot_s), rel=0.25)
+    assert one(opened.tpot_s) == pytest.approx(one(closed.tpot_s), rel=0.05)
 
 
 def test_found_prefixes_save_the_time_of_prompts():

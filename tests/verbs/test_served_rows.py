@@ -127,7 +127,26 @@ def test_lengths_stand_in_notes():
     note = "OpenOrca (24576 samples, mean ~294 output tokens)"
     ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "note": note})
     assert ask.output_tok == 294
-    assert ask.prompt_tok == 294
+    assert ask.prompt_tok == 300
+
+
+def test_prompts_nobody_tells_are_those_of_instructions_or_as_long_as_answers():
+    for told, taken in (("(mean ~145 out)", 300), ("(mean ~900 out)", 900)):
+        ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "note": told})
+        assert (ask.output_tok, ask.prompt_tok) == (int(told[7:10]), taken)
+
+
+def test_a_window_once_full_takes_no_more_room():
+    """Short sequences fill every layer; of long ones the cache holds more tokens."""
+    rows = [
+        ROW | {"arch": arch, "weights": "bf16", "prompt_tok": prompt}
+        for arch in ("google/gemma-3-27b-it", "meta-llama/Llama-3.1-70B")
+        for prompt in (512.0, 32768.0)
+    ]
+    asks = [read_served(row) for row in rows]
+    windows, plain = (group.limits.pool_tok for group in group_cases(asks))
+    assert windows[1] > 2 * windows[0]
+    assert plain[1] == pytest.approx(plain[0], rel=0.01)
 
 
 def test_nothing_asked_is_a_length():

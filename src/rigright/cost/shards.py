@@ -19,7 +19,7 @@ def share(cut: Cut, layout: Layout, *, kv_heads: int = 1) -> Numbers:
     if cut == Cut.EXPERT:
         ep = np.asarray(layout.ep, dtype=float)
         return 1 / np.where(ep > 1, np.maximum(ep, tp), tp)
-    return 1 / tp
+    return 1 / attention_tp
 
 
 def attention_share(layout: Layout) -> Numbers:

@@ -36,7 +36,7 @@ def parts_of(work: Work, layout: Layout) -> tuple[Part, ...]:
 
 def _part(key: tuple[str, bool, int, int, int], gemms: Sequence[Gemm], *, work: Work, layout: Layout) -> Part:
     kind, narrow, experts, per_tok, width = key
-    shares = [_share(gemm, work, layout=layout) for gemm in gemms]
+    shares = [share(gemm.cut, layout, kv_heads=work.kv_heads) for gemm in gemms]
     return Part(
         kind=kind,
         narrow=narrow,
@@ -46,13 +46,6 @@ def _part(key: tuple[str, bool, int, int, int], gemms: Sequence[Gemm], *, work: 
         elems=sum(gemm.elems * held for gemm, held in zip(gemms, shares, strict=True)),
         size_bytes=sum(gemm.size_bytes * held for gemm, held in zip(gemms, shares, strict=True)),
     )
-
-
-def _share(gemm: Gemm, work: Work, *, layout: Layout) -> Numbers:
-    """Where each rank has its own sequences, it holds whole what is not the experts' or the head's."""
-    if layout.attention_dp and gemm.kind not in {"expert", "head"}:
-        return 1.0
-    return share(gemm.cut, layout, kv_heads=work.kv_heads)
 
 
 def ranks_of(layout: Layout) -> Numbers:

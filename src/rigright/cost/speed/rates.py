@@ -45,6 +45,8 @@ class Rates:
     touched: Numbers  # share of the experts an even router would touch that are touched
     grown: Numbers  # share of its output a sequence is counted with when it is admitted
     request_s: Numbers  # from a request to its first pass, and from that to the user: words, wires, queues
+    ahead: Numbers  # passes of others between a request and its first token, beside its own
+    gathered: Numbers  # where ranks hold their own sequences, how far prompts of all come together: 0 to 1
     sync_s: Numbers  # what ranks wait for each other before each sum
     fill_seqs: Numbers  # sequences of an offline run, at which filling and draining halve what is at work
     wave: Numbers  # of a load that comes at once, share of the requests that meet it so
@@ -67,7 +69,7 @@ _PLAIN = (
     *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
     "narrow_width",
-    *("grown", "request_s", "sync_s", "fill_seqs", "wave", "mixed"),
+    *("grown", "request_s", "ahead", "gathered", "sync_s", "fill_seqs", "wave", "mixed"),
 )
 _PACES = {  # terms of chips -> an engine's pace at them
     "layer_s": "engine_layer",
@@ -121,7 +123,7 @@ def rates_of(
 
 def _experts_in(weights: str) -> str:
     """The term of what experts reach in a format, over what they reach in 16 bit."""
-    known = {"fp8": "expert_fp8", "fp8-block": "expert_block", "nvfp4": "expert_fp4"}
+    known = {"fp8": "expert_fp8", "fp8-block": "expert_block", "nvfp4": "expert_fp4", "mxfp4": "expert_mxfp4"}
     plain = weights in {"bf16", "fp16", "fp32"}
     return known.get(weights, "expert_plain" if plain else "expert_upcast")
 

@@ -8,6 +8,7 @@ once meets a queue of prompts; later requests come one by one, as others end.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
-ROUNDS = 4  # of the fixed point of an open load
+ROUNDS = 3  # of chords to the fixed point of an open load
 P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
@@ -128,8 +129,10 @@ def _load(
     parts = parts_of(work, layout)
     decode = step(work, rates, layout=layout, content=Pass(**base), parts=parts)
     # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
-    coming = np.maximum(passes / np.maximum(traffic.output_tok, 1), 1)
-    room = np.maximum(limits.budget_tok * ranks_of(layout) - passes * each, 1)
+    ranks = ranks_of(layout)
+    together = np.minimum(ranks**rates.gathered, np.maximum(passes, 1))
+    coming = np.maximum(passes / np.maximum(traffic.output_tok, 1), together)
+    room = np.maximum(limits.budget_tok * ranks - passes * each, 1)
     tok = np.minimum(coming * fresh, room)
     prompts = tok / fresh
     content = Pass(
@@ -145,7 +148,8 @@ def _load(
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
     tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s
-    alone = rates.request_s + chunks * pass_s + decode_s / 2
+    between = rates.ahead * tpot * (1 + traffic.accepted_tok)
+    alone = rates.request_s + chunks * pass_s + between
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=prompt_s, alone_s=alone,
         tpot_s=tpot, life_s=alone + np.maximum(traffic.output_tok - 1, 0) * tpot,
@@ -156,12 +160,18 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
     most = admitted(rates, traffic=traffic, limits=limits)
     arriving = traffic.rate_per_s / layout.dp
-    full = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=most)
-    capacity = most / full.life_s
-    running, load = np.minimum(most, 1.0), full
+    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
+    capacity = most / _load(work, rates, running=most, **asked).life_s
+    # in a life as many arrive as are at work: a life is nearly straight in those at work, so chords meet it
+    low, high = np.ones_like(most), most
+    short = arriving * _load(work, rates, running=low, **asked).life_s - low
+    long = most * (arriving / capacity - 1)
     for _ in range(ROUNDS):
-        load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
-        running = np.clip(arriving * load.life_s, 1, most)
+        running = _meeting(low, high, short=short, long=long)
+        load = _load(work, rates, running=running, **asked)
+        gap = arriving * load.life_s - running
+        low, short = np.where(gap > 0, running, low), np.where(gap > 0, gap, short)
+        high, long = np.where(gap > 0, high, running), np.where(gap > 0, long, gap)
     busy = arriving / capacity
     line = np.minimum(arriving * load.prompt_s, SLOWEST)  # share of the time somebody's prompt is worked on
     after = load.prompt_s / (1 - line) / 2  # who waits at all waits so long on average
@@ -179,6 +189,12 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         wait_p99_s=late99,
     )
     return _service(load, flow, layout=layout, traffic=traffic)
+
+
+def _meeting(low: Numbers, high: Numbers, *, short: Numbers, long: Numbers) -> Numbers:
+    """Where a chord crosses zero; its near end where even there too few arrive, its far where too many."""
+    share = short / np.maximum(short - long, LEAST)
+    return low + (high - low) * np.where(long >= 0, 1.0, np.clip(share, 0, 1))
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:

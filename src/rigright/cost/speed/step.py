@@ -61,6 +61,7 @@ class _Rank:
     prefill_tok: Numbers
     decode_seqs: Numbers
     tok: Numbers
+    logits: Numbers  # rows of them
 
 
 def step(
@@ -73,8 +74,7 @@ def step(
     parts = parts_of(work, layout) if parts is None else parts
     rank = _rank(content, layout)
     tok = content.prefill_tok + content.decode_seqs * content.decode_each_tok
-    gemms = [_gemm(part, rates, layout=layout, content=content, rank=rank, tok=tok)
-             for part in parts]  # fmt: skip
+    gemms = [_gemm(part, rates, layout=layout, rank=rank, tok=tok) for part in parts]
     prefill = _prefill_attention(work, rates, layout=layout, content=content, rank=rank)
     reads = [
         (times * compute, times * memory)
@@ -103,19 +103,23 @@ def step(
 def _rank(content: Pass, layout: Layout) -> _Rank:
     ranks = ranks_of(layout)
     # a prompt is worked on by one rank; several prompts spread over the ranks
-    prefill = content.prefill_tok / np.clip(content.prefill_seqs, 1, ranks)
+    spread = np.clip(content.prefill_seqs, 1, ranks)
+    prefill = content.prefill_tok / spread
     decode = np.ceil(content.decode_seqs / ranks) if layout.attention_dp else content.decode_seqs
-    return _Rank(prefill_tok=prefill, decode_seqs=decode, tok=prefill + decode * content.decode_each_tok)
+    drafted = decode * content.decode_each_tok
+    return _Rank(
+        prefill_tok=prefill,
+        decode_seqs=decode,
+        tok=prefill + drafted,
+        logits=drafted + content.prefill_seqs / spread,
+    )
 
 
-def _gemm(
-    part: Part, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank, tok: Numbers
-) -> tuple[Numbers, Numbers]:
+def _gemm(part: Part, rates: Rates, *, layout: Layout, rank: _Rank, tok: Numbers) -> tuple[Numbers, Numbers]:
     peak = rates.flops_per_s if part.narrow else rates.plain_flops_per_s
     if part.kind == "expert":
         return _experts(part, rates, layout=layout, tok=tok, peak=peak)
-    seqs = content.decode_seqs * content.decode_each_tok + content.prefill_seqs
-    rows = seqs if part.kind == "head" else rank.tok
+    rows = rank.logits if part.kind == "head" else rank.tok
     compute = (2 * part.elems / peak) * (rows + rates.half_tok)
     share = rates.narrow_read if part.narrow else 1.0
     return compute, part.size_bytes / (rates.mem_bytes_per_s * share)
@@ -182,7 +186,7 @@ def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numb
         + np.where(np.asarray(layout.tp) > 1, rates.sync_s, 0.0)
     )
     rows = content.decode_seqs + content.prefill_seqs
-    held = 1 - 1 / np.asarray(layout.tp, dtype=float)
+    held = 0.0 if layout.attention_dp else 1 - 1 / np.asarray(layout.tp, dtype=float)
     logits = rows * (work.vocab * ACT_BYTES) * held / rates.wire.bytes_per_s
     stages = np.asarray(layout.pp, dtype=float)
     outer = np.asarray(layout.tp) * stages > rates.wire.domain

@@ -15,10 +15,12 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.served_drafts import NO_DRAFTS, Drafts, drafts_of
 
 NARROW_BITS = 8  # caches follow weights of so few bits where the engine stores them so
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 USUAL_TOK = 512  # where no row and no note tells a length
+USUAL_PROMPT_TOK = 300.0  # of sets of instructions; more where outputs are longer
 _OUTPUTS = re.compile(r"(\d+) out(?:put tokens)?\b")  # "mean ~294 output tokens", "128 out"
 _WORKERS = re.compile(
     r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
@@ -53,6 +55,7 @@ class ServedAsk:
     prompt_tok: float
     output_tok: float
     metric: str
+    drafts: Drafts = NO_DRAFTS
     assumed: tuple[Sentence, ...] = ()
 
     @property
@@ -73,11 +76,15 @@ def read_served(row: Row) -> ServedAsk:
     prompt, output = _lengths(row, assumed)
     chips = row.get("n_chips") or 1
     prefill, cut = _cuts(row, chips=chips, assumed=assumed)
+    drafts = drafts_of(row, arch, engine=engine.id)
+    if drafts.drafted_tok:
+        assumed.append(say("such runs drafted {tok} tokens a pass", tok=f"{drafts.drafted_tok:g}"))
     return ServedAsk(
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
         load=row.get("load") if row.get("mode") != "max" else None,
-        prompt_tok=prompt, output_tok=output, metric=row["metric"], assumed=tuple(assumed),
+        prompt_tok=prompt, output_tok=output, metric=row["metric"],
+        drafts=drafts, assumed=tuple(assumed),
     )  # fmt: skip
 
 
@@ -128,7 +135,7 @@ def _lengths(row: Row, assumed: list[Sentence]) -> tuple[float, float]:
         assumed.append(say("the length of outputs is not told: {tok} tokens are taken", tok=f"{output:g}"))
     prompt = row.get("prompt_tok")
     if prompt is None:
-        prompt = output
+        prompt = max(output, USUAL_PROMPT_TOK)
         assumed.append(say("the length of prompts is not told: {tok} tokens are taken", tok=f"{prompt:g}"))
     return max(float(prompt), 1.0), max(float(output), 1.0)
 

@@ -96,6 +96,8 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
             prompt_tok=prompts,
             output_tok=outputs,
             concurrency=None if loads[0] is None else np.array(loads, dtype=float),
+            drafted_tok=np.array([ask.drafts.drafted_tok for ask in asks]),
+            accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
         ),
         limits=Limits(
             pool_tok=np.maximum(room, LEAST_TOK),
@@ -148,7 +150,10 @@ class _Pools:
         """Where ranks hold their own sequences, all of them together."""
         alone = replace(cut, workers=1)
         engine = ask.engine
-        key = (id(ask.arch), ask.weights, ask.kv, engine.id, engine.version, ask.chip.id, alone)
+        key = (
+            id(ask.arch), ask.weights, ask.kv, engine.id, engine.version, ask.chip.id, alone,
+            ask.prompt_tok, ask.output_tok,
+        )  # fmt: skip
         if key not in self._known:
             self._known[key] = self._count(ask, alone)
         return self._known[key] * (cut.tp if cut.attention_dp else 1)
@@ -163,6 +168,8 @@ class _Pools:
         return self._held(ask, cut, share=UTMOST)  # it was run: so it was given more
 
     def _held(self, ask: ServedAsk, cut: Cut, *, share: float | None) -> float:
+        """In tokens of sequences as long as those asked for: a window, once full, takes no more of them."""
+        whole_tok = np.ceil(ask.prompt_tok + ask.output_tok)
         memory = serving_memory(
             ask.arch,
             self._weights[id(ask.arch), ask.weights],
@@ -170,12 +177,14 @@ class _Pools:
                 engine=f"{ask.engine.id} {ask.engine.version}",
                 weights=ask.weights,
                 kv=ask.kv,
+                context_tok=whole_tok,
                 utilisation=share,
             ),
             layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
             device=device_of(ask.card, ask.engine),
         )
-        return float(np.nan_to_num(memory.pool_tok, nan=np.inf))
+        each = float(memory.cache_bytes + memory.states_bytes)
+        return max((each + float(memory.spare_bytes)) / each * whole_tok, 0.0) if each > 0 else np.inf
 
 
 def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:

@@ -34,7 +34,8 @@ KERNELS = {
     "half_tok": (16.0, 0.4, NONE),
     "expert_half_tok": (30.0, 0.3, NONE),
     "expert_compute": (0.75, 0.2, 1.1),
-    "expert_fp8": (1.0, 0.2, 1.3),
+    "expert_fp8": (1.3, 0.2, 2.0),
+    "expert_mxfp4": (1.05, 0.15, 1.5),
     "expert_block": (0.6, 0.2, 1.0),
     "expert_fp4": (0.85, 0.2, 1.2),
     "expert_upcast": (0.6, 0.3, 1.0),
@@ -52,8 +53,10 @@ KERNELS = {
     "seq_s": (6e-6, 0.6, NONE),
     "sync_s": (2e-6, 0.4, NONE),
     "request_s": (30e-3, 0.7, NONE),
+    "ahead": (2.0, 0.7, NONE),
+    "gathered": (0.5, 0.5, 1.0),
     "fill_seqs": (3000.0, 0.5, NONE),
-    "wave": (0.12, 0.5, 0.5),
+    "wave": (0.1, 0.5, 0.5),
     "grown": (0.7, 0.3, 1.0),
     "mixed": (1.0, 0.1, 1.2),
 }
@@ -64,10 +67,12 @@ CLASS = {  # what differs from class to class of chips, and how far
     "moe_layer_s": 0.4,
 }
 ENGINE = {  # of an engine, and how far it may stand from everybody's
-    **dict.fromkeys(("engine_compute", "engine_memory", "engine_kv", "engine_expert", "engine_touch"), 0.15),
-    **dict.fromkeys(("engine_layer", "engine_moe"), 0.3),
-    **dict.fromkeys(("sync_s", "eager_layer_s", "step_s", "seq_s", "request_s", "wave"), 0.7),
-    **dict.fromkeys(("grown", "mixed"), 0.2),
+    **dict.fromkeys(("engine_compute", "engine_memory", "engine_kv", "engine_expert", "engine_touch"), 0.07),
+    **dict.fromkeys(("engine_layer", "engine_moe"), 0.15),
+    **dict.fromkeys(("sync_s", "eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
+    "grown": 0.2,
+    "mixed": 0.08,
+    "gathered": 0.5,
 }
 
 

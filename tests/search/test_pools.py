@@ -120,7 +120,9 @@ def test_pools_are_whole_workers_near_the_match(llama8, market, users, prompt, m
 @settings(max_examples=8)
 def test_what_is_kept_gains_enough(llama8, market, limits):
     ttft, tpot = limits
-    wish = PlanWish(on="8x h100", prompt_tok=4000, output_tok=400, ttft_s=ttft, tpot_s=tpot)
+    wish = PlanWish(
+        on="8x h100", prompt_tok=4000, output_tok=400, ttft_s=ttft, tpot_s=tpot, engines=("vllm",)
+    )
     question, found = scored_of(llama8, wish, market=market)
     kept = worthwhile(question, found)
     apart = kept.points.prefill_dp > 0

@@ -31,6 +31,7 @@ NODE_CHIPS = 8
 MOST_CHIPS = 64
 COUNTS = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 MOST_OF = {"consumer": 16, "workstation": 32}  # nobody fills a room with such cards unasked
+SERVERS = ("vllm", "sglang", "tensorrt-llm")  # engines of data centres
 SINGLE = frozenset({"soc", "embedded"})
 _SIZE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+) *(?P<unit>[mbt])", re.IGNORECASE)
 
@@ -66,6 +67,7 @@ class Way:
     weights: str
     kv: str
     kinds: tuple[int, ...]
+    usual: bool = True  # the engine that people take for such work on such a chip
 
     @property
     def label(self) -> str:
@@ -190,18 +192,18 @@ def _per_node(chip: Chip) -> int:
 
 
 def _ways(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...]) -> tuple[Way, ...]:
-    found: dict[tuple[str, str, str], list[int]] = {}
+    found: dict[tuple[str, str, str, bool], list[int]] = {}
     for place, kind in enumerate(kinds):
         for key in _ways_of(arch, wish, kind=kind):
             found.setdefault(key, []).append(place)
     return tuple(
-        Way(engine=find_engine(engine), weights=weights, kv=kv, kinds=tuple(places))
-        for (engine, weights, kv), places in found.items()
+        Way(engine=find_engine(engine), weights=weights, kv=kv, kinds=tuple(places), usual=usual)
+        for (engine, weights, kv, usual), places in found.items()
     )
 
 
-def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, str, str]]:
-    for name in _engines(wish, kind, arch=arch):
+def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, str, str, bool]]:
+    for rank, name in enumerate(_engines(wish, kind, arch=arch)):
         engine = find_engine(name)
         if kind.mix and engine.split != "layer":
             continue
@@ -211,11 +213,11 @@ def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, s
             if None in hows or (own_too and not wish.weights):
                 continue
             for kv in _caches(wish, engine, chip=kind.chip):
-                yield name, weights, kv
+                yield name, weights, kv, rank == 0 or bool(wish.engines)
 
 
 def _engines(wish: PlanWish, kind: Kind, *, arch: Arch) -> tuple[str, ...]:
-    """The engines asked for; else the one people take for such work on such a chip."""
+    """The engines asked for; else the one people take for such work there; on a named machine others too."""
     if wish.engines:
         return tuple(find_engine(name).id for name in wish.engines)
     runs, chip = engines_of(kind.chip), kind.chip
@@ -225,7 +227,11 @@ def _engines(wish: PlanWish, kind: Kind, *, arch: Arch) -> tuple[str, ...]:
     packed = arch.stored is not None and not gguf and find_format(arch.stored).loss_rank >= PACKED_LOSS
     home = bool(kind.mix) or (wish.work == "chat" and chip.segment != "datacenter" and not packed)
     order = ("llama.cpp", "vllm") if gguf or home else ("vllm", "llama.cpp")
-    return tuple(name for name in order if name in runs)[:1]
+    usual = tuple(name for name in order if name in runs)
+    if gguf or not kind.named:
+        return usual[:1]
+    served = tuple(name for name in SERVERS if name in runs) if chip.segment == "datacenter" else ()
+    return tuple(dict.fromkeys((*usual[:1], *(served or usual))))
 
 
 def reads_gguf(engine: Engine) -> bool:

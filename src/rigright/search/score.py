@@ -177,7 +177,7 @@ def _fitting(one: _Replicas) -> Scored:
 def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
     wish, way = one.question.wish, one.way
-    parted = np.array([parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
+    parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
     if not able.any():
         return

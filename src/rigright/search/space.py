@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import product
 
 import numpy as np
 
-from rigright.arch.record import Arch
+from rigright.arch.record import Arch, Mixer
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.search.question import NODE_CHIPS, Kind, Way
@@ -93,12 +94,18 @@ def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, .
 
 def heads_allow(arch: Arch, tp: int) -> bool:
     """Whether every layer's heads share out evenly over so many ranks."""
-    attending = {layer.mixer for layer in arch.trunk.layers if layer.mixer is not None and layer.mixer.heads}
     return all(
         mixer.heads % tp == 0
         and (mixer.latent_dim > 0 or mixer.kv_heads % tp == 0 or tp % mixer.kv_heads == 0)
-        for mixer in attending
+        for mixer in _attending(arch)
     )
+
+
+@cache
+def _attending(arch: Arch) -> frozenset[Mixer]:
+    """Every kind of layer with heads."""
+    found = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}  # most layers share one
+    return frozenset(mixer for mixer in found.values() if mixer is not None and mixer.heads)
 
 
 def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:

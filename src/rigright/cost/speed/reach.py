@@ -90,14 +90,15 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     cores = cores_per_s(chip, terms["lanes"])
     bandwidth = chip.mem_bytes_per_s
     gemm = _gemm_flops_per_s(chip, terms)
+    narrow = min(gemm * terms["format_compute"], _fastest_flops_per_s(chip, terms))
     elem_bytes = stored(weights).elem_bytes
     per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
     prompt_pair_s = (
         1 / (_peak_flops_per_s(chip, terms) * terms["attention"]) + terms["attention_core"] / cores
     )
     return {
-        "flops_per_s": gemm * terms["format_compute"],
-        "plain_flops_per_s": gemm * (terms["format_compute"] if elem_bytes >= WIDE_BYTES else 1.0),
+        "flops_per_s": narrow,
+        "plain_flops_per_s": narrow if elem_bytes >= WIDE_BYTES else gemm,
         "attention_flops_per_s": 1 / prompt_pair_s,
         "token_attention_flops_per_s": 1 / per_pair_s,
         "mem_bytes_per_s": _streamed(
@@ -146,8 +147,15 @@ def _peak_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
 
 
 def _gemm_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
-    """Large multiplications wait for cores and for power."""
-    per_flop_s = 1 / (_peak_flops_per_s(chip, terms) * terms["compute"])
+    """Large multiplications wait for cores and for power; none is sooner than the sheet says."""
+    peak = _peak_flops_per_s(chip, terms)
+    per_flop_s = 1 / (peak * terms["compute"])
     if chip.tdp_w:
         per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"])
-    return 1 / per_flop_s
+    return min(1 / per_flop_s, peak)
+
+
+def _fastest_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
+    """The most operations a second that the sheet states, in whatever format."""
+    narrow = (chip.fp8_flops_per_s, chip.int8_ops_per_s, chip.fp4_flops_per_s)
+    return max(_peak_flops_per_s(chip, terms), *(rate or 0.0 for rate in narrow))

@@ -137,3 +137,9 @@ def test_the_wish_is_told_as_it_was_understood():
     assert (xl.wish.work, xl.wish.image_px, xl.wish.steps) == ("image", 1024, 30)
     assert "512 tokens each" in str(work(bge.wish))
     assert "1024 x 1024 pixels" in str(work(xl.wish))
+
+
+def test_the_next_command_looks_at_pictures_of_the_same_size(capsys):
+    main(["plan", "convnext_base", "--on", "rtx 4090", "--image-size", "384"])
+    told = next(line for line in capsys.readouterr().out.splitlines() if "rigright explain" in line)
+    assert "--image-size 384" in told

@@ -16,7 +16,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     for pool in _pools(first):
-        yield shlex.join(["rigright", "explain", model, *explain_flags(pool)])
+        yield shlex.join(["rigright", "explain", model, *explain_flags(pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not words.takes_samples(first)
     if plays and _alike_workers(first) is not None:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
@@ -25,6 +25,12 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
         yield shlex.join(["rigright", "compare", *machines[:3], "--for", model, *_work_flags(result)])
     if not result.reasons:
         yield f"{result.asked} --why"
+
+
+def _picture(result: Planned, plan: Plan) -> list[str]:
+    """The size of pictures, where one was said or is the generator's own."""
+    side = result.wish.image_px if isinstance(plan.work, Serving) and words.takes_samples(plan) else None
+    return [] if side is None else ["--image-size", str(side)]
 
 
 def _pools(plan: Plan) -> Iterator[Plan]:

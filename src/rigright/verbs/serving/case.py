@@ -18,7 +18,7 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
-from rigright.facts.running import unrun
+from rigright.facts.running import engines_of, unrun
 
 CONTEXT_TOK = 8192  # asked for when nobody says
 MOST_TOK = 2**31
@@ -212,10 +212,10 @@ def _unused(engine: Engine, wish: ServingWish) -> tuple[Sentence, ...]:
 def _unrun(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
     """Chips on which the engine, or weights of this format, do not run."""
     lacking = _no_bf16(engine, cards) if form == "bf16" else ()
-    if form == "bf16" and not engine.native_bf16:
-        return ()
+    emulated = form == "bf16" and not engine.native_bf16
     chips = {card.chip.id: card.chip for card in cards}.values()
-    told = (unrun(engine.id, form, chip=chip) for chip in chips)
+    asked = (chip for chip in chips if not (emulated and engine.id in engines_of(chip)))
+    told = (unrun(engine.id, form, chip=chip) for chip in asked)
     return lacking or tuple(said for said in told if said is not None)
 
 

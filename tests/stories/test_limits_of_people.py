@@ -1,0 +1,224 @@
+"""The limits people have: each is kept by every plan, or the nearest is named with its number."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.facts.find import find_chip
+
+MODEL = "plan llama-3.1-8b --users 8"
+
+
+def plans(ask, line):
+    data = ask(f"{line} --json").data
+    assert data["fits"], data["verdict"]
+    return data["plans"]
+
+
+KEPT = [
+    ("--buy --budget '$1500'", lambda plan: plan["figures"]["usd"]["value"] <= 1500),
+    ("--buy --budget '10000 CNY'", lambda plan: plan["figures"]["usd"]["value"] <= 1600),
+    ("--rent --per-hour '$2'", lambda plan: plan["figures"]["usd_per_h"]["value"] <= 2),
+    ("--per-mtok '$0.5'", lambda plan: plan["figures"]["usd_per_mtok"]["value"] <= 0.5),
+    ("--watts 300W", lambda plan: plan["figures"]["power_w"]["value"] <= 300),
+    ("--max-chips 1", lambda plan: plan["n_chips"] == 1),
+    ("--vendor amd", lambda plan: find_chip(plan["chip"]).vendor == "AMD"),
+    ("--chips '4090, 3090'", lambda plan: plan["chip"] in {"rtx-4090", "rtx-3090"}),
+    ("--cloud aws", lambda plan: plan["supply"]["how"] == "rent" and "aws" in plan["supply"]["label"]),
+    ("--buy", lambda plan: plan["supply"]["how"] == "buy"),
+    ("--rent", lambda plan: plan["supply"]["how"] == "rent"),
+    ("--ttft 200ms", lambda plan: plan["figures"]["ttft_s"]["value"] <= 0.2),
+    ("--tpot 15ms", lambda plan: plan["figures"]["tpot_s"]["value"] <= 0.015),
+    ("--ttft 800ms --percentile p99", lambda plan: plan["figures"]["ttft_s"]["value"] <= 0.8),
+    ("--tok-per-s 500", lambda plan: plan["figures"]["output_tok_per_s"]["value"] >= 500),
+    ("--engine sglang --on h100", lambda plan: plan["work"]["engine"].startswith("sglang")),
+    ("--weights fp8 --on h100", lambda plan: plan["work"]["weights"] == "fp8"),
+    ("--quality fp8 --on h100", lambda plan: plan["work"]["weights"] in {"bf16", "fp16", "fp8"}),
+    ("--kv 16bit --on h100", lambda plan: plan["work"]["kv"] == "16bit"),
+    ("--context 64k --on h100", lambda plan: plan["work"]["context_tok"] == 65536),
+]
+
+
+@pytest.mark.parametrize(("flags", "kept"), KEPT, ids=[flags for flags, _ in KEPT])
+def test_every_plan_keeps_the_limit(ask, flags, kept):
+    for plan in plans(ask, f"{MODEL} {flags}"):
+        assert kept(plan), (plan["machine"], plan["figures"])
+
+
+BROKEN = [
+    ("plan llama-3.1-70b --buy --users 4 --budget '$500'", "usd", 500),
+    ("plan llama-3.1-70b --on '8x h100' --users 8 --ttft 1ms", "ttft_s", 0.001),
+    ("plan llama-3.1-70b --on '8x h100' --users 8 --tpot 100us", "tpot_s", 0.0001),
+    ("plan llama-3.1-8b --users 8 --watts 5W", "power_w", 5),
+    ("plan llama-3.1-8b --users 8 --rent --per-hour '$0.01'", "usd_per_h", 0.01),
+    ("plan llama-3.1-8b --on 4090 --rate 100000/s", "requests_per_s", 100_000),
+    ("plan llama-3.1-8b --on 4090 --users 8 --tok-per-s 1M", "output_tok_per_s", 1_000_000),
+    ("plan llama-3.1-8b --on 4090 --users 8 --grows-to 400B", "later_params", 400e9),
+    ("plan llama-3.1-8b --mode pretrain --tokens 10T --on '8x h100' --days 1", "days", 1),
+]
+
+
+@pytest.mark.parametrize(("line", "limit", "bound"), BROKEN, ids=[line for line, _, _ in BROKEN])
+def test_an_impossible_wish_gets_the_nearest_and_the_limit_with_its_number(ask, line, limit, bound):
+    said = ask(line)
+    assert said.code == 0
+    assert "nothing keeps every limit" in said.out
+    data = ask(f"{line} --json").data
+    assert not data["fits"]
+    assert data["plans"] == []
+    assert data["nearest"]["n_chips"] >= 1
+    told = {one["limit"]: one["nearest"] for one in data["broken"]}
+    at_least = limit in {"requests_per_s", "output_tok_per_s", "later_params"}
+    assert told[limit] < bound if at_least else told[limit] > bound
+
+
+def test_cards_one_owns_are_taken_before_any_are_bought(ask):
+    for mode in ("serve", "chat"):
+        first = plans(ask, f"plan qwen3-32b --own '2x 3090' --mode {mode}")[0]
+        assert (first["chip"], first["supply"]["how"]) == ("rtx-3090", "own"), mode
+        assert "usd" not in first["figures"] or first["figures"]["usd"]["value"] == 0
+
+
+def test_unlike_cards_work_together(ask):
+    first = plans(ask, "plan llama-3.1-70b --own '4090 + 3090' --mode chat")[0]
+    assert first["supply"]["how"] == "own"
+    assert "4090" in first["machine"]
+    assert "3090" in first["machine"]
+    assert first["layout"]["pp"] == 2
+
+
+def test_a_small_model_gets_a_small_machine_where_nobody_says_how_many_ask(ask):
+    """Nobody who asks for an 8B model and says nothing else wants eight cards."""
+    said = ask("plan llama-3.1-8b --json").data
+    assert said["wish"]["users"] == 8
+    assert any("load not said" in note for note in said["notes"])
+    first = said["plans"][0]
+    assert first["n_chips"] == 1
+    assert first["figures"]["usd_per_h"]["value"] < 0.2
+    assert all(plan["n_chips"] <= 2 for plan in said["plans"])
+
+
+def test_a_named_machine_is_filled_where_nobody_says_how_many_ask(ask):
+    data = ask("plan llama-3.1-8b --on h100 --json").data
+    assert data["wish"]["users"] is None
+    assert data["plans"][0]["concurrency"] > 8
+
+
+def test_traffic_that_grows_is_planned_for(ask):
+    now, later = (
+        plans(ask, f"plan llama-3.1-8b --users 50 --cloud aws {more}")[0] for more in ("", "--growth 2x")
+    )
+    assert (now["concurrency"], later["concurrency"]) == (50, 100)
+    assert later["figures"]["usd_per_h"]["value"] >= now["figures"]["usd_per_h"]["value"]
+
+
+def test_a_larger_model_later_needs_more_room_now(ask):
+    plain, roomy = (
+        plans(ask, f"plan llama-3.1-8b --users 8 --cloud aws {more}")[0] for more in ("", "--grows-to 70B")
+    )
+    assert roomy["figures"]["usd_per_h"]["value"] > plain["figures"]["usd_per_h"]["value"]
+    assert roomy["n_chips"] * roomy["room_bytes"] > 35e9
+
+
+def test_the_licence_of_weights_is_a_limit(ask):
+    free = ask("plan qwen2.5-7b --on h100 --licence apache --json").data
+    assert free["fits"]
+    bound = ask("plan llama-3.1-8b --on h100 --licence apache --json").data
+    assert not bound["fits"]
+    assert bound["broken"][0]["limit"] == "licence"
+    assert "llama3.1" in bound["verdict"]
+
+
+def test_weights_packed_by_their_makers_are_not_packed_anew(ask):
+    """Nobody packs MXFP4 weights into another four bits."""
+    formats = {plan["work"]["weights"] for plan in plans(ask, "plan gpt-oss-120b --on h100")}
+    assert formats == {"mxfp4"}
+
+
+NEVER = [("nvfp4", "a100"), ("nvfp4", "h100"), ("bf16", "t4"), ("fp8", "v100"), ("mxfp4", "v100")]
+
+
+@pytest.mark.parametrize(("form", "chip"), NEVER)
+def test_a_format_that_a_chip_cannot_run_is_refused_with_those_it_can(ask, form, chip):
+    said = ask(f"plan llama-3.1-8b --on {chip} --weights {form}")
+    assert said.code == 2
+    assert f"no {form} weights" in said.err
+    assert "there it runs" in said.err
+    offered = said.err.split("there it runs")[1].strip().split(", ")
+    assert form not in offered
+    again = ask(f"plan llama-3.1-8b --on '8x {chip}' --weights {offered[0]}")
+    assert again.code == 0, again.err
+
+
+@pytest.mark.parametrize(
+    ("engine", "chip", "instead"),
+    [("vllm", "m2 ultra", "llama.cpp"), ("mlx", "4090", "vllm"), ("tensorrt-llm", "mi300x", "sglang")],
+)
+def test_an_engine_that_a_chip_cannot_run_is_refused_with_those_it_can(ask, engine, chip, instead):
+    for verb in ("plan", "explain"):
+        said = ask(f"{verb} llama-3.1-8b --on '{chip}' --engine {engine}")
+        told = " ".join((said.out + said.err).split())
+        assert f"{engine} does not run on" in told
+        assert instead in told.split("there run")[1]
+
+
+def test_a_card_that_nothing_runs_on_any_more_is_told(ask):
+    assert "no engine known here runs on" in ask("plan llama-3.1-8b --on k80").err
+
+
+def test_a_cache_that_the_engine_does_not_keep_names_who_does(ask):
+    assert "llama.cpp" in ask("plan llama-3.1-8b --on a100 --kv q8_0").err
+
+
+def test_half_precision_that_was_asked_for_is_taken(ask):
+    assert plans(ask, "plan llama-3.1-8b --on a100 --weights fp16")[0]["work"]["weights"] == "fp16"
+
+
+def test_a_context_beyond_the_model_is_told_with_what_it_was_made_for(ask):
+    for verb in ("plan", "explain"):
+        line = f"{verb} llama-3.1-8b --on h100 --context 300k"
+        told = " ".join(ask(line).out.split())
+        assert "the model was made for 131,072 tokens of context, less than the 307,200 asked for" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("explain llama-3.1-8b --on '3x h100' --tp 3", "tp may be 1, 2"),
+        ("explain llama-3.1-70b --on '8x h100' --tp 4 --pp 3", "needs 12 cards; there are 8"),
+        ("explain llama-3.1-8b --on h100 --pp 2", "needs 2 cards; there are 1"),
+        ("explain llama-3.1-8b --on '64x h100' --tp 1 --pp 33", "more than the 32 layers"),
+    ],
+)
+def test_a_layout_that_does_not_divide_is_refused_with_one_that_does(ask, line, told):
+    said = ask(line)
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_no_plan_is_ten_times_as_dear_as_the_first(ask):
+    for line in (MODEL, "plan qwen3-32b --mode chat --buy", "plan llama-3.1-70b --users 32"):
+        found = [plan["figures"]["usd_per_h"]["value"] for plan in plans(ask, line)]
+        assert max(found) <= 10.5 * found[0], line
+
+
+def test_plans_are_unlike_and_each_says_what_it_is_for(ask):
+    found = plans(ask, "plan llama-3.1-70b --users 32")
+    machines = [(plan["chip"], plan["supply"]["how"], plan["work"]["weights"]) for plan in found]
+    assert len(set(machines)) == len(machines)
+    assert found[0]["reasons"]
+
+
+def test_prices_that_are_old_are_never_told_as_new(ask):
+    for plan in plans(ask, MODEL):
+        if plan["supply"]["stale"]:
+            assert any(plan["supply"]["as_of"] in note for note in plan["notes"])
+
+
+def test_own_prices_come_first(ask, tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("chip,price,currency\nrtx 3090,700,CNY\n", encoding="utf-8")
+    question = "plan llama-3.1-8b --users 8 --buy --chips 3090"
+    ours, own = (plans(ask, f"{question} {more}")[0] for more in ("", f"--prices {path}"))
+    assert own["supply"]["usd"] < 150 < ours["supply"]["usd"]
+    assert not own["supply"]["stale"]

@@ -39,7 +39,8 @@ def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
     wish, notes = filled(arch, wish)
     kinds = kinds_of(wish, counts=PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS)
-    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways_of(wish, kinds))
+    ways = ways_of(arch, wish, kinds=kinds)
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
     return find(question, notes=notes)
 
 

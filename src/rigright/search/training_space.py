@@ -9,7 +9,9 @@ from math import gcd
 
 import numpy as np
 
+from rigright.arch.count import params
 from rigright.arch.record import Arch
+from rigright.base.units import GIGA
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers, PlanWish, Training
 from rigright.facts.chips import Chip
@@ -24,7 +26,8 @@ WIDTHS, STAGES, EXPERT_RANKS = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 4, 8, 16, 32,
 LONG_TOK = 16384  # sequences from here on may be cut over ranks
 METHODS = ("full", "lora", "qlora")
 OVERSHOOT = 1.25  # a step may gather so much more than was asked, where ranks do not divide it
-TARGETS = "all"
+CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
+LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
 LINKED = 4  # chips of a link domain that pre-training wants at least
 
 
@@ -40,7 +43,7 @@ class TrainingWay:
     def label(self) -> str:
         """The way in a few words, as the flags write it."""
         told = self.training
-        words = [told.trainer, told.method, told.sharding, told.recompute, told.offload]
+        words = [told.trainer, told.method, told.optimizer, told.sharding, told.recompute, told.offload]
         return " ".join(word for word in words if word not in {None, "none"})
 
 
@@ -62,29 +65,41 @@ class Cuts:
         return self.tp * self.pp * self.dp * self.cp
 
 
-def ways_of(wish: PlanWish, kinds: Sequence[Kind]) -> tuple[TrainingWay, ...]:
+def ways_of(arch: Arch, wish: PlanWish, *, kinds: Sequence[Kind]) -> tuple[TrainingWay, ...]:
     """Every way that the wish allows."""
-    trainings = tuple(_pretraining(wish) if wish.work == "pretrain" else _tuning(wish))
+    trainings = tuple(_pretraining(wish) if wish.work == "pretrain" else _tuning(arch, wish))
     able = {
-        method: tuple(place for place, kind in enumerate(kinds) if trains(kind, wish, method=method))
-        for method in {training.method for training in trainings}
+        (form, cuts): tuple(
+            place for place, kind in enumerate(kinds) if trains(kind, wish, form=form, linked=cuts)
+        )
+        for form, cuts in {(_form(training), _cuts(training)) for training in trainings}
     }
-    return tuple(
-        TrainingWay(training=training, cuts=wish.work == "pretrain", kinds=able[training.method])
-        for training in trainings
-        if able[training.method]
-    )
+    found = [
+        TrainingWay(training=one, cuts=_cuts(one), kinds=able[_form(one), _cuts(one)]) for one in trainings
+    ]
+    return tuple(way for way in found if way.kinds)
 
 
-def trains(kind: Kind, wish: PlanWish, *, method: str) -> bool:
+def _cuts(training: Training) -> bool:
+    return training.trainer.startswith(CUTTERS)
+
+
+def _form(training: Training) -> str:
+    """What has to run there: 4-bit bases and 8-bit states come out of one library."""
+    in_8_bit = training.optimizer is not None and training.optimizer.startswith("adamw-8bit")
+    return "nf4" if training.method == "qlora" or in_8_bit else "16bit"
+
+
+def trains(kind: Kind, wish: PlanWish, *, form: str, linked: bool) -> bool:
     """Whether training runs there; what few train on, or lacks a fast link, is not taken unasked."""
     chip: Chip = kind.chip
-    forms = ("nf4",) if method == "qlora" else ("bf16", "fp16")
+    forms = ("nf4",) if form == "nf4" else ("bf16", "fp16")
     if not any(how_runs("transformers", form, chip=chip) for form in forms):
         return False
-    linked = chip.segment == "datacenter" and (chip.link_max_chips or 0) >= LINKED
+    links = chip.segment == "datacenter" and (chip.link_max_chips or 0) >= LINKED
     usual = chip.vendor in {"NVIDIA", "AMD"} and chip.segment in {"consumer", "workstation", "datacenter"}
-    return kind.named or (linked if wish.work == "pretrain" else usual)
+    wants = wish.work == "pretrain" or linked
+    return kind.named or (links if wants else usual)
 
 
 def _pretraining(wish: PlanWish) -> Iterator[Training]:
@@ -103,16 +118,17 @@ def _pretraining(wish: PlanWish) -> Iterator[Training]:
             )
 
 
-def _tuning(wish: PlanWish) -> Iterator[Training]:
+def _tuning(arch: Arch, wish: PlanWish) -> Iterator[Training]:
     trainer = find_trainer(wish.trainer or "hf").id
     for method, recompute in product((wish.method,) if wish.method else METHODS, ("none", "full")):
-        plain = Training(
-            trainer=trainer, method=method, recompute=recompute, seq_tok=wish.seq_tok, targets=TARGETS
-        )
+        plain = Training(trainer=trainer, method=method, recompute=recompute, seq_tok=wish.seq_tok)
         yield plain
         yield replace(plain, sharding="fsdp")
         if method == "full":
+            yield replace(plain, optimizer="adamw-8bit")
             yield replace(plain, trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
+            if params(arch) >= LARGE_PARAMS and wish.trainer is None:
+                yield replace(plain, trainer="torchtitan", sharding="fsdp")
 
 
 def cuts_of(arch: Arch, way: TrainingWay, *, counts: Sequence[int], batch: int) -> Cuts:

@@ -93,13 +93,16 @@ def explain_flags(plan: Plan) -> list[str]:
 def _training_flags(plan: Plan, work: Training) -> list[str]:
     layout = plan.layout
     told = {
-        "--trainer": work.trainer, "--seq": work.seq_tok, "--micro-batch": work.micro_batch,
-        "--accumulate": work.accumulate, "--recompute": work.recompute,
+        "--trainer": work.trainer, "--optimizer": work.optimizer, "--offload": work.offload,
+        "--seq": work.seq_tok, "--micro-batch": work.micro_batch, "--accumulate": work.accumulate,
+        "--virtual-stages": work.virtual_stages,
+        "--schedule": work.schedule if layout.pp > 1 else None,
         **{f"--{name}": getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
     }  # fmt: skip
     said = {flag: value for flag, value in told.items() if value not in {None, "none", 1}}
+    said |= {} if work.recompute is None else {"--recompute": work.recompute}  # a trainer may have its own
     flags = [word for flag, value in said.items() for word in (flag, str(value))]
-    flags += ["--sharding", work.sharding] if layout.dp > 1 else []
+    flags += ["--sharding", work.sharding] if layout.dp > 1 or work.sharding != "none" else []
     return ["--train", work.method, *flags, *(["--sequence-parallel"] if layout.sequence_parallel else [])]
 
 

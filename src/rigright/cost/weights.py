@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -86,18 +87,31 @@ def weigh(arch: Arch, format_id: str) -> WeightBytes:
     )
 
 
-def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, float]]:
-    """Every weight of the trunk with its layer (None: outside all) and the bytes its format stores it in."""
+def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, float, int]]:
+    """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is so."""
     form, trunk = find_format(format_id), arch.trunk
     outside, experts = place(arch), has_experts(arch)
-    for index, layer in enumerate((*trunk.layers, None)):
+    for (index, layer), times in _unlike(arch, form, outside=outside):
         for weight in trunk.outer if layer is None else layer.weights:
             if isinstance(form, formats.Mix):
                 where = outside if layer is None else place_of(layer, outside, index=index)
-                yield weight, layer, _ggml_bytes(weight, tensor_type(weight, form, where=where))
+                yield weight, layer, _ggml_bytes(weight, tensor_type(weight, form, where=where)), times
             else:
                 around = _Around(trunk=True, experts=experts, latent=layer is not None and _is_latent(layer))
-                yield weight, layer, _uniform_bytes(form, weight, around=around)
+                yield weight, layer, _uniform_bytes(form, weight, around=around), times
+
+
+def _unlike(
+    arch: Arch, form: Format | formats.Mix, *, outside: Place
+) -> Iterator[tuple[tuple[int, Layer | None], int]]:
+    """Layers that a format may store in another way, each with its first place and how many there are."""
+    layers = arch.trunk.layers
+    mixed = isinstance(form, formats.Mix)
+    firsts = alike(form.id, len(layers), outside=outside) if mixed else (0,) * len(layers)
+    unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
+    times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
+    yield from (((first, layer), times[first, one]) for (first, one), layer in unlike.items())
+    yield (0, None), 1
 
 
 def _merged(parts: Iterable[ByCut]) -> ByCut:

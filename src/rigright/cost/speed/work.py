@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -67,16 +66,16 @@ def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
 def _weighed(arch: Arch, weights: str) -> Work:
     """The same but for the cache, which no weight depends on."""
     groups: dict[Key, list[float]] = {}
-    for weight, layer, size in tensors(arch, weights):
+    for weight, layer, size, times in tensors(arch, weights):
         if not _multiplies(weight, arch):
             continue
         elems = count.elems(weight) * weight.copies
         narrow = size / elems * BITS < WIDE_BITS
         key = (_kind(weight), weight.cut, narrow, *_routed(weight, layer))
         group = groups.setdefault(key, [0.0, 0.0, 0.0])
-        group[0] += elems
-        group[1] += size
-        group[2] += 1
+        group[0] += elems * times
+        group[1] += size * times
+        group[2] += times
     trunk, found = arch.trunk, lanes(arch)
     return Work(
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
@@ -84,7 +83,7 @@ def _weighed(arch: Arch, weights: str) -> Work:
         weights=weights,
         kv_elem_bytes=0.0,
         layers=len(trunk.layers),
-        moe_layers=sum(times for layer, times in Counter(trunk.layers).items() if _is_moe(layer)),
+        moe_layers=sum(times for layer, times in count.alike(trunk).items() if _is_moe(layer)),
         latent_layers=sum(times for mixer, times in found.items() if mixer.latent_dim),
         kv_heads=max((mixer.kv_heads for mixer in found), default=1),
         hidden=trunk.hidden,

@@ -88,7 +88,7 @@ def weigh(arch: Arch, format_id: str) -> WeightBytes:
 
 
 def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, float, int]]:
-    """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is so."""
+    """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is."""
     form, trunk = find_format(format_id), arch.trunk
     outside, experts = place(arch), has_experts(arch)
     for (index, layer), times in _unlike(arch, form, outside=outside):

@@ -147,7 +147,7 @@ def _format(chip: Chip, asked: str) -> str:
 
 def _peak(chip: Chip, matmul: str) -> float:
     """Dense rate of a format that the chip has."""
-    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or np.nan
+    plain = chip.plain_flops_per_s or chip.fp32_flops_per_s or np.nan
     if matmul == "nvfp4":
         return chip.fp4_flops_per_s or plain
     return plain if matmul == PLAIN else chip.fp8_acc32_flops_per_s or chip.fp8_flops_per_s or plain

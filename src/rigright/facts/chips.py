@@ -82,6 +82,12 @@ class Chip:
         """The 16-bit rate ordinary training and inference reach: bf16, else fp16 accumulating in fp32."""
         return self.bf16_flops_per_s or self.fp16_acc32_flops_per_s
 
+    @property
+    def plain_flops_per_s(self) -> float | None:
+        """The rate of 16-bit numbers as libraries multiply them: in 32 bit where a chip is faster so."""
+        stated = self.training_flops_per_s or self.fp16_flops_per_s
+        return None if stated is None else max(stated, self.fp32_flops_per_s or 0.0)
+
 
 def _gib_list(cell: str) -> tuple[float, ...]:
     return tuple(float(size) * GIB for size in cell.split())

@@ -117,7 +117,7 @@ def cpu_place(cpu: CpuRate, *, tables: Mapping[str, Any] | None = None) -> Place
 def _flops_per_s(chip: Chip, precision: str) -> float:
     """Dense rate; what the chip cannot do is done in the next wider format it can; nan: nobody says."""
     half = (chip.fp8_flops_per_s or chip.int8_ops_per_s or (chip.fp4_flops_per_s or np.nan) / 2) / 2
-    narrow = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or half
+    narrow = chip.plain_flops_per_s or chip.fp32_flops_per_s or half
     wide = chip.fp32_flops_per_s or narrow / 2
     if precision == "fp8":
         return chip.fp8_flops_per_s or narrow

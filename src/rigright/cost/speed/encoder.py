@@ -92,7 +92,7 @@ def _figures(chip: Chip, terms: Mapping[str, float], *, precision: str) -> dict[
 
 def _peak_flops_per_s(chip: Chip, precision: str) -> float:
     """Dense rate in a precision; what the chip lacks is done in the next wider one."""
-    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or np.nan
+    plain = chip.plain_flops_per_s or np.nan
     single = chip.fp32_flops_per_s or plain / 2
     rates = {
         "fp32": single,
@@ -105,5 +105,5 @@ def _peak_flops_per_s(chip: Chip, precision: str) -> float:
 
 def _share(chip: Chip, precision: str) -> float:
     """Operations of a precision that the power for one of 16 bit pays for."""
-    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or np.nan
+    plain = chip.plain_flops_per_s or np.nan
     return float(_peak_flops_per_s(chip, precision) / plain)

@@ -138,7 +138,7 @@ def _column(terms: Sequence[Terms], name: str) -> np.ndarray:
 
 
 def _plain_flops_per_s(chip: Chip) -> float:
-    return chip.training_flops_per_s or chip.fp16_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
+    return chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
 
 
 def _narrow_flops_per_s(chip: Chip, weights: str, *, terms: Terms) -> float:

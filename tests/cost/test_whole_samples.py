@@ -1,0 +1,182 @@
+"""Networks that take whole samples: work that no batch can change, and time that follows from it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.arch import count, samples
+from rigright.arch.classifiers import classifier
+from rigright.arch.painters import painter
+from rigright.arch.sources import zoo
+from rigright.cost.images.diffusion import paint
+from rigright.cost.images.law import forward, train
+from rigright.cost.images.networks import batch_time, network_of, network_rates, takes_samples
+from rigright.cost.images.rates import ImageRun, image_rates, place_of
+from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
+from rigright.cost.speed.rates import rates_of
+from rigright.cost.training_setup import set_up
+from rigright.cost.training_time_rates import training_rates
+from rigright.cost.wires import wire_of
+from rigright.demand import Training
+from rigright.facts.chips import by_id, chips
+from rigright.facts.engines import find_engine
+
+SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
+SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"
+LOOKED = ("resnet50", "vit_base_patch16_224", "convnext_base", "efficientnet_b0")
+RATED = tuple(chip.id for chip in chips() if np.isfinite(place_of(chip, "16bit").flops_per_s))
+some = st.sampled_from(RATED)
+looked = st.sampled_from(LOOKED)
+precisions = st.sampled_from(["16bit", "tf32", "fp32", "fp8"])
+
+
+@cache
+def arch(name):
+    return classifier(name)
+
+
+@cache
+def rates(chip, name, precision="16bit", *, compiled=False):
+    run = ImageRun(precision=precision, compiled=compiled)
+    return image_rates([place_of(by_id()[chip], precision)], kinds=[arch_kind(arch(name))], runs=[run])
+
+
+def one(value):
+    return float(np.ravel(value)[0])
+
+
+@pytest.mark.parametrize("name", LOOKED)
+def test_work_is_two_operations_a_multiply_add_and_is_told_alike_everywhere(name):
+    found = arch(name)
+    work = work_of_arch(found)
+    assert work.macs * 2 == samples.flops_per_sample(found, tok=1)
+    assert work.params == count.params(found)
+    towers = [work_of_tower(tower) for tower in found.towers]
+    assert sum(tower.macs for tower in towers) == pytest.approx(work.macs)
+    assert sum(tower.params for tower in towers) == pytest.approx(work.params)
+    assert work.acts + work.pairs == pytest.approx(sum(tower.acts + tower.pairs for tower in towers))
+
+
+@settings(max_examples=60)
+@given(chip=some, name=looked, precision=precisions, batch=st.integers(1, 512), parts=st.integers(2, 8))
+def test_operations_of_a_batch_are_those_of_its_samples(chip, name, precision, batch, parts):
+    """Conserved: a batch computes what its parts do, and moves the weights once instead of each time."""
+    work, told = work_of_arch(arch(name)), rates(chip, name, precision)
+    whole, part = (forward(work, told, batch=size) for size in (batch * parts, batch))
+    assert one(whole.compute_s) == pytest.approx(parts * one(part.compute_s))
+    assert one(whole.compute_s) * one(told.flops_per_s) == pytest.approx(2 * work.macs * batch * parts)
+    weights_s = work.params * one(told.elem_bytes) / one(told.mem_bytes_per_s)
+    assert one(whole.memory_s) == pytest.approx(parts * one(part.memory_s) - (parts - 1) * weights_s)
+    assert one(whole.total_s) <= parts * one(part.total_s) * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(chip=some, name=looked, precision=precisions, batch=st.integers(1, 512))
+def test_a_pass_takes_at_least_the_longest_of_its_parts_and_at_most_all(chip, name, precision, batch):
+    found = forward(work_of_arch(arch(name)), rates(chip, name, precision), batch=batch)
+    parts = [one(found.compute_s), one(found.memory_s), one(found.launch_s)]
+    kernels_s = work_of_arch(arch(name)).kernels * one(rates(chip, name, precision).starts)
+    kernels_s *= one(rates(chip, name, precision).kernel_s)
+    assert max(parts) <= one(found.total_s) * (1 + 1e-9)
+    assert one(found.total_s) <= sum(parts) + kernels_s + 1e-12
+
+
+@settings(max_examples=40)
+@given(chip=some, name=looked, batch=st.integers(1, 256))
+def test_narrower_numbers_never_take_longer_to_compute(chip, name, batch):
+    work = work_of_arch(arch(name))
+    wide, half = (forward(work, rates(chip, name, form), batch=batch) for form in ("fp32", "16bit"))
+    assert one(half.compute_s) <= one(wide.compute_s) * 1.2, "old chips have no faster halves"
+    assert one(half.total_s) <= one(wide.total_s) * 1.6
+
+
+@pytest.mark.parametrize("name", ["tesla-p40", "gtx-1080-ti", "titan-xp"])
+def test_chips_with_hardly_any_half_rate_multiply_halves_in_single(name):
+    """GP102 multiplies 16 bit at a 64th of its 32-bit rate; cuBLAS and cuDNN then take 32 bit."""
+    chip = by_id()[name]
+    assert chip.fp16_flops_per_s < chip.fp32_flops_per_s / 60
+    assert chip.plain_flops_per_s == chip.fp32_flops_per_s
+    plain = forward(work_of_arch(arch("resnet50")), rates(name, "resnet50"), batch=64)
+    assert 50 < 64 / one(plain.total_s) < 3000, "some hundred images a second, as people report"
+    training = training_rates([chip], set_up(Training(), hidden=4096))
+    assert one(training.peak_flops_per_s) == chip.fp32_flops_per_s
+    served = rates_of([chip], find_engine("vllm"), weights="fp16")
+    assert one(served.plain_flops_per_s) > 0.3 * chip.fp32_flops_per_s
+
+
+@settings(max_examples=40)
+@given(chip=some, name=looked, batch=st.integers(1, 256), ranks=st.sampled_from([1, 2, 4, 8, 64]))
+def test_gradients_are_sent_where_there_is_somebody_to_send_them_to(chip, name, batch, ranks):
+    work, told = work_of_arch(arch(name)), rates(chip, name)
+    wire = wire_of([by_id()[chip]])
+    alone = train(work, told, batch=batch)
+    among = train(work, told, batch=batch, ranks=ranks, wire=wire)
+    assert one(alone.link_s) == 0
+    assert one(among.total_s) >= one(alone.total_s) * (1 - 1e-12)
+    assert one(among.state_s) == one(alone.state_s), "every rank keeps all states"
+    assert one(train(work, told, batch=batch, ranks=1, wire=wire).total_s) == pytest.approx(
+        one(alone.total_s)
+    )
+    looked_at = forward(work, told, batch=batch)
+    assert one(alone.compute_s) > 2 * one(looked_at.compute_s), "backward is more than forward"
+
+
+@settings(max_examples=30)
+@given(chip=some, name=looked, batches=st.lists(st.integers(1, 512), min_size=1, max_size=5))
+def test_a_row_of_batches_is_each_of_them(chip, name, batches):
+    work, told = work_of_arch(arch(name)), rates(chip, name)
+    table = forward(work, told, batch=np.array(batches, dtype=float)).total_s
+    for place, batch in enumerate(batches):
+        assert table[place] == one(forward(work, told, batch=float(batch)).total_s)
+
+
+@pytest.mark.parametrize("name", [SD15, SDXL])
+@given(steps=st.integers(1, 100), batch=st.integers(1, 8))
+@settings(max_examples=10)
+def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
+    drawn, chip = painter(name), by_id()["rtx-4090"]
+    found = paint(drawn, [chip], batch=batch, steps=steps)
+    assert one(found.total_s) == pytest.approx(steps * one(found.step.total_s) + one(found.draw.total_s))
+    assert one(found.images_per_s) * one(found.total_s) == pytest.approx(batch)
+    once = paint(drawn, [chip], batch=batch, steps=1)
+    assert one(found.total_s) - one(once.total_s) == pytest.approx((steps - 1) * one(found.step.total_s))
+
+
+@pytest.mark.parametrize("name", [SD15, SDXL])
+def test_a_picture_told_by_either_door_takes_as_long(name):
+    """What the search asks and what the law says are one thing."""
+    chip, run = by_id()["a100-sxm4-80gb"], ImageRun()
+    network = network_of(zoo.arch(name))
+    assert takes_samples(network.arch)
+    reached = network_rates(network, [chip], run=run)
+    found = batch_time(network, reached, batch=2)
+    law = paint(painter(name), [chip], run=run, batch=2, steps=network.steps)
+    assert one(found.total_s) == pytest.approx(one(law.total_s))
+    assert max(map(one, (found.compute_s, found.memory_s, found.fixed_s))) <= one(found.total_s) * (1 + 1e-9)
+
+
+@settings(max_examples=20)
+@given(px=st.sampled_from([256, 512, 768, 1024]), more=st.sampled_from([2, 3]))
+def test_more_pixels_are_at_least_as_much_more_work(px, more):
+    """Convolutions grow with the area, attention with its square; weights do not grow."""
+    small, large = (painter(SD15, image_px=side) for side in (px, px * more))
+    few, many = (work_of_arch(one_.denoiser) for one_ in (small, large))
+    assert many.macs >= few.macs * more**2 * 0.99
+    assert many.macs <= few.macs * more**4
+    assert many.params == few.params
+
+
+@given(tok=st.integers(1, 512), batch=st.integers(1, 64))
+@settings(max_examples=20)
+def test_texts_take_no_less_the_longer_and_the_more_they_are(tok, batch):
+    network = network_of(zoo.arch("BAAI/bge-large-en-v1.5"), tok=tok)
+    longer = network_of(zoo.arch("BAAI/bge-large-en-v1.5"), tok=tok + 64)
+    told = network_rates(network, [by_id()["l4"]], run=ImageRun())
+    time = one(batch_time(network, told, batch=batch).total_s)
+    assert one(batch_time(network, told, batch=batch + 1).total_s) >= time
+    assert one(batch_time(longer, told, batch=batch).total_s) >= time

@@ -163,6 +163,8 @@ class PlanWish:
     users: float | None = None  # requests in flight at once
     rate_per_s: float | None = None
     cached_share: float = 0.0  # of prompts, found in the prefix cache
+    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    draft_tok: int | None = None  # drafted for each pass
     ttft_s: float | None = None
     tpot_s: float | None = None
     percentile: float | None = None  # the limits hold for such a share of requests; None: on average

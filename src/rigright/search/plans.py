@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import band as memory_band
@@ -19,6 +20,7 @@ from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
+from rigright.search.drafts import head_bytes
 from rigright.search.figures import drawn_w
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
@@ -74,7 +76,12 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
-        notes=(*notes_of(supply, kind, n_chips=n_chips), *_untried(prefill)),
+        notes=(
+            *notes_of(supply, kind, n_chips=n_chips),
+            *_untried(prefill),
+            *_drafting(question.arch, way, layout=layout),
+        ),
+        drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
     )
@@ -107,6 +114,14 @@ def _prompts(
         return None
     one = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
     return memories_of(question.arch, kind, serving=one, layout=prefill)[0]
+
+
+def _drafting(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
+    if way.drafts.own:
+        size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
+        yield say("its head that drafts takes {size} of each card more", size=show_bytes(size))
+    elif way.drafts.drafted_tok:
+        yield say("what drafts is taken to be small: neither its time nor its memory is counted")
 
 
 def _untried(prefill: Layout | None) -> Iterator[Sentence]:

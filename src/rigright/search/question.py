@@ -21,6 +21,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node, device_of, find_node
 from rigright.facts.running import NATIVE, engines_of, how_runs
+from rigright.search.drafts import NONE, Drafts, drafts_of
 from rigright.search.market import Market
 
 GGUF = "gguf:"
@@ -68,6 +69,7 @@ class Way:
     kv: str
     kinds: tuple[int, ...]
     usual: bool = True  # the engine that people take for such work on such a chip
+    drafts: Drafts = NONE
 
     @property
     def label(self) -> str:
@@ -196,10 +198,13 @@ def _ways(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...]) -> tuple[Way, 
     for place, kind in enumerate(kinds):
         for key in _ways_of(arch, wish, kind=kind):
             found.setdefault(key, []).append(place)
-    return tuple(
+    ways = tuple(
         Way(engine=find_engine(engine), weights=weights, kv=kv, kinds=tuple(places), usual=usual)
         for (engine, weights, kv, usual), places in found.items()
     )
+    drafts = drafts_of(arch, wish)
+    drafted = (replace(way, drafts=drafts) for way in ways if way.engine.id in SERVERS)
+    return (*ways, *drafted) if drafts.drafted_tok else ways
 
 
 def _ways_of(arch: Arch, wish: PlanWish, *, kind: Kind) -> Iterator[tuple[str, str, str, bool]]:

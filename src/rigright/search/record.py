@@ -10,6 +10,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
 from rigright.facts.chips import Chip
+from rigright.search.drafts import NONE, Drafts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,7 @@ class Plan:
     notes: tuple[Sentence, ...] = ()
     prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone
     prefill_memory: ServingMemory | None = None  # of a rank of theirs
+    drafts: Drafts = NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

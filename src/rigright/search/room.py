@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -35,6 +35,17 @@ class Room:
     def take(self, row: Numbers, column: Numbers) -> Room:
         """Some places of the tables."""
         return Room(**{one.name: getattr(self, one.name)[row, column] for one in fields(Room)})
+
+    def less(self, taken_bytes: Numbers) -> Room:
+        """The same with so much more on every rank of a shape."""
+        free = self.able_bytes - self.fixed_bytes
+        return replace(
+            self,
+            fits=self.fits & (self.need_bytes + taken_bytes <= self.able_bytes),
+            need_bytes=self.need_bytes + taken_bytes,
+            fixed_bytes=self.fixed_bytes + taken_bytes,
+            pool_tok=self.pool_tok * (np.maximum(free - taken_bytes, 0.0) / np.maximum(free, 1.0)),
+        )
 
 
 def room_of(

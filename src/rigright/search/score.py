@@ -17,6 +17,7 @@ from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
 from rigright.search.chunks import each_chunk
 from rigright.search.columns import at, blended, joined
+from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.room import Room, room_of
@@ -152,14 +153,19 @@ class _Replicas:
 
 def _replicas(question: Question, way: Way, *, place: int, shapes: Shapes) -> _Replicas:
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
-    return _Replicas(
-        question=question, way=way, place=place, kinds=kinds, shapes=shapes,
-        may=stands(shapes, kinds, tensor=way.engine.split == "tensor"),
-        room=room_of(
-            question.arch, way, kinds=kinds, shapes=shapes,
-            context_tok=context_tok(question), traffic_tok=traffic_tok(question),
-        ),
+    room = room_of(
+        question.arch, way, kinds=kinds, shapes=shapes,
+        context_tok=context_tok(question), traffic_tok=traffic_tok(question),
     )  # fmt: skip
+    return _Replicas(
+        question=question,
+        way=way,
+        place=place,
+        kinds=kinds,
+        shapes=shapes,
+        may=stands(shapes, kinds, tensor=way.engine.split == "tensor"),
+        room=room.less(head_bytes(question.arch, way.weights, drafts=way.drafts) / shapes.chips),
+    )
 
 
 def _fitting(one: _Replicas) -> Scored:
@@ -183,7 +189,7 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
         return
     workers = workers_of(
         work, rates, shapes=one.shapes, able=able,
-        traffic=traffic_of(one.question, None), budget_tok=_budget_tok(one.question, way),
+        traffic=traffic_of(one.question, None, way=way), budget_tok=_budget_tok(one.question, way),
     )  # fmt: skip
     pools = pools_of(workers, wish, kinds=one.kinds)
     points, _, column = points_of(
@@ -230,7 +236,7 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
             work,
             at(rates, points.row),
             layout=layout_of(points),
-            traffic=traffic_of(question, points.load),
+            traffic=traffic_of(question, points.load, way=way),
             limits=Limits(
                 pool_tok=part.room.pool_tok,
                 max_seqs=_most_seqs(way.engine, seqs) * ranks,
@@ -278,7 +284,7 @@ def prefill_of(points: Points) -> Layout:
     )  # fmt: skip
 
 
-def traffic_of(question: Question, load: Numbers) -> Traffic:
+def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
     """What is sent: requests in flight, or requests that arrive."""
     wish = question.wish
     prompt = wish.prompt_tok or 0
@@ -289,4 +295,6 @@ def traffic_of(question: Question, load: Numbers) -> Traffic:
         cached_tok=wish.cached_share * prompt,
         concurrency=load if rate is None else None,
         rate_per_s=rate,
+        drafted_tok=way.drafts.drafted_tok,
+        accepted_tok=paid_tok(question.arch, way.drafts),
     )

@@ -68,7 +68,7 @@ def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     from rigright.verbs.planning.reasons import case_of, traffic_of
     from rigright.verbs.serving.speed import speed
 
-    load = traffic_of(plan, understood(arch, thing.wish))
+    load = traffic_of(plan, understood(arch, thing.wish), arch=arch)
     timed = speed(case_of(arch, plan), plan.memory[0], traffic=load)
     return Contender(
         asked=thing.asked,

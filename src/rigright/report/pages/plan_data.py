@@ -61,6 +61,7 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
         },
         "layout": _layout(plan.layout),
         "prefill": None if plan.prefill is None else _layout(plan.prefill),
+        "drafts": {field.name: getattr(plan.drafts, field.name) for field in fields(plan.drafts)},
         "work": {field.name: _bare(getattr(plan.work, field.name)) for field in fields(plan.work)},
         "concurrency": plan.concurrency,
         "figures": {name: plain_estimate(one) for name, one in plan.figures.items()},

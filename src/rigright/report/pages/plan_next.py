@@ -18,7 +18,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     for pool in _pools(first):
         yield shlex.join(["rigright", "explain", model, *explain_flags(pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not words.takes_samples(first)
-    if plays and _alike_workers(first) is not None:
+    if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
@@ -111,6 +111,8 @@ def _work_flags(result: Planned) -> list[str]:
     told = {
         "--mode": None if wish.work == "serve" else wish.work,
         "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
+        "--draft": None if wish.draft is None else f"{wish.draft:g}",
+        "--draft-tokens": wish.draft_tok,
         "--users": None if wish.users is None else f"{wish.users:.12g}",
         "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
         "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",

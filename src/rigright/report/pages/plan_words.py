@@ -229,11 +229,16 @@ def power(plan: Plan) -> str:
     return "" if found is None else show_watts(found.value)
 
 
-def engine(plan: Plan) -> str:
-    """Who runs it."""
+def engine(plan: Plan) -> Sentence | str:
+    """Who runs it, and how it drafts."""
     if not isinstance(plan.work, Serving):
         return plan.work.trainer
-    return f"{plan.work.engine}, torch.compile" if plan.work.compiled else plan.work.engine
+    if not plan.drafts.drafted_tok:
+        return plan.work.engine
+    shown = {"engine": plan.work.engine, "count": plan.drafts.drafted_tok}
+    if plan.drafts.own:
+        return say("{engine}, drafts {count} with its own MTP head", **shown)
+    return say("{engine}, drafts {count}", **shown)
 
 
 def at_once(plan: Plan) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.images.networks import ENGINE
 from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.facts.chips import chips
@@ -26,7 +25,7 @@ OF_TOKENS = {
 OF_SAMPLES = {"image_px": "--image-size", "steps": "--steps", "latency_s": "--latency"}
 ABOVE_ZERO = (
     *("prompt_tok", "output_tok", "context_tok", "users", "rate_per_s", "ttft_s", "tpot_s", "tok_per_s"),
-    *("image_px", "steps", "latency_s"),
+    *("image_px", "steps", "latency_s", "draft", "draft_tok"),
     *("budget_usd", "usd_per_h", "usd_per_mtok", "power_w", "most_chips", "growth", "train_tok", "samples"),
     *("epochs", "seq_tok", "global_batch", "days", "years", "duty", "most_plans", "tariff_usd_per_kwh"),
 )
@@ -75,6 +74,8 @@ def _idle(arch: Arch, wish: PlanWish) -> list[str]:
         return []
     names = OF_TOKENS | ({"prompt_tok": "--prompt"} if arch.task != "embed" else {})
     flags = [flag for name, flag in names.items() if getattr(wish, name)]
+    from rigright.cost.images.networks import ENGINE
+
     engines = [name for name in wish.engines if find_engine(name).id != ENGINE]
     return [*flags, *(["--engine"] if engines else [])]
 
@@ -104,6 +105,8 @@ def _places(wish: PlanWish) -> Iterator[Sentence]:
 def _loads(wish: PlanWish) -> Iterator[Sentence]:
     if wish.users is not None and wish.rate_per_s is not None:
         yield say("--users and --rate are two ways to tell the load; say one of them")
+    if wish.draft_tok is not None and wish.draft is None:
+        yield say("--draft-tokens tells how many are drafted; say with --draft what share of them is kept")
     longest = (wish.prompt_tok or 0) + (wish.output_tok or 0)
     if wish.context_tok is not None and wish.prompt_tok and wish.output_tok and longest > wish.context_tok:
         yield say(

@@ -17,6 +17,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.nodes import find_node
 from rigright.report.explained import Reason
+from rigright.search.drafts import paid_tok
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.case import Case
@@ -39,7 +40,7 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     rows = (
         *_memory(arch, plan, work=plan.work),
         *(
-            speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish)))
+            speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish, arch=arch)))
             if plan.prefill is None
             else _apart(plan)
         ),
@@ -127,7 +128,7 @@ def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[Row]:
     )
 
 
-def traffic_of(plan: Plan, wish: PlanWish) -> Traffic:
+def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
     """The load a plan was scored with."""
     return Traffic(
         prompt_tok=wish.prompt_tok,
@@ -135,6 +136,8 @@ def traffic_of(plan: Plan, wish: PlanWish) -> Traffic:
         concurrency=plan.concurrency,
         rate_per_s=wish.rate_per_s if plan.concurrency is None else None,
         cached_tok=(wish.prompt_tok or 0) * wish.cached_share,
+        drafted_tok=plan.drafts.drafted_tok,
+        accepted_tok=paid_tok(arch, plan.drafts),
     )
 
 

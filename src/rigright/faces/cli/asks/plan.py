@@ -33,6 +33,12 @@ WORK: Options = (
     ("image-size", "N", say("pixels of a picture's side")),
     ("steps", "N", say("denoising steps of an image")),
     ("cached", "SHARE", say("share of prompts found in the prefix cache: 50%")),
+    (
+        "draft",
+        "SHARE",
+        say("tokens may be drafted (MTP, EAGLE ...): chance that one is kept, if those before are: 70%"),
+    ),
+    ("draft-tokens", "N", say("tokens drafted for each pass")),
 )
 TRAINING: Options = (
     ("tokens", "N", say("tokens to train on: 10B")),

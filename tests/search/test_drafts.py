@@ -1,0 +1,103 @@
+"""Tokens drafted ahead: only when somebody says so, and only where it helps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.demand import PlanWish
+from rigright.report.pages import plan_data, plan_words
+from rigright.search.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
+from rigright.search.question import ask
+from rigright.search.score import score
+from rigright.search.serving import filled, find_serving
+from rigright.verbs.planning.checks import check
+from rigright.verbs.planning.words import read_wish
+
+WORK = {"prompt_tok": 1000, "output_tok": 500}
+
+
+@pytest.fixture(scope="module")
+def deepseek():
+    return open_model("deepseek-v3")
+
+
+def test_nobody_drafts_unasked(deepseek, market):
+    asked, _ = filled(deepseek, PlanWish(on="8x h200", users=4, **WORK))
+    assert all(way.drafts == NONE for way in ask(deepseek, asked, market=market).ways)
+
+
+def test_a_lone_user_reads_faster_with_the_models_own_head(deepseek, market):
+    plain, drafted = (
+        find_serving(deepseek, PlanWish(on="8x h200", users=2, draft=draft, **WORK), market=market).plans[0]
+        for draft in (None, 0.85)
+    )
+    assert plain.drafts == NONE
+    assert drafted.drafts.own
+    assert drafted.drafts.drafted_tok == 1, "the model was taught to look one token further"
+    assert drafted.figures["tpot_s"].value < 0.8 * plain.figures["tpot_s"].value
+    assert "with its own MTP head" in str(plan_words.engine(drafted))
+    assert plan_data.plain_plan(drafted, "en")["drafts"]["accepted_tok"] == pytest.approx(0.85)
+    assert any("head that drafts" in str(note) for note in drafted.notes)
+
+
+def test_what_has_no_head_is_told_what_was_left_out(llama8, market):
+    plan = find_serving(llama8, PlanWish(on="1x h100", users=1, draft=0.7, **WORK), market=market).plans[0]
+    assert plan.drafts.drafted_tok == 3
+    assert not plan.drafts.own
+    assert any("neither its time" in str(note) for note in plan.notes)
+
+
+def test_drafts_that_nobody_keeps_are_not_taken(llama8, market):
+    wish = PlanWish(on="1x h100", users=64, draft=0.01, draft_tok=5, **WORK)
+    found = find_serving(llama8, wish, market=market)
+    assert found.plans[0].drafts == NONE
+
+
+def test_a_head_takes_room(deepseek, market):
+    asked, _ = filled(deepseek, PlanWish(on="8x h200", users=2, draft=0.8, **WORK))
+    question = ask(deepseek, asked, market=market)
+    found = score(question)
+    own = np.array([way.drafts.own for way in question.ways])[found.points.way]
+    alike = (found.points.tp == 8) & (found.points.ep == 1) & (found.points.prefill_dp == 0)
+    form = np.array([way.weights == "fp8-block" and way.kv == "16bit" for way in question.ways])
+    alike &= form[found.points.way] & np.array([way.usual for way in question.ways])[found.points.way]
+    more = found.room.fixed_bytes[alike & own][0] - found.room.fixed_bytes[alike & ~own][0]
+    whole = head_bytes(deepseek, "fp8-block", drafts=Drafts(drafted_tok=1, accepted_tok=1, own=True))
+    assert more == pytest.approx(whole / 8)
+    assert 10e9 < whole < 16e9, (
+        "DeepSeek-V3 states 14B for its module, of which 2.4B are shared with the trunk"
+    )
+    assert found.room.pool_tok[alike & own][0] < found.room.pool_tok[alike & ~own][0]
+
+
+@given(share=st.floats(0.01, 1.0), count=st.integers(1, 8))
+def test_no_more_is_kept_than_was_drafted(share, count):
+    drafts = drafts_of(open_model("llama-3.1-8b"), PlanWish(draft=share, draft_tok=count))
+    assert share <= drafts.accepted_tok <= count * share * (1 + 1e-9)
+    more = drafts_of(open_model("llama-3.1-8b"), PlanWish(draft=share, draft_tok=count + 1))
+    assert more.accepted_tok > drafts.accepted_tok
+
+
+@given(count=st.integers(1, 6))
+def test_a_head_is_paid_with_a_layer_a_token(count):
+    arch = open_model("deepseek-v3")
+    drafts = drafts_of(arch, PlanWish(draft=0.9, draft_tok=count))
+    assert paid_tok(arch, drafts) < drafts.accepted_tok
+    assert (1 + drafts.accepted_tok) / (1 + paid_tok(arch, drafts)) == pytest.approx(1 + count / 61)
+
+
+def test_words_of_drafts(llama8):
+    assert read_wish({"draft": "70%", "draft-tokens": "4"}) == PlanWish(draft=0.7, draft_tok=4)
+    with pytest.raises(AskError, match="only for serving"):
+        read_wish({"mode": "finetune", "draft": "70%"})
+    with pytest.raises(AskError, match="say with --draft"):
+        check(llama8, PlanWish(draft_tok=4))
+    with pytest.raises(AskError, match="above zero"):
+        check(llama8, PlanWish(draft=0.0))
+    with pytest.raises(AskError, match="more than all"):
+        read_wish({"draft": "120%"})

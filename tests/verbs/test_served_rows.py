@@ -198,3 +198,12 @@ def test_every_served_row_beside_us_is_answered(shared):
     assert len(answered) >= 0.99 * len(found)
     tpot = [abs(one.error) for one in answered if one.metric == "tpot_ms"]
     assert np.median(tpot) < 0.15
+
+
+def test_a_class_that_alone_was_run_speaks_for_its_kin():
+    """GDDR cards nobody served follow those that were; chips with HBM have a class each."""
+    chips = ["l40s"] * 30 + ["h100-sxm5-80gb", "b200-sxm"] * 30 + ["mi300x"] * 3
+    rows = [ROW | {"chip": chip, "n_chips": 4} for chip in chips]
+    paths = {dial.path[1] for dial in SUBJECT.dials(rows, {}) if dial.path[0] == "chips"}
+    assert paths == {"all", "nvidia-gddr", "nvidia-hopper", "nvidia-blackwell", "amd-cdna"}
+    assert "nvidia-gddr" in corrections("speed_serving")["chips"]

@@ -108,9 +108,9 @@ def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load
 
 
 @settings(max_examples=60)
-@given(engine=engines, prompt=prompts, output=st.integers(64, 4096), load=loads, more=st.integers(1, 4000))
+@given(engine=engines, prompt=prompts, output=outputs, load=loads, more=st.integers(1, 4000))
 def test_longer_prompts_and_longer_answers_never_serve_more_requests(engine, prompt, output, load, more):
-    asked = {"engine": engine, "concurrency": min(load, ROOMY.budget_tok * output // prompt + 1)}
+    asked = {"engine": engine, "concurrency": load}
     plain = served(prompt=prompt, output=output, **asked)
     for longer in (
         served(prompt=prompt + more, output=output, **asked),
@@ -128,7 +128,7 @@ def test_no_chip_works_on_prompts_for_more_time_than_there_is(engine, prompt, ou
         served(engine, prompt=prompt, output=output),
         served(engine, prompt=prompt, output=output, rate_per_s=float(load)),
     ):
-        assert one(found.requests_per_s) * one(found.prefill_s) <= 1.0
+        assert one(found.requests_per_s) * one(found.prefill_s) <= 1.0 + 1e-9
 
 
 @settings(max_examples=60)
@@ -198,7 +198,7 @@ def with_terms(**changes):
 
 def test_passes_a_request_waits_come_before_its_first_token_and_not_between_the_next():
     now, later = with_terms(ahead=0.0), with_terms(ahead=5.0)
-    assert one(later.ttft_s) - one(now.ttft_s) == pytest.approx(5 * one(later.tpot_s), rel=1e-6)
+    assert one(later.ttft_s) - one(now.ttft_s) == pytest.approx(5 * one(later.step_s), rel=1e-6)
     assert one(later.tpot_s) == one(now.tpot_s)
 
 
@@ -216,7 +216,7 @@ def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, out
     full = served(engine, prompt=prompt, output=output, limits=limits, concurrency=10_000)
     offline = served(engine, prompt=prompt, output=output, limits=limits)
     best = max(one(found.output_tok_per_s) for found in rows)
-    assert one(full.output_tok_per_s) >= best * 0.97
+    assert one(full.output_tok_per_s) >= best * 0.98
     assert one(offline.running) <= one(full.running), "an offline run fills up and drains"
 
 

@@ -148,11 +148,13 @@ def _load(
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
     tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s
-    between = rates.ahead * tpot * (1 + traffic.accepted_tok)
+    between = rates.ahead * decode_s
     alone = rates.request_s + chunks * pass_s + between
+    rest = np.maximum(traffic.output_tok - 1, 0) * tpot
+    alone = np.maximum(alone, passes * prompt_s - rest)  # a life holds the prompts of all at work
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=prompt_s, alone_s=alone,
-        tpot_s=tpot, life_s=alone + np.maximum(traffic.output_tok - 1, 0) * tpot,
+        tpot_s=tpot, life_s=alone + rest,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ What a chip reaches is a term of its class, below everybody's; what an engine ad
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +14,14 @@ import numpy as np
 from rigright.base.tables import Row
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
-from rigright.facts.classes import class_of
+from rigright.facts.classes import ChipClass, class_of
 from rigright.verbs.calibrate.record import Dial, Subject, Tables
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
 
 MODES = frozenset({"serve", "max"})
 NONE = float("inf")
+OFTEN = 30  # rows by which a class may speak for its kin
 # Before any served run is seen: value, spread, most. Shares and tiles are what single kernels of seven chips
 # of NVIDIA reach (GEMM, attention, experts; aiconfigurator-core 0.12.0, Apache-2.0).
 KERNELS = {
@@ -98,14 +100,15 @@ def predict(ready: Prepared, tables: Tables) -> np.ndarray:
 def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
     asks = [read_served(row) for row in rows]
-    classes = dict.fromkeys(class_of(ask.chip).id for ask in asks)
+    run = Counter(class_of(ask.chip) for ask in asks)
+    shared = [_shared(class_of(ask.chip), run) for ask in asks]
     engines = dict.fromkeys(ask.engine.id for ask in asks)
     found = [
         Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
         for name, (prior, spread, most) in KERNELS.items()
     ]
-    for kind in classes:
-        touched = tuple(index for index, ask in enumerate(asks) if class_of(ask.chip).id == kind)
+    for kind in dict.fromkeys(shared):
+        touched = tuple(index for index, own in enumerate(shared) if own == kind)
         found += [
             Dial(
                 path=("chips", kind, name),
@@ -128,6 +131,12 @@ def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
             for name, spread in ENGINE.items()
         ]
     return tuple(found)
+
+
+def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
+    """Where the terms of a class stand: with its kin, where it was run often and no other of the kin was."""
+    alone = not any(other.kin == kind.kin and other.id != kind.id for other in run)
+    return kind.kin if alone and run[kind] >= OFTEN else kind.id
 
 
 def keys(row: Row) -> Mapping[str, str]:

@@ -129,7 +129,7 @@ def test_every_chip_has_every_term_of_training(trainer):
 def test_no_chip_is_told_to_multiply_faster_than_any_rate_of_its_sheet(form):
     """What cannot be multiplied narrow is unpacked: never faster than 16 bit."""
     for chip in chips():
-        plain = chip.training_flops_per_s or chip.fp16_flops_per_s
+        plain = chip.plain_flops_per_s
         if not plain:
             continue
         best = max(plain, chip.fp8_flops_per_s or 0, chip.fp4_flops_per_s or 0)

@@ -50,7 +50,7 @@ def trainings(model: str):
     arch = open_model(model)
     wish, _ = filled(arch, PlanWish(work="pretrain"))
     kinds = kinds_of(wish, counts=COUNTS)
-    ways = ways_of(wish, kinds)
+    ways = ways_of(arch, wish, kinds=kinds)
     question = Question(
         arch=arch, wish=wish, market=market_on(datetime.now(tz=UTC).date()), kinds=kinds, ways=ways
     )

@@ -1,0 +1,135 @@
+"""Layers dealt out to stages and unlike cards: none is lost, none done twice, and order changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.arch.record import Cut
+from rigright.arch.sources import zoo
+from rigright.cost.bands import band
+from rigright.cost.known import CHIP, CLASS, NOTHING, Known
+from rigright.cost.shards import share, stage_bounds
+from rigright.cost.speed.split import Held, SplitTime, split_times
+from rigright.cost.speed.stream import stream_of
+from rigright.cost.speed.told import MEASURED, at, tell
+from rigright.cost.speed.work import work_of
+from rigright.demand import Layout
+from rigright.facts.chips import by_id
+from rigright.facts.engines import find_engine
+
+LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
+WORK = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
+LAYERS = len(LLAMA.trunk.layers)
+CARDS = {
+    name: stream_of([by_id()[name]], find_engine("llama.cpp"), weights="gguf:Q4_K_M")
+    for name in ("rtx-3090", "rtx-4090", "rtx-3060-12gb")
+}
+SUBJECTS = ("speed_serving", "speed_streams", "speed_training", "speed_images")
+widths = st.sampled_from([1, 2, 4, 8, 16])
+
+
+def one(value):
+    return float(np.ravel(value)[0])
+
+
+@given(layers=st.integers(1, 200), stages=st.integers(1, 32))
+def test_stages_hold_every_layer_once_and_nearly_alike(layers, stages):
+    bounds = stage_bounds(layers, stages)
+    assert len(bounds) == stages
+    held = [layer for start, end in bounds for layer in range(start, end)]
+    assert held == list(range(layers))
+    sizes = [end - start for start, end in bounds]
+    assert max(sizes) - min(sizes) <= 2
+    assert sizes[-1] <= max(sizes), "the last stage has the head beside its layers"
+
+
+@given(cut=st.sampled_from(list(Cut)), tp=widths, ep=widths, kv_heads=st.sampled_from([1, 2, 8, 32]))
+def test_what_ranks_hold_together_is_at_least_the_whole(cut, tp, ep, kv_heads):
+    part = one(share(cut, Layout(tp=tp, ep=ep), kv_heads=kv_heads))
+    assert 0 < part <= 1
+    assert part * tp * max(ep, 1) >= 1 - 1e-12
+    assert one(share(cut, Layout(), kv_heads=kv_heads)) == 1, "one rank holds all"
+    wider = one(share(cut, Layout(tp=2 * tp, ep=ep), kv_heads=kv_heads))
+    assert wider <= part
+
+
+def dealt(*hands):
+    return split_times(
+        WORK, [Held(stream=CARDS[name], layers=count) for name, count in hands], prompt_tok=512
+    )
+
+
+@settings(max_examples=30)
+@given(first=st.integers(1, LAYERS - 2), data=st.data())
+def test_cards_may_stand_in_any_order(first, data):
+    second = data.draw(st.integers(1, LAYERS - first - 1))
+    hands = [("rtx-3090", first), ("rtx-4090", second), ("rtx-3060-12gb", LAYERS - first - second)]
+    mixed = data.draw(st.permutations(hands))
+    for item in fields(SplitTime):
+        assert one(getattr(dealt(*mixed), item.name)) == pytest.approx(one(getattr(dealt(*hands), item.name)))
+
+
+@settings(max_examples=30)
+@given(moved=st.integers(1, LAYERS - 2))
+def test_each_layer_costs_what_it_costs_on_its_card(moved):
+    """Linear: the time between all on one card and all on the other lies on a line."""
+    few, more = (
+        dealt(("rtx-4090", LAYERS - count), ("rtx-3060-12gb", count)) for count in (moved, moved + 1)
+    )
+    start, end = (
+        dealt(("rtx-4090", LAYERS - 1), ("rtx-3060-12gb", 1)),
+        dealt(("rtx-4090", 1), ("rtx-3060-12gb", LAYERS - 1)),
+    )
+    each = (one(end.token_s) - one(start.token_s)) / (LAYERS - 2)
+    assert one(more.token_s) - one(few.token_s) == pytest.approx(each, rel=1e-6)
+    assert each > 0, "the slower card makes each of its layers later"
+
+
+@settings(max_examples=20)
+@given(context=st.integers(16, 16_000), more=st.integers(1, 16_000))
+def test_more_to_look_back_at_never_makes_a_token_sooner(context, more):
+    held = [Held(stream=CARDS["rtx-3090"], layers=20), Held(stream=CARDS["rtx-4090"], layers=12)]
+    near, far = (
+        split_times(WORK, held, prompt_tok=512, context_tok=tok) for tok in (context, context + more)
+    )
+    assert one(far.token_s) >= one(near.token_s)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize(
+    "metric", ["ttft_s", "tpot_s", "prefill_tok_s", "tok_per_s_per_chip", "samples_per_s"]
+)
+def test_each_thing_less_known_widens_or_leaves_a_band(subject, metric):
+    chips, engines, kinds = (NOTHING, CLASS, CHIP), (False, True), (False, True)
+    for engine in engines:
+        for kind in kinds:
+            widths_ = []
+            for chip in chips:
+                low, high = band(subject, metric, known=Known(chip=chip, engine=engine, kind=kind))
+                assert 0 < low <= 1 <= high
+                widths_.append(float(np.log(high / low)))
+            assert widths_ == sorted(widths_, reverse=True)
+            best = np.log(np.divide(*reversed(band(subject, metric, known=Known()))))
+            assert widths_[-1] >= best - 1e-12
+
+
+@settings(max_examples=20)
+@given(tpot=st.floats(1e-4, 1.0), ttft=st.floats(1e-3, 100.0), moved=st.floats(0.2, 5))
+def test_a_rate_and_its_seconds_are_one_figure_told_twice(tpot, ttft, moved):
+    """A user's tokens a second are one over a token's time, with low and high the other way round."""
+    figures = {"tpot_s": tpot, "user_tok_per_s": 1 / tpot, "ttft_s": ttft}
+    assert set(figures) <= set(MEASURED["speed_serving"])
+    found = tell(figures, arch=LLAMA, engine=find_engine("vllm"), chips=[by_id()["h100-sxm5-80gb"]])
+    seconds, rate = found["tpot_s"], found["user_tok_per_s"]
+    assert rate.low * seconds.high == pytest.approx(1.0)
+    assert rate.high * seconds.low == pytest.approx(1.0)
+    for told in found.values():
+        assert told.low < told.value < told.high
+    later = at(seconds, seconds.value * moved)
+    assert later.high / later.low == pytest.approx(seconds.high / seconds.low)
+    assert later.low < later.value < later.high

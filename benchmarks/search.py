@@ -33,6 +33,7 @@ def servings(model: str):
     question = ask(arch, WISH, market=market_on(datetime.now(tz=UTC).date()))
     question = replace(question, ways=question.ways[:1])
     scored, way = score.score(question), question.ways[0]
+    scored = scored.take(np.flatnonzero(scored.points.prefill_dp == 0))  # one law: replicas that do all
     kinds = [question.kinds[place] for place in way.kinds]
     work, rates = work_of(arch, weights=way.weights, kv=way.kv), score._rates(way, kinds)
     rows = np.searchsorted(np.asarray(way.kinds), scored.points.kind)

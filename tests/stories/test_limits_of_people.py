@@ -220,5 +220,5 @@ def test_own_prices_come_first(ask, tmp_path):
     path.write_text("chip,price,currency\nrtx 3090,700,CNY\n", encoding="utf-8")
     question = "plan llama-3.1-8b --users 8 --buy --chips 3090"
     ours, own = (plans(ask, f"{question} {more}")[0] for more in ("", f"--prices {path}"))
-    assert own["supply"]["usd"] < 150 < ours["supply"]["usd"]
+    assert own["supply"]["usd"]["value"] < 150 < ours["supply"]["usd"]["value"]
     assert not own["supply"]["stale"]

@@ -44,6 +44,7 @@ class Judged:
     chip: str
     model: str
     predictions: tuple[Prediction, ...]
+    faults: tuple[Sentence, ...] = ()  # measured figures that cannot be read, by line and column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

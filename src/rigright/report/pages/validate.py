@@ -38,15 +38,19 @@ def page(result: Validation) -> Page:
     if result.later is not None:
         known = say("{file}: a table of {kind}", file=result.file, kind=result.kind)
         return Page(title=known, parts=(Line(said=result.later, tone="warn"),))
-    title = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
+    head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
-        return Page(title=title, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
+        return Page(title=head, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
     parts: list[Part] = [_verdict(result)]
     parts += [table for dimension in _TITLES if (table := _table(result, dimension)) is not None]
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
-    return Page(title=title, parts=tuple(parts))
+    faults = tuple(fault for row in result.rows for fault in row.faults)
+    if faults:
+        title = say("{count} measured figures cannot be read", count=len(faults))
+        parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
+    return Page(title=head, parts=tuple(parts))
 
 
 def _verdict(result: Validation) -> Line:

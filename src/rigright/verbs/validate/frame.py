@@ -74,6 +74,7 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
         chip=(raw.get("chip") or raw.get("gpu") or "").strip(),
         model=(raw.get("arch") or raw.get("model") or raw.get("shape") or "").strip(),
         predictions=tuple(_held(kind, one, row=row, wrong=wrong) for one in predictions),
+        faults=tuple(wrong.values()),
     )
 
 

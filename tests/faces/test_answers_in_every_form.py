@@ -50,7 +50,8 @@ QUESTIONS = {
     "calibrate": "calibrate --from {folder}/runs.csv --out {folder}/own.toml",
 }
 NAMES = re.compile(
-    r"\b(?:hf|deepspeed|torchtitan|megatron) [a-z0-9 -]+|\$ rigright .*|https?://\S+|\([^)]*\)|[“\"'`][^”\"'`]*[”\"'`]|\b[A-Z][\w./+-]*(?: [A-Z0-9(][\w./+-]*)*"
+    r"\b(?:hf|deepspeed|torchtitan|megatron) [a-z0-9 -]+|\$ rigright .*|https?://\S+"
+    r"|\([^)]*\)|[“\"'`][^”\"'`]*[”\"'`]|\b[A-Z][\w./+-]*(?: [A-Z0-9(][\w./+-]*)*"
 )
 ENGLISH = re.compile(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}")
 NARROW = 40

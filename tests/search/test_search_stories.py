@@ -123,7 +123,7 @@ def test_an_old_chip_has_no_fp8(llama8, market):
     )
     assert {plan.chip.architecture for plan in found.plans} == {"Hopper"}
     assert [one.limit for one in found.rejections if "V100" in one.label] == ["format"]
-    with pytest.raises(AskError, match="vllm runs no fp8 weights on V100 .*there it runs fp16"):
+    with pytest.raises(AskError, match=r"vllm runs no fp8 weights on V100 .*there it runs fp16"):
         find_serving(llama8, PlanWish(chips=("v100",), weights=("fp8",), **WORK), market=market)
 
 
@@ -245,3 +245,12 @@ def test_what_has_no_price_and_what_a_cloud_lacks_is_told(llama8, market):
     rented = find(llama8, PlanWish(chips=("mi300x", "h100"), clouds=("gcp",), users=4, **WORK), market=market)
     assert any("MI300X" in one.label for one in rented.rejections if one.limit == "cloud")
     assert "gcp" in " ".join(story(rented))
+
+
+def test_of_all_that_is_overrun_the_one_that_carries_most_is_nearest(llama8, market):
+    """No number of cards carries it: the verdict is not the smallest machine, and says how far it is."""
+    found = find(llama8, PlanWish(on="8x h100", rate_per_s=500, ttft_s=2, **WORK), market=market)
+    assert not found.plans
+    assert found.nearest.n_chips == 8
+    assert found.broken[0].limit == "requests_per_s"
+    assert 50 < found.broken[0].nearest < 500

@@ -19,6 +19,7 @@ from rigright.search.record import Rejection
 from rigright.search.score import Misfits
 from rigright.search.supply import options
 
+FAR = 1e3  # in logarithms of ratios
 MOST = 8  # rejections that are told
 OF_ONE_LIMIT = 3
 NAMED = 4  # chips that one line names
@@ -42,14 +43,18 @@ def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) 
 
 
 def broken(table: Table, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
-    """The limits one option breaks, the farthest first."""
-    worst = sorted(limits, key=lambda limit: -float(limit.excess[place]))
+    """The limits one option breaks, the farthest first; those without a number last."""
+    far = {limit.name: float(limit.excess[place]) for limit in limits}
+    worst = sorted(limits, key=lambda limit: (np.isinf(far[limit.name]), -far[limit.name]))
     return tuple(_rejection(table, limit, place=place) for limit in worst if limit.excess[place] > 0)
 
 
 def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
-    """How far each option is beyond all its limits together."""
-    return sum((np.maximum(limit.excess, 0.0) for limit in limits), start=np.zeros(size))
+    """How far each option is beyond all its limits together; what has no number is far, not endlessly far.
+
+    So of all that is overrun the one that carries most is the nearest.
+    """
+    return sum((np.clip(limit.excess, 0.0, FAR) for limit in limits), start=np.zeros(size))
 
 
 def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> Iterator[Rejection]:
@@ -64,8 +69,7 @@ def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> 
     for place in order:
         if int(kind[place]) not in seen:
             seen.add(int(kind[place]))
-            worst = max(limits, key=lambda limit: float(limit.excess[place]))
-            yield _rejection(table, worst, place=int(place))
+            yield broken(table, limits, place=int(place))[0]
 
 
 def _rejection(table: Table, limit: Limit, *, place: int) -> Rejection:

@@ -81,7 +81,7 @@ def _table(result: Compared) -> Table:
     learns = any(one.plan is not None and isinstance(one.plan.work, Training) for one in things)
     rows: list[tuple[Shown, ...]] = [
         (say("from"), *_each(things, words.supply)),
-        (say("layout"), *_each(things, lambda plan: words.layout(plan.layout))),
+        (say("layout"), *_each(things, words.workers)),
         (say("method") if learns else say("weights"), *_each(things, words.formats)),
         (say("engine"), *_each(things, words.engine)),
     ]

@@ -1,0 +1,65 @@
+"""What keeps an engine from running weights on a chip: told with what does run, and only where it is so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.words import CHINESE, tell
+from rigright.facts.chips import by_id, chips
+from rigright.facts.engines import engines
+from rigright.facts.formats import formats
+from rigright.facts.running import engines_of, how_runs, runnings, unrun
+
+known = st.sampled_from(sorted({row.engine for row in runnings()}))
+forms = st.sampled_from([*formats(), "gguf:Q4_K_M"])
+cards = st.sampled_from(chips())
+
+
+@given(engine=known, form=forms, chip=cards)
+def test_it_is_told_just_where_it_does_not_run(engine, form, chip):
+    assert (unrun(engine, form, chip=chip) is None) == (how_runs(engine, form, chip=chip) is not None)
+
+
+@given(engine=known, form=forms, chip=cards)
+def test_what_is_offered_instead_is_true(engine, form, chip):
+    told = unrun(engine, form, chip=chip)
+    if told is None:
+        return
+    values = dict(told.values)
+    for other in values.get("forms", "").split(", "):
+        concrete = "gguf:Q4_K_M" if other == "gguf" else other
+        assert not other or how_runs(engine, concrete, chip=chip) is not None
+    for other in values.get("engines", "").split(", "):
+        assert not other or other in engines_of(chip)
+
+
+@given(engine=known, form=forms, chip=cards)
+def test_it_names_the_chip_in_both_languages(engine, form, chip):
+    told = unrun(engine, form, chip=chip)
+    if told is not None:
+        assert chip.name in str(told)
+        assert chip.name in tell(told, CHINESE)
+        assert tell(told, CHINESE) != str(told)
+
+
+def test_of_an_engine_nobody_has_a_row_for_nothing_is_claimed():
+    strange = set(engines()) - {row.engine for row in runnings()}
+    assert strange
+    for engine in strange:
+        assert unrun(engine, "bf16", chip=by_id()["h100-sxm5-80gb"]) is None
+
+
+@pytest.mark.parametrize(
+    ("engine", "form", "chip", "told"),
+    [
+        ("vllm", "nvfp4", "a100-sxm4-80gb", "vllm runs no nvfp4 weights on A100 SXM4 80GB"),
+        ("vllm", "bf16", "t4", "vllm runs no bf16 weights on T4; there it runs fp16"),
+        ("vllm", "bf16", "apple-m4-max-40c", "does not run on Apple M4 Max (40c GPU)"),
+        ("llama.cpp", "awq4", "rtx-4090", "there it runs gguf"),
+    ],
+)
+def test_known_cases_are_told_so(engine, form, chip, told):
+    said = str(unrun(engine, form, chip=by_id()[chip]))
+    assert told.split("(")[0].strip() in said

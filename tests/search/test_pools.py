@@ -14,7 +14,7 @@ from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import work_of
-from rigright.demand import Layout, PlanWish, Traffic
+from rigright.demand import Layout, PlanWish, ServingWish, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
 from rigright.report.pages import plan_data, plan_next, plan_words
@@ -23,6 +23,8 @@ from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving
 from rigright.search.worth import GAIN, worthwhile
+from rigright.verbs.simulate.frame import simulate
+from rigright.verbs.simulate.wish import PlayWish
 
 TIGHT = {"on": "8x h100", "prompt_tok": 2048, "output_tok": 512, "ttft_s": 2.0, "tpot_s": 0.02}
 
@@ -183,3 +185,20 @@ def test_a_cache_that_leaves_the_box_takes_longer():
     """Two workers of one box hand over by its own links; nine boxes' worth go over the network."""
     near, far = (apart_of(concurrency=8, tpd=(2, count, 2, count)).handed_s[0] for count in (1, 18))
     assert far > 2 * near
+
+
+@pytest.mark.parametrize("rate", [2, 5, 8])
+def test_what_arrives_at_a_rate_goes_as_a_played_load_does(rate):
+    """Three workers for prompts beside one for tokens: the closed form against request by request.
+
+    A load that asks again the moment it is answered stays bunched there, so only open loads are held to it.
+    """
+    played = simulate(
+        "llama-3.1-70b",
+        "2x h100",
+        wish=ServingWish(engine="vllm", weights="fp8", kv="fp8", tp=2),
+        load=PlayWish(prefill_workers=3, prompt_tok=2000, output_tok=300, rate_per_s=rate, requests=600),
+    )
+    told = apart_of(tpd=(2, 3, 2, 1), rate_per_s=rate)
+    assert told.tpot_s[0] == pytest.approx(played.tpot_s.value, rel=0.1)
+    assert told.ttft_s[0] == pytest.approx(played.ttft_s.value, rel=0.25)

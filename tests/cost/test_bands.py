@@ -11,8 +11,23 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
 from rigright.cost import known as knowing
-from rigright.cost.bands import FIGURES, band, banded, edges_in, estimate, figure_of, mark, widening
-from rigright.cost.known import CHIP, CLASS, NOTHING, Known, kind_of, known_of, known_of_one
+from rigright.cost.bands import CHIPS, FIGURES, band, banded, edges_in, estimate, figure_of, mark, widening
+from rigright.cost.bands import ENGINES as ENGINE_STEPS
+from rigright.cost.known import (
+    CHIP,
+    CLASS,
+    ELSEWHERE,
+    HERE,
+    KIN,
+    NEVER,
+    NOTHING,
+    TRAVELLED,
+    Known,
+    engine_level,
+    kind_of,
+    known_of,
+    known_of_one,
+)
 from rigright.facts import anchors as store
 from rigright.facts.chips import by_id
 
@@ -20,10 +35,18 @@ BANDS = {
     "seen": {
         "chips": ["h100-sxm5-80gb"],
         "classes": ["nvidia-hopper"],
-        "engines": ["vllm"],
+        "engines": {"vllm": ["h100-sxm5-80gb"], "llama.cpp": ["rtx-3090", "rtx-4090", "h100-sxm5-80gb"]},
         "kinds": ["dense"],
     },
-    "wider": {"class": 1.2, "nothing": 1.6, "engine": 1.3, "kind": 1.1},
+    "wider": {
+        "class": 1.2,
+        "kin": 1.3,
+        "nothing": 1.6,
+        "travelled": 1.1,
+        "elsewhere": 1.25,
+        "engine": 1.3,
+        "kind": 1.1,
+    },
     "bands": {
         "ttft": {"low": 0.6, "high": 1.8},
         "ttft, split": {"low": 0.4, "high": 2.0},
@@ -31,7 +54,8 @@ BANDS = {
         "other": {"low": 0.3, "high": 2.5},
     },
 }
-LEVELS = (NOTHING, CLASS, CHIP)
+LEVELS = (NOTHING, KIN, CLASS, CHIP)
+ENGINES = (NEVER, ELSEWHERE, TRAVELLED, HERE)
 
 
 @pytest.fixture(autouse=True)
@@ -74,22 +98,36 @@ def test_a_kind_of_a_figure_has_its_own_band_else_that_of_the_figure_else_that_o
 
 
 def test_knowing_less_never_narrows_a_band():
-    for chip, engine, kind in product(LEVELS, (True, False), (True, False)):
+    for chip, engine, kind in product(LEVELS, ENGINES, (True, False)):
         here = width(Known(chip=chip, engine=engine, kind=kind))
         if chip > NOTHING:
-            assert width(Known(chip=chip - 1, engine=engine, kind=kind)) >= here
-        if engine:
-            assert width(Known(chip=chip, engine=False, kind=kind)) > here
+            assert width(Known(chip=chip - 1, engine=engine, kind=kind)) > here
+        if engine > NEVER:
+            assert width(Known(chip=chip, engine=engine - 1, kind=kind)) > here
         if kind:
             assert width(Known(chip=chip, engine=engine, kind=False)) > here
 
 
+@given(st.lists(st.floats(1, 4), min_size=6, max_size=6))
+def test_whatever_a_table_says_knowing_less_of_chip_or_engine_is_not_narrower(factors):
+    wider = dict(zip((*CHIPS, *ENGINE_STEPS), factors, strict=True))
+    chips = widening(wider, known=Known(chip=np.array(LEVELS)))
+    engines = widening(wider, known=Known(engine=np.array(ENGINES)))
+    for widths in (chips, engines):
+        assert (np.diff(widths) <= 0).all()
+        assert widths[-1] == 1
+
+
 def test_a_table_that_says_less_for_nothing_than_for_the_class_is_not_believed():
-    wider = {"class": 1.5, "nothing": 1.1}
+    wider = {"class": 1.5, "kin": 1.2, "nothing": 1.1}
     assert widening(wider, known=Known(chip=NOTHING)) == widening(wider, known=Known(chip=CLASS)) == 1.5
 
 
-@given(st.lists(st.tuples(st.sampled_from(LEVELS), st.booleans(), st.booleans()), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(LEVELS), st.sampled_from(ENGINES), st.booleans()), min_size=1, max_size=8
+    )
+)
 def test_an_array_of_plans_is_as_each_of_them_alone(plans):
     chips, engines, kinds = (np.array(column) for column in zip(*plans, strict=True))
     low, high = band("toy", "ttft_ms", known=Known(chip=chips, engine=engines, kind=kinds))
@@ -99,7 +137,9 @@ def test_an_array_of_plans_is_as_each_of_them_alone(plans):
 
 
 def test_a_figure_lies_in_its_own_band():
-    found = banded("toy", "tpot_ms", value=np.array([10.0, 20.0]), known=Known(chip=np.array([0, 2])))
+    found = banded(
+        "toy", "tpot_ms", value=np.array([10.0, 20.0]), known=Known(chip=np.array([NOTHING, CHIP]))
+    )
     assert (found.low < found.value).all()
     assert (found.value < found.high).all()
 
@@ -108,11 +148,27 @@ def test_what_is_known_of_chips_engines_and_models():
     h100, h200, mi300 = (by_id()[chip] for chip in ("h100-sxm5-80gb", "h200-sxm-141gb", "mi300x"))
     known = known_of("toy", (h100, h200, mi300), engine="vllm", kind="moe")
     assert list(known.chip) == [CHIP, CLASS, NOTHING]
-    assert known.engine
+    assert list(known.engine) == [HERE, ELSEWHERE, ELSEWHERE]
+    assert known.least() == 2
     assert not known.kind
     assert known.at(np.array([2, 0])).chip.tolist() == [NOTHING, CHIP]
     assert known_of_one("toy", h200, engine="sglang").chip == CLASS
-    assert not known_of_one("toy", h200, engine="sglang").engine
+    assert known_of_one("toy", h200, engine="sglang").engine == NEVER
+    assert known_of_one("toy", h200).engine == HERE  # nobody asks for one: it can be missing to nobody
+    assert known_of_one("toy", by_id()["a100-sxm4-80gb"]).chip == KIN
+
+
+def test_an_engine_that_ran_on_several_chips_is_known_on_their_kin():
+    l40s, mi300, h100 = (by_id()[chip] for chip in ("l40s", "mi300x", "h100-sxm5-80gb"))
+    known = known_of("toy", (l40s, mi300, h100), engine="llama.cpp")
+    assert known.engine.tolist() == [TRAVELLED, ELSEWHERE, HERE]
+
+
+@given(st.sets(st.sampled_from("abcdefg"), max_size=6), st.sampled_from("abcdefg"))
+def test_an_engine_that_ran_on_more_chips_is_known_no_less(ran, more):
+    kins = {chip: "kin" if chip < "d" else "far" for chip in "abcdefg"}
+    fewer = engine_level("a", "kin", ran={chip: kins[chip] for chip in ran})
+    assert fewer <= engine_level("a", "kin", ran={chip: kins[chip] for chip in ran | {more}})
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_errors_and_bands_of_a_prediction():
 
 def score(name, of="source", **changes):
     values = {"metric": "peak_gib", "group": "allocated", "measured": 5, "answered": 5, "median": 0.05}
-    values |= {"p90": 0.1, "bias": -0.02, "coverage": 0.8}
+    values |= {"p90": 0.1, "near": 0.7, "bias": -0.02, "coverage": 0.8}
     return Score(of=of, name=name, **values | changes)
 
 
@@ -225,7 +225,7 @@ def test_tables_by_source_chip_and_model():
         "by chip",
         "by model",
     ]
-    assert tables[1].rows[0][1:] == ("repo/a", "5", "5", "5.0 %", "10.0 %", "-2.0 %", "80.0 %")
+    assert tables[1].rows[0][1:] == ("repo/a", "5", "5", "5.0 %", "10.0 %", "70.0 %", "-2.0 %", "80.0 %")
 
 
 def test_long_tables_are_cut_on_the_page_alone():

@@ -77,7 +77,7 @@ def test_every_way_of_leaving_out_errs_more_than_a_fit_that_saw_it_all(done):
 def test_what_was_seen_is_told(done, world):
     told = seen(done.fitted.problem.keys)
     assert set(told["chips"]) == {row["chip"] for row in world}
-    assert told["engines"] == ["toy"]
+    assert told["engines"] == {"toy": told["chips"]}
     assert "nvidia-hopper" in told["classes"]
 
 

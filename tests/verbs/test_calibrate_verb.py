@@ -106,7 +106,7 @@ def test_written_tables_read_back_and_say_what_they_rest_on(runs, toy):
     assert read["chips"]["all"]["start_s"] == pytest.approx(0.004, rel=0.1)
     bands = tomllib.loads((toy / "bands_toy.toml").read_text(encoding="utf-8"))
     assert bands["bands"]["tpot"]["low"] < 1 < bands["bands"]["tpot"]["high"]
-    assert bands["seen"]["engines"] == ["toy"]
+    assert list(bands["seen"]["engines"]) == ["toy"]
 
 
 def test_writing_twice_changes_nothing_more(runs, toy, monkeypatch):
@@ -157,7 +157,7 @@ def test_the_plain_answer_is_json(runs, capsys):
     (one,) = told["subjects"]
     assert one["subject"] == "toy"
     assert {"path", "before", "after", "runs", "sources"} <= set(one["moved"][0])
-    assert {held["by"] for held in one["band_coverage"]} == {"source", "chip", "model"}
+    assert {held["by"] for held in one["band_coverage"]} == {"source", "chip", "class", "model"}
     assert told["wrote"] is False
 
 

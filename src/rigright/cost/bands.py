@@ -7,7 +7,7 @@ as runs of chips and models left out asked for. Everything is a number or an arr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,13 @@ from rigright.cost.known import NOTHING, Known, bands_of
 from rigright.demand import Numbers
 
 UNTESTED = {"low": 0.4, "high": 2.5}  # a figure that no run ever tested: physics alone
-WIDER = {"class": 1.3, "nothing": 1.6, "engine": 1.2, "kind": 1.2}  # where no run told: set by hand
+WIDER = {  # where no run told: set by hand
+    "class": 1.3, "kin": 1.4, "nothing": 1.6,  # the chip was not measured, others of its class, its kin, none
+    "travelled": 1.1, "elsewhere": 1.4, "engine": 1.6,  # nor the engine on it, on several, on few, on any
+    "kind": 1.2,
+}  # fmt: skip
+CHIPS = ("class", "kin", "nothing")  # each says less than the one before
+ENGINES = ("travelled", "elsewhere", "engine")
 FIGURES = {  # as run files and plans name them -> as bands are told
     "ttft_ms": "ttft", "ttft_s": "ttft",
     "tpot_ms": "tpot", "tpot_s": "tpot",
@@ -84,12 +90,14 @@ def mark(subject: str, metric: str, *, known: Known) -> str:
 def widening(wider: Mapping[str, float], *, known: Known) -> Numbers:
     """How much wider a band is for what was not measured; 1 where all was."""
     told = WIDER | dict(wider)
-    chips = np.array([max(told["nothing"], told["class"]), told["class"], 1.0])
-    return (
-        np.take(chips, known.chip)
-        * np.where(known.engine, 1.0, told["engine"])
-        * np.where(known.kind, 1.0, told["kind"])
-    )
+    chips, engines = (_ladder([told[name] for name in names]) for names in (CHIPS, ENGINES))
+    kind = np.where(known.kind, 1.0, told["kind"])
+    return np.take(chips, known.chip) * np.take(engines, known.engine) * kind
+
+
+def _ladder(steps: Sequence[float]) -> Numbers:
+    """Factors from what least is known of up to what was measured, none narrower for knowing less."""
+    return np.maximum.accumulate([1.0, *steps])[::-1]
 
 
 def edges_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[str, float]:

@@ -14,11 +14,13 @@ from rigright.base.tables import DATA
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
 from rigright.facts.anchors import Anchor, anchors, told
-from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
+from rigright.facts.chips import Chip, by_id
+from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
 
-NOTHING, CLASS, CHIP = 0, 1, 2  # what was measured of a chip: neither, others of its class, itself
+NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
+NEVER, ELSEWHERE, TRAVELLED, HERE = range(4)  # and of an engine: see `engine_level`
+SEVERAL = 3  # chips on which an engine ran tell what is the engine's and what the chip's
 LANGUAGE = {"text", "image-text", "audio-text"}
 STATES = {Mix.LINEAR, Mix.SSM}
 
@@ -28,16 +30,20 @@ class Known:
     """What is known; arrays have an entry a chip, or after `at` a plan."""
 
     chip: Numbers = CHIP
-    engine: Numbers = True
-    kind: Numbers = True  # of model
+    engine: Numbers = HERE
+    kind: Numbers = True  # of model: whether any was measured
     shift: Mapping[str, Numbers] = field(default_factory=dict)  # by the user's own runs, by figure: a factor,
     narrow: Mapping[str, Numbers] = field(default_factory=dict)  # and how much of the band's width is left
+
+    def least(self) -> int:
+        """The place of the chip that least was measured of."""
+        return int(np.argmin(np.asarray(self.chip) + self.engine))
 
     def at(self, chips: Numbers) -> Known:
         """One entry a plan, from one a chip: `chips` are places in the list of chips."""
         return Known(
             chip=np.asarray(self.chip)[chips],
-            engine=self.engine,
+            engine=np.asarray(self.engine)[chips],
             kind=self.kind,
             shift={figure: np.asarray(shift)[chips] for figure, shift in self.shift.items()},
             narrow={figure: np.asarray(narrow)[chips] for figure, narrow in self.narrow.items()},
@@ -50,8 +56,8 @@ def known_of(subject: str, chips: Sequence[Chip], *, engine: str = "", kind: str
     own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
     figures = sorted({one.figure for one in own})
     return Known(
-        chip=np.array([_level(chip, seen) for chip in chips]),
-        engine=not engine or engine in seen.get("engines", ()),
+        chip=np.array([_chip_level(chip, seen) for chip in chips]),
+        engine=np.array([_engine_level(chip, engine, seen=seen) for chip in chips]),
         kind=not kind or kind in seen.get("kinds", ()),
         shift={name: np.array([_shift(own, chip, figure=name) for chip in chips]) for name in figures},
         narrow={name: np.array([_narrow(own, chip, figure=name) for chip in chips]) for name in figures},
@@ -85,10 +91,30 @@ def bands_of(subject: str) -> Mapping[str, Any]:
     return corrections(name) if (DATA / "corrections" / f"{name}.toml").is_file() else {}
 
 
-def _level(chip: Chip, seen: Mapping[str, Any]) -> int:
+def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
+    """What was measured of an engine, seen from a chip; `ran`: the chips it ran on, and their kin.
+
+    On this very chip; on several, some of them kin, so that its terms are its own; on others; never.
+    """
+    if chip in ran:
+        return HERE
+    if len(ran) >= SEVERAL and kin in ran.values():
+        return TRAVELLED
+    return ELSEWHERE if ran else NEVER
+
+
+def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
+    own, kins = class_of(chip), {kin_of(name) for name in seen.get("classes", ())}
     if chip.id in seen.get("chips", ()):
         return CHIP
-    return CLASS if class_of(chip).id in seen.get("classes", ()) else NOTHING
+    return CLASS if own.id in seen.get("classes", ()) else KIN if own.kin in kins else NOTHING
+
+
+def _engine_level(chip: Chip, engine: str, *, seen: Mapping[str, Any]) -> int:
+    ran = seen.get("engines", {}).get(engine, ())
+    every = by_id()
+    kins = {name: class_of(every[name]).kin for name in ran if name in every}
+    return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else HERE
 
 
 def _own(own: Sequence[Anchor], chip: Chip, *, figure: str) -> Anchor | None:

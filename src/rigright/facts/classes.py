@@ -43,6 +43,11 @@ def class_of(chip: Chip) -> ChipClass:
     return next(one for one in classes() if one.holds(chip))
 
 
+def kin_of(name: str) -> str:
+    """The kin of a class, by its name; a class that no table knows is its own."""
+    return next((one.kin for one in classes() if one.id == name), name)
+
+
 def terms_of(tables: Mapping[str, Mapping[str, Any]], chip: Chip) -> dict[str, Any]:
     """The terms of a chip: its own before its class's, its class's before its kin's, then everybody's."""
     kind = class_of(chip)

@@ -58,7 +58,7 @@ def tell(
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
     """What was measured of the chip that least was measured of."""
     known = known_of(subject, chips, engine=engine.id, kind=kind_of(arch))
-    return known.at(int(np.argmin(known.chip)))
+    return known.at(known.least())
 
 
 def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:

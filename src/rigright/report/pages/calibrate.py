@@ -54,7 +54,9 @@ _ANCHORS = (
     Column(head=say("band before"), right=True),
     Column(head=say("band now"), right=True),
 )
-_WAYS = {"source": say("source"), "chip": say("chip"), "model": say("model")}
+_WAYS = {
+    "source": say("source"), "chip": say("chip"), "class": say("class of chips"), "model": say("model"),
+}  # fmt: skip
 
 
 def page(result: Calibrated) -> Page:

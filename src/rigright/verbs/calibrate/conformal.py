@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rigright.cost.bands import UNTESTED, WIDER, edges_in, widening
-from rigright.cost.known import CHIP, CLASS, NOTHING, Known
+from rigright.cost.bands import CHIPS, ENGINES, UNTESTED, WIDER, edges_in, widening
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, HERE, KIN, NEVER, NOTHING, TRAVELLED, Known
 from rigright.verbs.calibrate.leave_out import DIMENSIONS
 from rigright.verbs.calibrate.left_runs import LeftRuns
 
@@ -29,6 +29,8 @@ NARROWEST = 0.02  # logarithm: no figure is surer than that
 MANY = 3  # runs of a source on a chip that tell what they share
 UNTOLD = 0.5  # the shared part where no runs tell it
 DIGITS, HALF = 3, 0.0005  # as bands are written
+
+CHIP_LEVELS, ENGINE_LEVELS = (CLASS, KIN, NOTHING), (ELSEWHERE, NEVER)  # as they are asked for, one by one
 
 Bands = dict[str, Any]  # as a table is written: "wider" and "bands"
 
@@ -65,17 +67,21 @@ def average(found: tuple[Coverage, ...]) -> float:
 
 
 def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
-    """The band of each figure, and what widens it."""
-    bands = {
-        name: _band(runs, mine, aim=aim)
-        for place, name in enumerate(runs.figures)
-        if (mine := runs.figure == place).sum() >= LEAST_ROWS * len(DIMENSIONS)
-    }
+    """The band of each figure, and what widens it.
+
+    Figures that stayed known teach both; of one that never did, the band is what its widening leaves.
+    """
+    sure = _sure(runs)
+    told = np.bincount(runs.figure[sure], minlength=len(runs.figures)) >= LEAST_ROWS
+    surely = told[runs.figure]
+    bands = _bands(runs.only(sure & surely), aim=aim)
+    wider = _wider(runs.only(surely), bands, aim=aim)
+    bands |= _bands(runs.only(~surely), aim=aim, wider=wider)
     bands["other"] = {
         "low": min((one["low"] for one in bands.values()), default=UNTESTED["low"]),
         "high": max((one["high"] for one in bands.values()), default=UNTESTED["high"]),
     }
-    return {"wider": _wider(runs, bands, aim=aim), "bands": bands}
+    return {"wider": wider, "bands": bands}
 
 
 def coverage(runs: LeftRuns, *, aim: float) -> tuple[Coverage, ...]:
@@ -96,8 +102,11 @@ def coverage(runs: LeftRuns, *, aim: float) -> tuple[Coverage, ...]:
 
 def inside(runs: LeftRuns, made: Bands) -> np.ndarray:
     """Whether each run lies in its band."""
-    known = Known(chip=runs.chip_level, engine=runs.engine_known, kind=runs.kind_known)
-    return np.asarray(_needed(runs, made["bands"]) <= widening(made["wider"], known=known) + 1e-9)
+    return np.asarray(_needed(runs, made["bands"]) <= widening(made["wider"], known=_known(runs)) + 1e-9)
+
+
+def _known(runs: LeftRuns) -> Known:
+    return Known(chip=runs.chip_level, engine=runs.engine_level, kind=runs.kind_known)
 
 
 def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
@@ -107,14 +116,28 @@ def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
     return Coverage(by=by, name=name, runs=len(held), inside=float(held.mean()))
 
 
-def _band(runs: LeftRuns, of_figure: np.ndarray, *, aim: float) -> dict[str, float]:
-    """Low and high of one figure, from runs whose like stayed known; from all where those are few."""
-    sure = of_figure & (runs.chip_level == CHIP) & runs.engine_known & runs.kind_known
-    used = runs.only(sure if sure.sum() >= LEAST_ROWS else of_figure)
-    weights = balanced(used.unit)
+def _sure(runs: LeftRuns) -> np.ndarray:
+    """Whether all of a run's like stayed known."""
+    return np.asarray((runs.chip_level == CHIP) & (runs.engine_level == HERE) & runs.kind_known)
+
+
+def _bands(runs: LeftRuns, *, aim: float, wider: Mapping[str, float] | None = None) -> Bands:
+    """The bands of figures that have runs enough; with `wider`, of what is left of them after widening."""
+    off = runs.off if wider is None else runs.off / widening(wider, known=_known(runs))
+    found = {}
+    for place, name in enumerate(runs.figures):
+        mine = runs.figure == place
+        if mine.sum() >= LEAST_ROWS:
+            found[name] = _band(off[mine], runs.unit[mine], aim=aim)
+    return found
+
+
+def _band(off: np.ndarray, units: np.ndarray, *, aim: float) -> dict[str, float]:
+    """Low and high that hold so much of it, every unit alike."""
+    weights = balanced(units)
     tail = (1 - aim) / 2 * _modest(weights)
-    low = min(quantile(used.off, tail, weights=weights), -NARROWEST)
-    high = max(quantile(used.off, 1 - tail, weights=weights), NARROWEST)
+    low = min(quantile(off, tail, weights=weights), -NARROWEST)
+    high = max(quantile(off, 1 - tail, weights=weights), NARROWEST)
     return {"low": float(np.exp(low)), "high": float(np.exp(high))}
 
 
@@ -145,18 +168,22 @@ def _shared(runs: LeftRuns, groups: np.ndarray) -> float:
 def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str, float]:
     """How much wider bands must be where something did not stay known, by hand where no run tells.
 
-    What is asked of chips is asked where all else stayed known: an engine that ran on one chip goes with it.
+    Each step is asked of runs where that alone was missing, or with it what was asked before: an engine
+    that ran on one chip goes with it, and says nothing of chips.
     """
-    needs, rest_known = _needed(runs, bands), runs.engine_known & runs.kind_known
-    found = {}
-    for name, level in (("class", CLASS), ("nothing", NOTHING)):
-        factor = _factor(runs, needs, which=(runs.chip_level == level) & rest_known, aim=aim)
-        found[name] = WIDER[name] if factor is None else factor
-    found["nothing"] = max(found.values())
-    needs = needs / np.array([found["nothing"], found["class"], 1.0])[runs.chip_level.astype(int)]
-    for name, stayed in (("engine", runs.engine_known), ("kind", runs.kind_known)):
-        factor = _factor(runs, needs, which=~stayed.astype(bool), aim=aim)
-        found[name] = WIDER[name] if factor is None else factor
+    sure = runs.kind_known & (runs.engine_level >= TRAVELLED)
+    steps = (
+        *((name, (runs.engine_level == TRAVELLED) & (runs.chip_level == CHIP)) for name in ENGINES[:1]),
+        *((name, sure & (runs.chip_level == level)) for name, level in zip(CHIPS, CHIP_LEVELS, strict=True)),
+        *((name, runs.engine_level == level) for name, level in zip(ENGINES[1:], ENGINE_LEVELS, strict=True)),
+        ("kind", ~runs.kind_known.astype(bool)),
+    )
+    needs, found = _needed(runs, bands), dict.fromkeys(WIDER, 1.0)
+    for name, which in steps:
+        ladder = next((names for names in (CHIPS, ENGINES) if name in names), (name,))
+        others = widening(found | dict.fromkeys(ladder, 1.0), known=_known(runs))
+        factor = _factor(runs, needs / others, which=which, aim=aim)
+        found[name] = max(WIDER[name] if factor is None else factor, *(found[one] for one in ladder))
     return found
 
 

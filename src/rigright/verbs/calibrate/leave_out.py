@@ -15,7 +15,7 @@ from rigright.verbs.calibrate.descent import down, slopes_at, stand
 from rigright.verbs.calibrate.solve import Fitted
 from rigright.verbs.calibrate.weights import row_weights
 
-DIMENSIONS = ("source", "chip", "model")
+DIMENSIONS = ("source", "chip", "class", "model")
 MOST_FOLDS = 10
 STEPS = 3
 
@@ -24,7 +24,7 @@ STEPS = 3
 class LeftOut:
     """Every row predicted by a fit that had not seen its group."""
 
-    by: str  # "source", "chip", "model"
+    by: str  # one of DIMENSIONS
     groups: tuple[str, ...]  # of each row
     folds: np.ndarray  # of each row: groups of one fold were left out together
     errors: np.ndarray  # log(predicted/measured); nan: not answered

@@ -8,10 +8,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from rigright.cost.bands import figure_of
-from rigright.cost.known import CHIP, CLASS, NOTHING
+from rigright.cost.known import CHIP, CLASS, HERE, KIN, NOTHING, engine_level
+from rigright.facts.classes import kin_of
 from rigright.verbs.calibrate.leave_out import DIMENSIONS, LeftOut
 
 _NAMES = ("source", "chip", "model", "class", "engine", "kind")
+NAMELESS = "-"
+_ATTRIBUTES = {"class": "chip_class"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +22,16 @@ class LeftRuns:
     """One entry for each way a run was left out."""
 
     figures: tuple[str, ...]  # names of what bands are told of
-    by: np.ndarray  # how: with its "source", its "chip", its "model"
+    by: np.ndarray  # how: with its "source", its "chip", its "class" of chips, its "model"
     figure: np.ndarray  # place in `figures`
     off: np.ndarray  # log(measured/predicted)
-    chip_level: np.ndarray  # what stayed known: CHIP, CLASS, NOTHING
-    engine_known: np.ndarray
+    chip_level: np.ndarray  # what stayed known: CHIP, CLASS, KIN, NOTHING
+    engine_level: np.ndarray  # HERE, TRAVELLED, ELSEWHERE, NEVER
     kind_known: np.ndarray
     unit: np.ndarray  # number of its source
     source: np.ndarray
     chip: np.ndarray
+    chip_class: np.ndarray
     model: np.ndarray
 
     def only(self, which: np.ndarray) -> LeftRuns:
@@ -36,8 +40,8 @@ class LeftRuns:
         return LeftRuns(figures=self.figures, **columns)
 
     def group(self, by: str) -> np.ndarray:
-        """Each run's source, chip or model."""
-        return np.asarray(getattr(self, by))
+        """Each run's source, chip, class of chips or model."""
+        return np.asarray(getattr(self, _ATTRIBUTES.get(by, by)))
 
 
 _COLUMNS = tuple(one.name for one in fields(LeftRuns) if one.name != "figures")
@@ -53,18 +57,19 @@ def left_runs(left: Sequence[LeftOut], keys: Sequence[Mapping[str, str]]) -> Lef
 
 
 def _part(left: LeftOut, keys: Sequence[Mapping[str, str]]) -> dict[str, np.ndarray]:
-    column = {name: np.array([key.get(name) or "-" for key in keys], dtype=object) for name in _NAMES}
-    of_chip, of_class = (_stays(column[name], left.folds) for name in ("chip", "class"))
+    column = {name: np.array([key.get(name) or NAMELESS for key in keys], dtype=object) for name in _NAMES}
+    column["kin"] = np.array([kin_of(name) for name in column["class"]], dtype=object)
+    of_chip, of_class, of_kin = (_stays(column[name], left.folds) for name in ("chip", "class", "kin"))
     found = {
         "by": np.full(len(keys), left.by, dtype=object),
         "figure": np.array(
             [figure_of(key.get("band") or key.get("metric", "")) for key in keys], dtype=object
         ),
         "off": -left.errors,
-        "chip_level": np.where(of_chip, CHIP, np.where(of_class, CLASS, NOTHING)),
-        "engine_known": _stays(column["engine"], left.folds),
+        "chip_level": np.select([of_chip, of_class, of_kin], [CHIP, CLASS, KIN], default=NOTHING),
+        "engine_level": _engines(column, left.folds),
         "kind_known": _stays(column["kind"], left.folds),
-        **{name: column[name] for name in DIMENSIONS},
+        **{_ATTRIBUTES.get(name, name): column[name] for name in DIMENSIONS},
     }
     answered = np.isfinite(left.errors)
     return {name: values[answered] for name, values in found.items()}
@@ -76,3 +81,18 @@ def _stays(values: np.ndarray, folds: np.ndarray) -> np.ndarray:
     for value, fold in zip(values, folds, strict=True):
         homes.setdefault(value, set()).add(int(fold))
     return np.array([bool(homes[value] - {int(fold)}) for value, fold in zip(values, folds, strict=True)])
+
+
+def _engines(column: Mapping[str, np.ndarray], folds: np.ndarray) -> np.ndarray:
+    """What stayed known of each row's engine among the rows of other folds; all where none is named."""
+    found = np.full(len(folds), HERE)
+    places = list(zip(column["engine"], column["chip"], column["kin"], strict=True))
+    for fold in np.unique(folds):
+        ran: dict[str, dict[str, str]] = {}
+        for place in np.flatnonzero(folds != fold):
+            engine, chip, kin = places[place]
+            ran.setdefault(engine, {})[chip] = kin
+        for place in np.flatnonzero((folds == fold) & (column["engine"] != NAMELESS)):
+            engine, chip, kin = places[place]
+            found[place] = engine_level(chip, kin, ran=ran.get(engine, {}))
+    return found

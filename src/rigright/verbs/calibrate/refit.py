@@ -58,9 +58,14 @@ def refit(
 
 
 def seen(keys: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The chips, classes, engines and kinds of models that runs speak of."""
-    names = {"chips": "chip", "classes": "class", "engines": "engine", "kinds": "kind"}
-    return {name: sorted({key[one] for key in keys if key.get(one)}) for name, one in names.items()}
+    """The chips, classes and kinds of models that runs speak of, and the chips that each engine ran on."""
+    names = {"chips": "chip", "classes": "class", "kinds": "kind"}
+    told = {name: sorted({key[one] for key in keys if key.get(one)}) for name, one in names.items()}
+    ran: dict[str, set[str]] = {}
+    for key in keys:
+        if key.get("engine"):
+            ran.setdefault(key["engine"], set()).add(key["chip"])
+    return told | {"engines": {engine: sorted(ran[engine]) for engine in sorted(ran)}}
 
 
 def moved_terms(fitted: Fitted) -> tuple[MovedTerm, ...]:

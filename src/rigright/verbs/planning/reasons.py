@@ -8,6 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
 from rigright.cost.bands import band
+from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.money import assumptions, tariff_of
@@ -78,7 +79,8 @@ def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
     name = next(iter(SAMPLES & plan.figures.keys()))
     found, unit = plan.figures[name], name.replace("_per_s", "/s")
     subject = STREAMS if name == "texts_per_s" else IMAGES
-    known = known_of_one(subject, chip, kind=arch.task if subject == STREAMS else arch_kind(arch).kin)
+    engine, kind = (ENGINE, arch.task) if subject == STREAMS else ("", arch_kind(arch).kin)
+    known = known_of_one(subject, chip, engine=engine, kind=kind)
     yield (
         unit,
         say("operations of a sample / what the chip reaches for such a network, with fixed costs of a batch"),
@@ -86,7 +88,7 @@ def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
         f"{chip.sources} ({chip.as_of}); data/corrections/{subject}.toml",
     )
     edges = f"{unit} x{found.low / found.value:.2f}-{found.high / found.value:.2f}"
-    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{subject}.toml"
+    yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{subject}.toml"
 
 
 def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
@@ -103,7 +105,7 @@ def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
     known = known_of_one(TRAINING, chip, engine=work.trainer, kind=kind_of(arch))
     low, high = band(TRAINING, "train_tok_per_s", known=known)
     edges = f"tok/s x{float(low):.2f}-{float(high):.2f}"
-    yield "80 %", what_was_seen(chip, int(known.chip)), edges, f"data/corrections/bands_{TRAINING}.toml"
+    yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{TRAINING}.toml"
     yield (
         "memory",
         say("states of the parameters + activations + working sets of the fullest rank"),

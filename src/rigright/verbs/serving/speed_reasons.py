@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.units import GIGA, TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say
-from rigright.cost.known import CHIP, CLASS
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.facts.chips import Chip
@@ -77,18 +77,31 @@ def _bands(case: Case) -> Iterator[Row]:
     told = [f"{name} x{edges[one].low:.2f}-{edges[one].high:.2f}" for name, one in BANDED.items()]
     yield (
         "80 %",
-        what_was_seen(chip, int(known.chip)),
+        what_was_seen(chip, known),
         ", ".join(told),
         f"data/corrections/bands_{subject}.toml",
     )
 
 
-def what_was_seen(chip: Chip, level: int) -> Sentence:
+def what_was_seen(chip: Chip, known: Known) -> Sentence:
     """Why a band is as wide as it is."""
+    level, engine = int(known.chip), int(known.engine)
+    if engine == NEVER:
+        return say("widest: this engine was never measured")
+    if engine == ELSEWHERE:
+        return say("wider: this engine was measured on few chips, and not on this one")
+    if level == CHIP and engine == TRAVELLED:
+        return say("wider: this chip was measured in other engines, this engine on other chips")
+    return _chip_seen(chip, level)
+
+
+def _chip_seen(chip: Chip, level: int) -> Sentence:
     if level == CHIP:
         return say("measured over predicted in runs left out; this chip was measured")
     if level == CLASS:
         return say(
             "wider: this chip was not measured, others of its class {kind} were", kind=class_of(chip).id
         )
+    if level == KIN:
+        return say("wider: neither this chip nor its class was measured, chips of their kin were")
     return say("widest: neither this chip nor its class was measured")

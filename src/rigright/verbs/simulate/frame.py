@@ -155,7 +155,7 @@ def _banded(case: Case, figure: str, *, value: float) -> Estimate:
     """A figure with the band of its least known card."""
     chips = list({card.chip.id: card.chip for card in case.cards}.values())
     known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
-    return estimate(SUBJECT, figure, value=value, known=known.at(int(np.argmin(known.chip))))
+    return estimate(SUBJECT, figure, value=value, known=known.at(known.least()))
 
 
 def _told(load: PlayWish, requests: Load) -> Sentence:

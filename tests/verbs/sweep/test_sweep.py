@@ -156,7 +156,7 @@ def test_a_question_is_answered_as_plan_answers_it():
 def test_every_option_of_plan_is_a_column_of_a_grid():
     from rigright.verbs.planning.words import OPTIONS
 
-    assert set(OPTIONS) | {answering.MODEL} == WORDS
+    assert set(OPTIONS) | {answering.MODEL, "play", "seed"} == WORDS
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", "127.0.0.1:port"])
@@ -170,3 +170,29 @@ def test_a_cluster_that_is_not_there_is_told_at_once():
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     with pytest.raises(MissingError, match=r"nobody answers at 127\.0\.0\.1:9"):
         list(ray_runner.run(len, ["a"], address="127.0.0.1:9"))
+
+
+def test_plans_are_played_where_a_question_wants_it(grid):
+    text = "model,on,users,prompt,output,play,seed\nllama-3.1-8b,1x h100,8,512,128,40 | 80,1 | 2\n"
+    found = frame.sweep(grid(text), workers=1)
+    assert [one.why for one in found.answers] == [""] * 4
+    for one in found.answers:
+        mean, late = float(one.cells["played_ttft_s"]), float(one.cells["played_ttft_p95_s"])
+        assert 0 < mean <= late
+        assert float(one.cells["played_tpot_s"]) == pytest.approx(float(one.cells["tpot_s"]), rel=0.3)
+        assert 0 <= float(one.cells["played_good_share"]) <= 1
+    again = frame.sweep(grid(text), workers=1)
+    assert again.answers == found.answers
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"on": "1x h100", "play": "1000001", "users": "4"}, "at most 100000"),
+        ({"on": "1x h100", "play": "ten", "users": "4"}, "ten"),
+        ({"on": "1x h100", "play": "20", "mode": "finetune", "method": "lora", "samples": "1000"}, "workers"),
+    ],
+)
+def test_what_cannot_be_played_is_said_in_the_answer(words, told):
+    one = answer(Question(index=0, line=2, words={"model": "llama-3.1-8b", **words}))
+    assert told in one.why

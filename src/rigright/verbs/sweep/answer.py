@@ -9,22 +9,28 @@ from rigright.report.swept import Answered, Question
 from rigright.search.record import Rejection
 from rigright.verbs.plan import plan
 from rigright.verbs.planning.words import OPTIONS, read_wish
+from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
 
 MODEL = "model"
-WORDS = frozenset({MODEL, *OPTIONS})
+WORDS = frozenset({MODEL, PLAY, SEED, *OPTIONS})
 
 
 def answer(question: Question) -> Answered:
     """The first plan, or what comes nearest; a question that is wrong is answered with its error."""
     words = dict(question.words)
+    cells = {"fits": ""}
     try:
+        requests, seed = requests_of(words)
         found = plan(words.pop(MODEL, ""), wish=read_wish(words))
+        cells = {"fits": "yes" if found.fits else "no"}
+        why = "" if found.fits else _broken(found.found.broken)
+        if found.first is not None:
+            cells |= row_of(found.first)
+            if requests:
+                cells |= played_cells(found, found.first, requests=requests, seed=seed)
     except RigError as error:
-        return Answered(index=question.index, cells={"fits": ""}, why=tell(error.sentence, ENGLISH))
-    if found.first is None:
-        return Answered(index=question.index, cells={"fits": "no"}, why=_broken(found.found.broken))
-    cells = {"fits": "yes" if found.fits else "no", **row_of(found.first)}
-    return Answered(index=question.index, cells=cells, why="" if found.fits else _broken(found.found.broken))
+        why = tell(error.sentence, ENGLISH)
+    return Answered(index=question.index, cells=cells, why=why)
 
 
 def _broken(broken: tuple[Rejection, ...]) -> str:

@@ -19,7 +19,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "grid",
         metavar="GRID.csv",
         help=str(
-            say('columns "model" and options of plan; "a | b" in a cell asks for both; - is standard input')
+            say(
+                'columns "model", options of plan, "play" (requests to simulate), "seed"; '
+                '"a | b" in a cell asks for both; - is standard input'
+            )
         ),
     )
     parser.add_argument(

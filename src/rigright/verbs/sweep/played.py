@@ -1,0 +1,59 @@
+"""A sweep's plan played request by request: what the simulator adds to its cells."""
+
+from __future__ import annotations
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.base.units import parse_count
+from rigright.base.words import say
+from rigright.demand import Serving, Traffic
+from rigright.report.planned import Planned
+from rigright.search.record import Plan
+from rigright.sim.tally import Targets
+from rigright.verbs.simulate.play import play
+
+PLAY, SEED = "play", "seed"
+MOST_REQUESTS = 100_000
+
+
+def requests_of(words: dict[str, str]) -> tuple[int, int]:
+    """How many requests a question wants played (none: 0), and the seed; both leave the words."""
+    asked, seed = words.pop(PLAY, ""), words.pop(SEED, "")
+    requests = parse_count(asked) if asked else 0
+    if requests > MOST_REQUESTS:
+        raise AskError(
+            say("at most {most} requests are played, not {asked}", most=MOST_REQUESTS, asked=asked)
+        )
+    return requests, parse_count(seed) if seed else 0
+
+
+def played_cells(found: Planned, plan: Plan, *, requests: int, seed: int) -> dict[str, str]:
+    """Percentiles and goodput of the plan under its own load, one random arrival after another."""
+    wish, work = found.wish, plan.work
+    if plan.prefill is not None or not isinstance(work, Serving) or wish.output_tok is None:
+        raise AskError(say("only plans whose workers all serve can be played"))
+    prompt = float(wish.prompt_tok or 0)
+    traffic = Traffic(
+        prompt_tok=prompt,
+        output_tok=wish.output_tok,
+        cached_tok=prompt * wish.cached_share,
+        concurrency=plan.concurrency if wish.rate_per_s is None else None,
+        rate_per_s=wish.rate_per_s,
+    )
+    tally = play(
+        open_model(found.model_asked),
+        plan,
+        traffic=traffic,
+        targets=Targets(ttft_s=wish.ttft_s, tpot_s=wish.tpot_s),
+        seed=seed,
+        requests=requests,
+    )
+    figures = {
+        "played_ttft_s": tally.ttft_s.mean,
+        "played_ttft_p95_s": tally.ttft_s.p95,
+        "played_tpot_s": tally.tpot_s.mean,
+        "played_tpot_p95_s": tally.tpot_s.p95,
+        "played_tok_per_s": tally.output_tok_per_s,
+        "played_good_share": tally.good_share,
+    }
+    return {name: f"{value:.6g}" for name, value in figures.items()}

@@ -9,7 +9,7 @@ import pytest
 from toy_subject import ADA, HOPPER, SUBJECT, TABLES, run
 
 from rigright.base.units import GIGA
-from rigright.cost.known import CHIP, CLASS, NOTHING
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, NOTHING, TRAVELLED
 from rigright.verbs.calibrate.conformal import (
     average,
     balanced,
@@ -208,3 +208,55 @@ def test_an_engine_that_goes_with_its_chip_does_not_widen_bands_of_chips():
     wider = make_bands(left_runs([known, by_chip], [*keys, *lone]), aim=0.8)["wider"]
     assert wider["class"] < 1.3
     assert wider["engine"] > 2
+
+
+def test_what_stays_known_of_an_engine_is_asked_fold_by_fold():
+    ran = [("lone", "a1"), ("far", "a1"), ("far", "a2"), ("far", "a3"), ("far", "a4")]
+    keys = [key("s", chip) | {"engine": engine} for engine, chip in ran]
+    found = left_runs([left([0.1] * 5, keys, by="chip")], keys)
+    assert found.engine_level.tolist() == [NEVER, TRAVELLED, TRAVELLED, TRAVELLED, TRAVELLED]
+    few = left_runs([left([0.1] * 3, keys[:3], by="chip")], keys[:3])
+    assert few.engine_level.tolist() == [NEVER, ELSEWHERE, ELSEWHERE]
+
+
+def test_an_engine_is_never_missing_where_none_is_named():
+    keys = [key("s", chip) | {"engine": ""} for chip in ("a1", "a2")]
+    assert left_runs([left([0.1, 0.1], keys, by="chip")], keys).engine_level.tolist() == [TRAVELLED] * 2
+
+
+def test_a_class_left_out_leaves_its_kin():
+    keys = [
+        key("s", "h100-sxm5-80gb") | {"class": "nvidia-hopper"},
+        key("s", "a100-sxm4-80gb") | {"class": "nvidia-ampere-hbm"},
+        key("s", "mi300x") | {"class": "amd-cdna"},
+    ]
+    found = left_runs([left([0.1] * 3, keys, by="class")], keys)
+    assert found.chip_level.tolist() == [KIN, KIN, NOTHING]
+    assert found.group("class").tolist() == [one["class"] for one in keys]
+
+
+def test_a_lone_engine_widens_what_is_asked_of_engines_and_not_of_chips():
+    """One world twice: its odd runs are of an engine that ran on two chips, or of one that travelled."""
+    luck = np.random.default_rng(4)
+    good = [key(f"s{n % 7}", f"a{n % 5}") for n in range(300)]
+    odd = [key(f"odd{n % 2}", f"a{n % 2}") for n in range(60)]
+    off = np.concatenate([luck.normal(0, 0.1, 300), luck.normal(0, 0.6, 60)])
+
+    def wider(engine):
+        keys = [*good, *(one | {"engine": engine} for one in odd)]
+        known = left(np.concatenate([off[:300], off[300:] / 6]), keys)
+        return make_bands(left_runs([known, left(off, keys, by="chip")], keys), aim=0.8)["wider"]
+
+    lone, travelled = wider("lone"), wider("e")
+    assert lone["class"] < travelled["class"]
+    assert lone["elsewhere"] > 2 * lone["class"]
+
+
+def test_a_figure_of_one_source_is_no_surer_than_those_of_several():
+    luck = np.random.default_rng(5)
+    keys = [key(f"s{n % 9}") for n in range(180)] + [key("lone", band="decode")] * 40
+    off = np.concatenate([luck.normal(0, 0.2, 180), luck.normal(0, 0.001, 40)])
+    runs = left_runs([left(off, keys, by="model"), left(off, keys)], keys)
+    bands = make_bands(runs, aim=0.8)["bands"]
+    assert bands["decode"]["low"] <= bands["tpot"]["low"]
+    assert bands["decode"]["high"] >= bands["tpot"]["high"]

@@ -19,11 +19,11 @@ from rigright.demand import Numbers
 UNTESTED = {"low": 0.4, "high": 2.5}  # a figure that no run ever tested: physics alone
 WIDER = {  # where no run told: set by hand
     "class": 1.3, "kin": 1.4, "nothing": 1.6,  # the chip was not measured, others of its class, its kin, none
-    "travelled": 1.1, "elsewhere": 1.4, "engine": 1.6,  # nor the engine on it, on several, on few, on any
+    "elsewhere": 1.4, "engine": 1.6,  # the engine was measured on few others, on none
     "kind": 1.2,
 }  # fmt: skip
 CHIPS = ("class", "kin", "nothing")  # each says less than the one before
-ENGINES = ("travelled", "elsewhere", "engine")
+ENGINES = ("elsewhere", "engine")
 FIGURES = {  # as run files and plans name them -> as bands are told
     "ttft_ms": "ttft", "ttft_s": "ttft",
     "tpot_ms": "tpot", "tpot_s": "tpot",

@@ -19,7 +19,7 @@ from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
 
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
-NEVER, ELSEWHERE, TRAVELLED, HERE = range(4)  # and of an engine: see `engine_level`
+NEVER, ELSEWHERE, TRAVELLED = range(3)  # and of an engine: see `engine_level`
 SEVERAL = 3  # chips on which an engine ran tell what is the engine's and what the chip's
 LANGUAGE = {"text", "image-text", "audio-text"}
 STATES = {Mix.LINEAR, Mix.SSM}
@@ -30,7 +30,7 @@ class Known:
     """What is known; arrays have an entry a chip, or after `at` a plan."""
 
     chip: Numbers = CHIP
-    engine: Numbers = HERE
+    engine: Numbers = TRAVELLED
     kind: Numbers = True  # of model: whether any was measured
     shift: Mapping[str, Numbers] = field(default_factory=dict)  # by the user's own runs, by figure: a factor,
     narrow: Mapping[str, Numbers] = field(default_factory=dict)  # and how much of the band's width is left
@@ -94,11 +94,9 @@ def bands_of(subject: str) -> Mapping[str, Any]:
 def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
     """What was measured of an engine, seen from a chip; `ran`: the chips it ran on, and their kin.
 
-    On this very chip; on several, some of them kin, so that its terms are its own; on others; never.
+    It travels to where it ran itself, and to kin of chips among several; else it ran elsewhere, or never.
     """
-    if chip in ran:
-        return HERE
-    if len(ran) >= SEVERAL and kin in ran.values():
+    if chip in ran or (len(ran) >= SEVERAL and kin in ran.values()):
         return TRAVELLED
     return ELSEWHERE if ran else NEVER
 
@@ -114,7 +112,7 @@ def _engine_level(chip: Chip, engine: str, *, seen: Mapping[str, Any]) -> int:
     ran = seen.get("engines", {}).get(engine, ())
     every = by_id()
     kins = {name: class_of(every[name]).kin for name in ran if name in every}
-    return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else HERE
+    return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else TRAVELLED
 
 
 def _own(own: Sequence[Anchor], chip: Chip, *, figure: str) -> Anchor | None:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from rigright.cost.bands import CHIPS, ENGINES, UNTESTED, WIDER, edges_in, widening
-from rigright.cost.known import CHIP, CLASS, ELSEWHERE, HERE, KIN, NEVER, NOTHING, TRAVELLED, Known
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, NOTHING, TRAVELLED, Known
 from rigright.verbs.calibrate.leave_out import DIMENSIONS
 from rigright.verbs.calibrate.left_runs import LeftRuns
 
 PROMISED = 0.80
 LEAST = 0.77  # of each way of leaving out
-AIMS = tuple(share / 100 for share in range(74, 95, 2))
+AIMS = tuple(share / 100 for share in range(74, 95))
 WIDEST = 3.0  # a band is not widened more than that for one thing unknown
 LEAST_WIDER = 1.05  # and no less: what was never measured is never as sure
 LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
@@ -69,14 +69,17 @@ def average(found: tuple[Coverage, ...]) -> float:
 def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
     """The band of each figure, and what widens it.
 
-    Figures that stayed known teach both; of one that never did, the band is what its widening leaves.
+    Figures that stayed known in several sources teach both; of others, the band is what widening leaves.
     """
     sure = _sure(runs)
     told = np.bincount(runs.figure[sure], minlength=len(runs.figures)) >= LEAST_ROWS
     surely = told[runs.figure]
-    bands = _bands(runs.only(sure & surely), aim=aim)
-    wider = _wider(runs.only(surely), bands, aim=aim)
-    bands |= _bands(runs.only(~surely), aim=aim, wider=wider)
+    first = _bands(runs.only(sure & surely), aim=aim)
+    wider = _wider(runs.only(surely), first, aim=aim)
+    several = np.array([_tells(runs, sure & (runs.figure == one)) for one in range(len(runs.figures))])
+    lone = runs.only(~several[runs.figure])
+    bands = {name: first[name] for name, one in zip(runs.figures, several, strict=True) if one}
+    bands |= _no_surer(_bands(lone, aim=aim, wider=wider), than=bands)
     bands["other"] = {
         "low": min((one["low"] for one in bands.values()), default=UNTESTED["low"]),
         "high": max((one["high"] for one in bands.values()), default=UNTESTED["high"]),
@@ -118,7 +121,13 @@ def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
 
 def _sure(runs: LeftRuns) -> np.ndarray:
     """Whether all of a run's like stayed known."""
-    return np.asarray((runs.chip_level == CHIP) & (runs.engine_level == HERE) & runs.kind_known)
+    return np.asarray((runs.chip_level == CHIP) & (runs.engine_level == TRAVELLED) & runs.kind_known)
+
+
+def _tells(runs: LeftRuns, which: np.ndarray) -> bool:
+    """Whether these are so many runs, of more than one source, that they say how far off others are."""
+    units = runs.unit[which]
+    return len(units) >= LEAST_ROWS and len(set(units)) >= LEAST_SOURCES
 
 
 def _bands(runs: LeftRuns, *, aim: float, wider: Mapping[str, float] | None = None) -> Bands:
@@ -132,8 +141,17 @@ def _bands(runs: LeftRuns, *, aim: float, wider: Mapping[str, float] | None = No
     return found
 
 
+def _no_surer(bands: Bands, *, than: Bands) -> Bands:
+    """Bands of figures that never stayed known, on neither side surer than the surest that did."""
+    low = max((one["low"] for one in than.values()), default=1.0)
+    high = min((one["high"] for one in than.values()), default=1.0)
+    return {
+        name: {"low": min(one["low"], low), "high": max(one["high"], high)} for name, one in bands.items()
+    }
+
+
 def _band(off: np.ndarray, units: np.ndarray, *, aim: float) -> dict[str, float]:
-    """Low and high that hold so much of it, every unit alike."""
+    """Low and high that leave out as much on either side, every unit alike."""
     weights = balanced(units)
     tail = (1 - aim) / 2 * _modest(weights)
     low = min(quantile(off, tail, weights=weights), -NARROWEST)
@@ -171,11 +189,10 @@ def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str,
     Each step is asked of runs where that alone was missing, or with it what was asked before: an engine
     that ran on one chip goes with it, and says nothing of chips.
     """
-    sure = runs.kind_known & (runs.engine_level >= TRAVELLED)
+    sure = runs.kind_known & (runs.engine_level == TRAVELLED)
     steps = (
-        *((name, (runs.engine_level == TRAVELLED) & (runs.chip_level == CHIP)) for name in ENGINES[:1]),
         *((name, sure & (runs.chip_level == level)) for name, level in zip(CHIPS, CHIP_LEVELS, strict=True)),
-        *((name, runs.engine_level == level) for name, level in zip(ENGINES[1:], ENGINE_LEVELS, strict=True)),
+        *((name, runs.engine_level == level) for name, level in zip(ENGINES, ENGINE_LEVELS, strict=True)),
         ("kind", ~runs.kind_known.astype(bool)),
     )
     needs, found = _needed(runs, bands), dict.fromkeys(WIDER, 1.0)
@@ -196,7 +213,7 @@ def _needed(runs: LeftRuns, bands: Mapping[str, Any]) -> np.ndarray:
 
 def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float | None:
     """How much wider so many of these runs need their bands; None: too few, or one source alone, tell."""
-    if which.sum() < LEAST_ROWS or len(set(runs.unit[which])) < LEAST_SOURCES:
+    if not _tells(runs, which):
         return None
     weights = balanced(runs.unit[which])
     return float(np.clip(quantile(needs[which], aim, weights=weights), LEAST_WIDER, WIDEST))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from rigright.cost.bands import figure_of
-from rigright.cost.known import CHIP, CLASS, HERE, KIN, NOTHING, engine_level
+from rigright.cost.known import CHIP, CLASS, KIN, NOTHING, TRAVELLED, engine_level
 from rigright.facts.classes import kin_of
 from rigright.verbs.calibrate.leave_out import DIMENSIONS, LeftOut
 
@@ -26,7 +26,7 @@ class LeftRuns:
     figure: np.ndarray  # place in `figures`
     off: np.ndarray  # log(measured/predicted)
     chip_level: np.ndarray  # what stayed known: CHIP, CLASS, KIN, NOTHING
-    engine_level: np.ndarray  # HERE, TRAVELLED, ELSEWHERE, NEVER
+    engine_level: np.ndarray  # TRAVELLED, ELSEWHERE, NEVER
     kind_known: np.ndarray
     unit: np.ndarray  # number of its source
     source: np.ndarray
@@ -85,7 +85,7 @@ def _stays(values: np.ndarray, folds: np.ndarray) -> np.ndarray:
 
 def _engines(column: Mapping[str, np.ndarray], folds: np.ndarray) -> np.ndarray:
     """What stayed known of each row's engine among the rows of other folds; all where none is named."""
-    found = np.full(len(folds), HERE)
+    found = np.full(len(folds), TRAVELLED)
     places = list(zip(column["engine"], column["chip"], column["kin"], strict=True))
     for fold in np.unique(folds):
         ran: dict[str, dict[str, str]] = {}

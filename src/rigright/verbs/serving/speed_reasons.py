@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.units import GIGA, TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say
-from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, Known
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.facts.chips import Chip
@@ -90,12 +90,6 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
         return say("widest: this engine was never measured")
     if engine == ELSEWHERE:
         return say("wider: this engine was measured on few chips, and not on this one")
-    if level == CHIP and engine == TRAVELLED:
-        return say("wider: this chip was measured in other engines, this engine on other chips")
-    return _chip_seen(chip, level)
-
-
-def _chip_seen(chip: Chip, level: int) -> Sentence:
     if level == CHIP:
         return say("measured over predicted in runs left out; this chip was measured")
     if level == CLASS:

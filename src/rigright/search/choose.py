@@ -5,7 +5,7 @@ Nothing beats a chosen plan: each is held against every option, and gives way to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,20 +58,30 @@ class Field:
     table: Numbers  # [option, aim]
     alike: Numbers  # a number for what a person would call the same
     main: str  # the cost that counts
+    sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`)
     told: bool  # the load is given: more output than that is worth nothing
 
 
-def field_of(figures: dict[str, Numbers], *, alike: Numbers, told: bool) -> Field:
-    """The field of some options; `told`: the load is given, so an hour's cost counts, else a token's."""
+def field_of(
+    figures: dict[str, Numbers], *, alike: Numbers, told: bool, weight: Numbers | None = None
+) -> Field:
+    """The field of some options; `weight`: what doubts make of each cost."""
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
-    each = "usd_per_image" if "usd_per_image" in known else "usd_per_mtok"
-    main = "usd_total" if "days" in known else "usd_per_h" if told else each
+    main = cost_of(known, told=told)
+    sure = known[main] * (1.0 if weight is None else weight)
+    aims = [*known.values(), *([] if weight is None else [sure])]
     return Field(
-        costs=known, table=np.stack(list(known.values()), axis=1), alike=alike,
-        main=main if main in known else "usd_per_h", told=told,
+        costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, told=told
     )  # fmt: skip
+
+
+def cost_of(figures: Mapping[str, Numbers], *, told: bool) -> str:
+    """The cost that counts; `told`: the load is given, so an hour's cost counts, else a token's."""
+    each = "usd_per_image" if "usd_per_image" in figures else "usd_per_mtok"
+    main = "usd_total" if "days" in figures else "usd_per_h" if told else each
+    return main if main in figures else "usd_per_h"
 
 
 def choose(field: Field, wish: PlanWish) -> list[Choice]:
@@ -91,11 +101,14 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
     yield _first(field, wish), field.alike
     if not picked:
         return
-    price, loss = field.costs[field.main], field.costs.get("loss")
+    price, loss = field.sure, field.costs.get("loss")
     yield price, field.alike
     if loss is not None:  # better weights on the very same cards are news
         better = np.where(loss < loss[picked[0]], price, np.inf)
         yield better, field.alike + loss / MOST_LOSS
+    cost = field.costs[field.main]
+    bold = (cost < cost[picked].min() / NEAR) & field.told  # cheaper than all before, however doubtful
+    yield np.where(bold, cost, np.inf), np.where(bold, -1, field.alike)
     in_reach = price <= REACH * price[picked[0]]
     for name in WORTH:
         if name in field.costs and not (field.told and name in OUTPUTS):
@@ -108,15 +121,15 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
 
 
 def _first(field: Field, wish: PlanWish) -> Numbers:
-    """The aim asked for, else cost; near the least cost the least loss of quality, then the most output."""
+    """The aim asked for, else cost with its doubts; near the least the least loss, then the most output."""
     if wish.aim is not None and wish.aim not in AIMS:
         raise AskError(
             say('there is no aim called "{aim}"; there are: {known}', aim=wish.aim, known=", ".join(AIMS))
         )
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
-    column = field.costs[name if name in field.costs else field.main]
+    column = field.sure if wish.aim is None else field.costs[name if name in field.costs else field.main]
     if name == "loss":
-        return _ranked(column, field.costs[field.main], _output(field))
+        return _ranked(column, field.sure, _output(field))
     least = column.min()  # where no cost is known, all are as near
     near = column <= (least * NEAR if least > 0 else least / NEAR)
     loss = field.costs.get("loss", np.zeros(len(column)))
@@ -137,7 +150,7 @@ def _ranked(*columns: Numbers) -> Numbers:
 
 def _worth(field: Field, name: str) -> Numbers:
     """An aim weighed against its price; what has no price is worth nothing here."""
-    column, price = field.costs[name], field.costs[field.main]
+    column, price = field.costs[name], field.sure
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = np.log(column) if name in LESS else -np.log(-column)
         merit = gain + PRICE_WEIGHT * np.log(price)
@@ -166,7 +179,7 @@ def unbeaten(field: Field, place: int) -> int:
         if not beats.any():
             return place
         places = np.flatnonzero(beats)
-        place = int(places[np.argmin(field.costs[field.main][places])])
+        place = int(places[np.argmin(field.sure[places])])
 
 
 def _best_at(field: Field, place: int) -> tuple[str, ...]:

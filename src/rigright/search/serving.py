@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
-from rigright.search.choose import choose, field_of
+from rigright.search.choose import NEAR, choose, cost_of, field_of
 from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
@@ -20,6 +20,7 @@ from rigright.search.question import Question, ask
 from rigright.search.record import Found, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
+from rigright.search.sure import doubted, doubts_of
 from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, rejections, too_small
 from rigright.search.worth import worthwhile
@@ -140,15 +141,22 @@ def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """The best few of what keeps the limits."""
     wish = table.question.wish
     keeps = np.flatnonzero(beyond <= 0)
-    field = field_of(
-        {name: column[keeps] for name, column in table.figures.items()},
-        alike=_alike(table)[keeps],
-        told=wish.users is not None or wish.rate_per_s is not None,
-    )
+    told = wish.users is not None or wish.rate_per_s is not None
+    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
+    figures = {name: column[keeps] for name, column in table.figures.items()}
+    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight)
     chosen = choose(field, wish)
     first = int(keeps[chosen[0].place])
+    plans = [plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen]
+    plans[0] = replace(plans[0], reasons=plans[0].reasons or (say("costs least of what surely does"),))
+    cost = field.costs[field.main][[one.place for one in chosen]]
     return Found(
-        plans=tuple(plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen),
+        plans=tuple(
+            doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place)
+            if cheaper and wish.aim is None
+            else plan
+            for plan, one, cheaper in zip(plans, chosen, cost < cost[0] / NEAR, strict=True)
+        ),
         rejections=rejections(table, limits, first=first, cost=field.main),
         looked_at=0,
         chips=0,

@@ -77,7 +77,8 @@ def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
     first = _bands(runs.only(sure & surely), aim=aim)
     wider = _wider(runs.only(surely), first, aim=aim)
     several = np.array([_tells(runs, sure & (runs.figure == one)) for one in range(len(runs.figures))])
-    lone = runs.only(~several[runs.figure])
+    many = np.bincount(runs.figure, minlength=len(told)) >= LEAST_ROWS * len(DIMENSIONS)
+    lone = runs.only((~several & many)[runs.figure])
     bands = {name: first[name] for name, one in zip(runs.figures, several, strict=True) if one}
     bands |= _no_surer(_bands(lone, aim=aim, wider=wider), than=bands)
     bands["other"] = {

@@ -252,3 +252,9 @@ def test_an_image_model_is_planned_told_why_and_compared():
     assert {"images/s", "80 %"} <= {row.part for row in found.reasons}
     sides = rigright.compare(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
     assert sides.wins["images_per_s"] == (1,)
+
+
+@pytest.mark.parametrize(("field", "option"), [("most_chips", "--max-chips"), ("prompt_tok", "--prompt")])
+def test_a_wrong_number_is_told_by_the_option_that_was_typed(field, option):
+    with pytest.raises(AskError, match=f"^{option} cannot be 0"):
+        rigright.plan("llama-3.1-8b", wish=PlanWish(**{field: 0}))

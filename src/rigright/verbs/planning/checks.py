@@ -16,6 +16,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.search.find import takes_images
+from rigright.verbs.planning.words import OPTIONS
 
 SERVING = frozenset({"serve", "chat", "batch"})
 OF_TOKENS = {
@@ -84,7 +85,12 @@ def _numbers(wish: PlanWish) -> Iterator[Sentence]:
     for name in ABOVE_ZERO:
         value = getattr(wish, name)
         if value is not None and not value > 0:
-            yield say("{name} cannot be {value}: it is above zero", name=name, value=value)
+            yield say("{name} cannot be {value}: it is above zero", name=_option(name), value=value)
+
+
+def _option(field: str) -> str:
+    """The option that fills a field of the wish."""
+    return next((f"--{name}" for name, option in OPTIONS.items() if option.field == field), field)
 
 
 def _places(wish: PlanWish) -> Iterator[Sentence]:

@@ -258,3 +258,31 @@ def test_of_all_that_is_overrun_the_one_that_carries_most_is_nearest(llama8, mar
     assert found.nearest.n_chips == 8
     assert found.broken[0].limit == "requests_per_s"
     assert 50 < found.broken[0].nearest < 500
+
+
+def test_of_an_impossible_wish_the_cheapest_of_near_equals(llama70, market):
+    """Nothing starts in a microsecond; sixty-four of the fastest cards are no answer to that."""
+    found = find_serving(llama70, PlanWish(ttft_s=1e-6, users=8, **WORK), market=market)
+    assert not found.plans
+    assert found.nearest.n_chips <= 8
+    assert "usd_per_h" in found.nearest.figures
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "chip"),
+    [
+        ("llama-3.3-70b", PlanWish(on="1x rtx 3090", **WORK), "rtx-3090"),
+        ("deepseek-v3", PlanWish(on="2x rtx 4090", **WORK), None),
+    ],
+    ids=["more of them do", "another machine"],
+)
+def test_what_does_not_fit_is_answered_with_what_does(market, model, wish, chip):
+    found = find_serving(open_model(model), wish, market=market)
+    assert not found.plans
+    other = found.instead
+    assert chip is None or (other.chip.id == chip and other.n_chips > 1)
+    assert chip is not None or (other.chip.id != "rtx-4090" and other.n_nodes == 1)
+    again = find_serving(
+        open_model(model), PlanWish(on=f"{other.n_chips}x {other.chip.id}", **WORK), market=market
+    )
+    assert again.plans, "the command that is told next gives plans"

@@ -71,4 +71,5 @@ class Found:
     chips: int
     nearest: Plan | None = None  # where nothing meets every limit: what comes closest
     broken: tuple[Rejection, ...] = ()  # the limits it breaks
+    instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine
     notes: tuple[Sentence, ...] = ()

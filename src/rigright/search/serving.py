@@ -17,12 +17,12 @@ from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figure
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
 from rigright.search.question import Question, ask
-from rigright.search.record import Found, Rejection
+from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
 from rigright.search.sure import doubted, doubts_of
 from rigright.search.unrun import no_way
-from rigright.search.why import broken, excess_of, rejections, too_small
+from rigright.search.why import broken, excess_of, nearest_to, rejections, too_small
 from rigright.search.worth import worthwhile
 
 USUAL = {
@@ -30,6 +30,7 @@ USUAL = {
     "chat": (512, 256),
     "batch": (1024, 256),
 }  # prompt and answer, where nobody says
+ONE_MACHINE = 8  # cards of it at most
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
@@ -84,6 +85,8 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
         raise AskError(no_way(question))
     table = tabled(question)
     found = _found(table) if len(table.options.index) else _nothing(table)
+    if not len(table.options.index) and _is_named(question.wish):
+        found = replace(found, instead=_instead(question))
     return replace(
         found,
         looked_at=len(table.scored.points),
@@ -170,7 +173,7 @@ def _alike(table: Table) -> Numbers:
 
 def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """Where nothing keeps every limit: what comes closest, and what it breaks."""
-    place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
+    place = nearest_to(limits, beyond=beyond, price=table.figures["usd_per_h"])
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place), broken=broken(table, limits, place=place),
@@ -185,6 +188,26 @@ def _nothing(table: Table) -> Found:
         plans=(), rejections=(), looked_at=0, chips=0,
         broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
+
+
+def _is_named(wish: PlanWish) -> bool:
+    return any((wish.on, wish.owned, wish.chips, wish.most_chips))
+
+
+def _instead(question: Question) -> Plan | None:
+    """More of the cards that were named; where no number of them will do, one machine that does."""
+    freed = replace(question.wish, on=None, owned=None, chips=(), most_chips=None, most_plans=1)
+    freed = replace(freed, users=freed.users or (None if freed.rate_per_s else USUAL_USERS))
+    named = tuple(dict.fromkeys(kind.chip.id for kind in question.kinds if not kind.mix))
+    for chips in ([named] if question.wish.on or question.wish.owned or question.wish.chips else []) + [()]:
+        wish = replace(freed, chips=chips, most_chips=None if chips else ONE_MACHINE)
+        other = ask(question.arch, wish, market=question.market)
+        table = tabled(other)
+        if len(table.options.index):
+            found = _found(table)
+            if found.plans:
+                return found.plans[0]
+    return None
 
 
 def licence_refused(question: Question) -> Rejection | None:

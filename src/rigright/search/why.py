@@ -20,6 +20,7 @@ from rigright.search.score import Misfits
 from rigright.search.supply import options
 
 FAR = 1e3  # in logarithms of ratios
+HOPELESS, NEAR_EQUAL = 10.0, 1.1  # times a limit, beyond which so much more of the way is no nearer
 MOST = 8  # rejections that are told
 OF_ONE_LIMIT = 3
 NAMED = 4  # chips that one line names
@@ -55,6 +56,13 @@ def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
     So of all that is overrun the one that carries most is the nearest.
     """
     return sum((np.clip(limit.excess, 0.0, FAR) for limit in limits), start=np.zeros(size))
+
+
+def nearest_to(limits: Sequence[Limit], *, beyond: Numbers, price: Numbers) -> int:
+    """What comes closest to all limits; of near equals of an impossible wish the cheapest."""
+    least = float(beyond.min())
+    near = beyond <= (least * NEAR_EQUAL if least > math.log(HOPELESS) * len(limits) else least)
+    return int(np.lexsort((beyond, price, ~near))[0])
 
 
 def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> Iterator[Rejection]:

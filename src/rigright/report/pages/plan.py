@@ -12,7 +12,7 @@ from rigright.report.explained import PARTS
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.explain import NAMES
-from rigright.report.pages.plan_next import next_commands
+from rigright.report.pages.plan_next import next_commands, on_instead
 from rigright.report.planned import Planned
 from rigright.search.record import Plan, Rejection
 
@@ -48,9 +48,17 @@ def page(result: Planned, *, why: bool = False) -> Page:
     parts += _left_behind(result)
     if why and result.reasons:
         parts.append(_reasons(result))
+    other = result.found.instead
+    if other is not None:
+        figures = words.joined([words.speed(other), words.money(other), words.power(other)])
+        parts.append(Line(said=say("{machine} would do, in {format}: {figures}",
+                                   machine=words.machine(other), format=words.formats(other),
+                                   figures=figures)))  # fmt: skip
     parts += [Line(said=note, tone="dim") for note in _notes(result)]
     if result.asked and first is not None:
         parts.append(Commands(items=tuple(next_commands(result, first)), title=say("next")))
+    elif result.asked and other is not None:
+        parts.append(Commands(items=(on_instead(result, other),), title=say("next")))
     return Page(title=_title(result), parts=tuple(parts))
 
 

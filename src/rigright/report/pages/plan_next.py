@@ -27,6 +27,12 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
         yield f"{result.asked} --why"
 
 
+def on_instead(result: Planned, plan: Plan) -> str:
+    """The same question of a machine that does."""
+    machine = words.machine_flag(plan)
+    return shlex.join(["rigright", "plan", result.model_asked, "--on", machine, *_work_flags(result)])
+
+
 def _picture(result: Planned, plan: Plan) -> list[str]:
     """The size of pictures, where one was said or is the generator's own."""
     side = result.wish.image_px if isinstance(plan.work, Serving) and words.takes_samples(plan) else None

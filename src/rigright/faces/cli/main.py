@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -26,6 +27,7 @@ _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb w
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer one command line."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give here
     arguments = list(sys.argv[1:] if argv is None else argv)
     language, form = _wishes(arguments)
     open_mouth(form, language)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from rigright.arch import count
 from rigright.arch.record import Arch
 from rigright.cost.memory_kv import lanes
@@ -76,6 +77,6 @@ def _touched(arch: Arch, tok: float) -> float:
     )
     if ffn is None or active >= whole:
         return 1.0
-    missed = (1 - ffn.per_tok / ffn.experts) ** max(tok, 1.0)
+    missed = math.pow(1 - ffn.per_tok / ffn.experts, max(tok, 1.0))
     routed = (whole - active) / (1 - ffn.per_tok / ffn.experts)
     return 1 - routed * missed / whole

@@ -170,6 +170,7 @@ class PlanWish:
     percentile: float | None = None  # the limits hold for such a share of requests; None: on average
     tok_per_s: float | None = None  # output of the whole system, at least
     budget_usd: float | None = None  # to buy
+    budget_said: str | None = None  # the same as it was typed, in its own currency
     usd_per_h: float | None = None  # to rent or to run
     usd_per_mtok: float | None = None
     power_w: float | None = None

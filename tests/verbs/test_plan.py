@@ -258,3 +258,20 @@ def test_an_image_model_is_planned_told_why_and_compared():
 def test_a_wrong_number_is_told_by_the_option_that_was_typed(field, option):
     with pytest.raises(AskError, match=f"^{option} cannot be 0"):
         rigright.plan("llama-3.1-8b", wish=PlanWish(**{field: 0}))
+
+
+def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
+    from rigright.report.pages.plan_words import work
+    from rigright.verbs.planning.words import read_wish
+
+    wish = read_wish({"chips": "rtx 4090", "budget": "60000 CNY"})
+    found = rigright.plan("llama-3.1-8b", wish=wish)
+    assert "budget 60000 CNY" in str(work(found.wish))
+    assert sum("CNY at 7.1 to the dollar, of 20" in str(note) for note in found.notes) == 1
+    plain = rigright.plan("llama-3.1-8b", wish=read_wish({"chips": "rtx 4090", "budget": "$8000"}))
+    assert not any("to the dollar" in str(note) for note in plain.notes)
+
+
+def test_a_single_picture_is_told_with_its_steps():
+    found = rigright.plan("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).found
+    assert all(any("in 30 steps" in str(note) for note in plan.notes) for plan in found.plans)

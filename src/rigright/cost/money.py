@@ -48,6 +48,12 @@ def from_currency(amount: float, currency: str) -> float:
     return float(amount / known[code]["per_usd"])
 
 
+def rate_of(currency: str) -> tuple[float, str]:
+    """How much of a currency is a dollar, and the date of that rate."""
+    known = assumptions()["currencies"][currency.upper()]
+    return float(known["per_usd"]), str(known["as_of"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tariff:
     """What an owner pays for an hour, beside the machine."""

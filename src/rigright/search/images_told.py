@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rigright.base.units import show_short
+from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.cost.images.networks import (
+    PAINT,
     READ,
     Network,
     batch_time,
@@ -85,7 +86,20 @@ def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch
 
 
 def _plain(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> tuple[Sentence, ...]:
-    """What a compiled plan gives without its compiler."""
+    """How long one picture alone takes, and what a compiled plan gives without its compiler."""
+    return (*_single(network, way, kind=kind), *_uncompiled(network, way, kind=kind, batch=batch))
+
+
+def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, ...]:
+    if way.trains or network.does != PAINT:
+        return ()
+    rates = network_rates(network, [kind.chip], run=way.run)
+    time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
+    return (say("one picture alone takes {time}, in {steps} steps",
+                time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
+
+
+def _uncompiled(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> tuple[Sentence, ...]:
     if not way.compiled or way.trains or not compiles(kind):
         return ()
     rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)

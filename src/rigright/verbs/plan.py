@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
-from rigright.base.words import Sentence
+from rigright.base.units import parse_money
+from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.facts.licences import licence_of
 from rigright.report.planned import Planned
@@ -38,7 +39,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         wish=filled,
         found=found,
         today=day.isoformat(),
-        notes=(*_named(wish), *found.notes, *arch.warnings),
+        notes=(*_named(wish), *_rate(wish), *found.notes, *arch.warnings),
         asked=asked,
         model_asked=model,
     )
@@ -94,6 +95,19 @@ def understood(arch: Arch, wish: PlanWish) -> PlanWish:
 
         return trained(arch, wish)[0]
     return wish
+
+
+def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
+    """The rate that a budget in another currency was read at, and its date."""
+    if wish.budget_said is None:
+        return ()
+    from rigright.cost.money import rate_of
+
+    currency = parse_money(wish.budget_said)[1]
+    if currency == "USD":
+        return ()
+    rate, date_ = rate_of(currency)
+    return (say("{currency} at {rate} to the dollar, of {date}", currency=currency, rate=rate, date=date_),)
 
 
 def _named(wish: PlanWish) -> tuple[Sentence, ...]:

@@ -312,7 +312,7 @@ def limits(wish: PlanWish) -> list[Sentence]:
     if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
         found.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
     if wish.budget_usd is not None:
-        found.append(say("budget {usd}", usd=show_usd(wish.budget_usd)))
+        found.append(say("budget {usd}", usd=wish.budget_said or show_usd(wish.budget_usd)))
     if wish.tok_per_s is not None:
         found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return found

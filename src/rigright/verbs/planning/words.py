@@ -80,6 +80,8 @@ def read_wish(words: Mapping[str, str | None]) -> PlanWish:
             if option.field in fields and fields[option.field] != value:
                 raise AskError(say("--buy and --rent are two wishes; leave both out to compare them"))
             fields[option.field] = value
+    if "budget" in told:
+        fields["budget_said"] = _sum(str(told["budget"]))
     _refuse_idle(told, work=fields.get("work", "serve"))
     return PlanWish(**fields)
 
@@ -130,10 +132,15 @@ def _flag(value: bool | None) -> Callable[[str], bool | None]:  # noqa: FBT001 -
 def _usd(text: str) -> float:
     from rigright.cost.money import from_currency
 
+    return from_currency(*parse_money(_sum(text)))
+
+
+def _sum(text: str) -> str:
+    """Money without what it is for each of."""
     plain = text.strip()
     for tail in ("/kwh", "/h", "/mtok", "每小时", "每度"):
         plain = plain[: -len(tail)] if plain.lower().endswith(tail) else plain
-    return from_currency(*parse_money(plain))
+    return plain
 
 
 def _days(text: str) -> float:

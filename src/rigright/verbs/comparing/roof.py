@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 from rigright.arch import count
 from rigright.arch.record import Arch
 from rigright.cost.memory_kv import lanes

@@ -140,4 +140,5 @@ def test_bands_are_neither_a_point_nor_a_shrug(ask):
         )
         told = found.data["speed"]["user_tok_per_s"]
         widths[chip] = told["high"] / told["low"]
-    assert 1.05 < widths["4090"] < widths["arc b580"] < 6
+    assert 1.05 < widths["4090"] < 2
+    assert widths["4090"] < widths["arc b580"] < 8, "nothing of its kin was measured: wide, and still a band"

@@ -23,7 +23,7 @@ from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import Found
 from rigright.search.serving import licence_refused
 from rigright.search.supply import HOWS, RENT, options, prices_of
-from rigright.search.why import broken, excess_of, rejections, too_small
+from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})
 HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
@@ -44,7 +44,11 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
     table = tabled(question, network)
-    found = _found(table, network) if len(table.options.index) else _nothing(table)
+    found = (
+        _found(table, network)
+        if len(table.options.index)
+        else nothing_fits(table.question, table.scored.misfits)
+    )
     notes = tuple(_notes(network, wish, trains=trains))
     return replace(found, looked_at=len(table.scored.points), chips=len(kinds), notes=notes)
 
@@ -191,13 +195,4 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers, network:
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place, network=network), broken=broken(table, limits, place=place),
-    )  # fmt: skip
-
-
-def _nothing(table: Table) -> Found:
-    misfits = table.scored.misfits
-    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
-    return Found(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip

@@ -22,7 +22,7 @@ from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
 from rigright.search.sure import doubted, doubts_of
 from rigright.search.unrun import no_way
-from rigright.search.why import broken, excess_of, nearest_to, rejections, too_small
+from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 from rigright.search.worth import worthwhile
 
 USUAL = {
@@ -84,7 +84,7 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     if not question.ways:
         raise AskError(no_way(question))
     table = tabled(question)
-    found = _found(table) if len(table.options.index) else _nothing(table)
+    found = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
     if not len(table.options.index) and _is_named(question.wish):
         found = replace(found, instead=_instead(question))
     return replace(
@@ -177,16 +177,6 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place), broken=broken(table, limits, place=place),
-    )  # fmt: skip
-
-
-def _nothing(table: Table) -> Found:
-    """Nothing fits at all: the card that comes closest."""
-    misfits = table.scored.misfits
-    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
-    return Found(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from rigright.search.record import Found, Plan, Supply
 from rigright.search.supply import HOWS, options, prices_of, supply_of
 from rigright.search.training_score import TrainingScored, score_trainings
 from rigright.search.training_space import METHODS, PRETRAINED_COUNTS, TUNED_COUNTS, ways_of
-from rigright.search.why import broken, excess_of, rejections, too_small
+from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 SUBJECT = "speed_training"
 SEQ_TOK = {"finetune": 2048, "pretrain": 4096}
@@ -66,7 +66,7 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     if not question.ways:
         raise AskError(say("no chip that was asked for trains; name others"))
     table = tabled(question)
-    found = _found(table) if len(table.options.index) else _nothing(table)
+    found = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
     return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
 
 
@@ -130,15 +130,6 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place), broken=broken(table, limits, place=place),
-    )  # fmt: skip
-
-
-def _nothing(table: Table) -> Found:
-    misfits = table.scored.misfits
-    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
-    return Found(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(too_small(table.question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
 
 

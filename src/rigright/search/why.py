@@ -15,7 +15,7 @@ from rigright.demand import Numbers
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.question import Question
-from rigright.search.record import Rejection
+from rigright.search.record import Found, Rejection
 from rigright.search.score import Misfits
 from rigright.search.supply import options
 
@@ -168,6 +168,15 @@ def _small(table: Table, *, first: int) -> Iterator[Rejection]:
         cost = _cheapest_usd_per_h(table, kind=int(misfits.kind[place]), n_chips=int(misfits.chips[place]))
         if cost is not None and not cost >= below:
             yield too_small(question, misfits, place=int(place), usd_per_h=cost)
+
+
+def nothing_fits(question: Question, misfits: Misfits) -> Found:
+    """Nothing fits at all: the card that comes closest."""
+    nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
+    return Found(
+        plans=(), rejections=(), looked_at=0, chips=0,
+        broken=tuple(too_small(question, misfits, place=int(place)) for place in nearest),
+    )  # fmt: skip
 
 
 def too_small(

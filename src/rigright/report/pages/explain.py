@@ -12,6 +12,7 @@ from rigright.report.explained import PARTS, CardUse, Explained, Limits
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.samples import plain_samples, sample_lines, sample_table
 from rigright.report.pages.speed import plain_speed, speed_lines, speed_table
+from rigright.report.pages.why import reasons_table
 
 NAMES = {
     "weights": say("weights"),
@@ -45,7 +46,7 @@ def page(result: Explained, *, why: bool = False) -> Page:
     if result.remedies:
         parts.append(_remedies(result))
     if why:
-        parts.append(_reasons(result))
+        parts.append(reasons_table(result.reasons, NAMES))
     parts += [Line(said=note, tone="dim") for note in result.notes]
     if result.asked:
         parts.append(Commands(items=tuple(_next(result)), title=say("next")))
@@ -242,19 +243,6 @@ def _remedies(result: Explained) -> Table:
             for one in result.remedies
         ),
         tones=tuple("good" if one.fits else "plain" for one in result.remedies),
-    )
-
-
-def _reasons(result: Explained) -> Table:
-    return Table(
-        title=say("why: formula, numbers, sources"),
-        columns=tuple(
-            Column(head=head, flexible=True)
-            for head in (say("part"), say("formula"), say("numbers"), say("source"))
-        ),
-        rows=tuple(
-            (NAMES.get(one.part, one.part), one.formula, one.facts, one.source) for one in result.reasons
-        ),
     )
 
 

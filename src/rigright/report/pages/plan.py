@@ -13,6 +13,7 @@ from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, 
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.explain import NAMES
 from rigright.report.pages.plan_next import next_commands, on_instead
+from rigright.report.pages.why import reasons_table
 from rigright.report.planned import Planned
 from rigright.search.record import Plan, Rejection
 
@@ -47,7 +48,7 @@ def page(result: Planned, *, why: bool = False) -> Page:
         parts.append(_table(result))
     parts += _left_behind(result)
     if why and result.reasons:
-        parts.append(_reasons(result))
+        parts.append(reasons_table(result.reasons, NAMES))
     other = result.found.instead
     if other is not None:
         figures = words.joined([words.speed(other), words.money(other), words.power(other)])
@@ -191,19 +192,6 @@ def _rejected(one: Rejection) -> Sentence:
         return say("{label}: {reason}", label=one.label, reason=one.reason)
     return say(
         "{label}, {usd} an hour: {reason}", label=one.label, usd=show_usd(one.usd_per_h), reason=one.reason
-    )
-
-
-def _reasons(result: Planned) -> Table:
-    return Table(
-        title=say("why: formula, numbers, sources"),
-        columns=tuple(
-            Column(head=head, flexible=True)
-            for head in (say("part"), say("formula"), say("numbers"), say("source"))
-        ),
-        rows=tuple(
-            (NAMES.get(one.part, one.part), one.formula, one.facts, one.source) for one in result.reasons
-        ),
     )
 
 

@@ -6,27 +6,17 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.asks.plan import LIMITS, MONEY, TRAINING, WORK, Options, add_options, command, told
+from rigright.faces.cli.asks.plan import CASE, Options, add_options, command, told
+from rigright.faces.cli.asks.plan import MACHINE as PLANNED
 
 SUMMARY = say("chips, machines or clouds side by side for a model's work: speed, price, power, roofline")
 
-MACHINE: Options = (
-    ("buy", None, say("only what is bought")),
-    ("rent", None, say("only what is rented")),
-    ("spot", None, say("rent at spot prices, where they are known")),
-    ("max-chips", "N", say("cards at most")),
-)
+SHARED = frozenset({"buy", "rent", "spot", "max-chips"})  # of what `plan` asks of machines
+MACHINE: Options = tuple(option for option in PLANNED if option[0] in SHARED)
 SHOWN: Options = (
     ("aim", "AIM", say('what each is laid out for: "cost", "speed", "latency", "power", "quality"')),
 )
-GROUPS = (
-    (say("machine"), MACHINE),
-    (say("work"), WORK),
-    (say("training"), TRAINING),
-    (say("limits"), LIMITS),
-    (say("money"), MONEY),
-    (say("answer"), SHOWN),
-)
+GROUPS = ((say("machine"), MACHINE), *CASE, (say("answer"), SHOWN))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -79,14 +79,13 @@ SHOWN: Options = (
     ("aim", "AIM", say('what the first plan is best at: "cost", "speed", "latency", "power", "quality"')),
     ("plans", "N", say("plans shown at most")),
 )
-GROUPS = (
-    (say("machine"), MACHINE),
+CASE = (
     (say("work"), WORK),
     (say("training"), TRAINING),
     (say("limits"), LIMITS),
     (say("money"), MONEY),
-    (say("answer"), SHOWN),
 )
+GROUPS = ((say("machine"), MACHINE), *CASE, (say("answer"), SHOWN))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,21 @@
+"""The table behind `--why`: formula, numbers and sources of each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rigright.base.words import say
+from rigright.report.explained import Reason
+from rigright.report.page import Column, Shown, Table
+
+
+def reasons_table(reasons: Sequence[Reason], names: Mapping[str, Shown]) -> Table:
+    """One row a figure, told by its name for people where it has one."""
+    return Table(
+        title=say("why: formula, numbers, sources"),
+        columns=tuple(
+            Column(head=head, flexible=True)
+            for head in (say("part"), say("formula"), say("numbers"), say("source"))
+        ),
+        rows=tuple((names.get(one.part, one.part), one.formula, one.facts, one.source) for one in reasons),
+    )

@@ -104,7 +104,7 @@ def test_a_broken_request_is_named_by_line_and_column_and_the_others_are_played(
     said = ask(SIMULATE.format(path=put(GOOD + row + "\n")))
     assert said.code == 0
     assert f"in.csv, line 10, column {column}: cannot read" in said.out
-    assert "8 of 8 requests served" in said.out
+    assert "requests served: 8 of 8" in said.out
 
 
 def test_of_many_broken_requests_a_few_are_named_and_the_rest_counted(ask, put):
@@ -115,7 +115,7 @@ def test_of_many_broken_requests_a_few_are_named_and_the_rest_counted(ask, put):
 
 def test_a_request_that_is_too_long_is_refused_and_counted(ask, put):
     said = ask(SIMULATE.format(path=put(GOOD + "9,1000000000,20\n")))
-    assert "8 of 9 requests served" in said.out
+    assert "requests served: 8 of 9" in said.out
     assert "too long" in said.out
     alone = ask(SIMULATE.format(path=put(HEAD + "0,1000000000,20\n")))
     assert "no request was served" in alone.out
@@ -126,7 +126,7 @@ def test_moments_since_1970_are_told_from_the_first_request(ask, put):
     shifted = "".join(f"{1_700_000_000 + place / 4},{100 + place},{20 + place}\n" for place in range(8))
     said = ask(SIMULATE.format(path=put(HEAD + shifted)))
     assert " d  " not in said.out
-    assert "8 of 8 requests served in" in said.out
+    assert "requests served: 8 of 8 in" in said.out
     plain = ask(SIMULATE.format(path=put(GOOD, "plain.csv")) + " --json").data
     data = ask(SIMULATE.format(path=put(HEAD + shifted)) + " --json").data
     assert data["ttft_s"]["mean"] == pytest.approx(plain["ttft_s"]["mean"], rel=1e-3)
@@ -167,7 +167,7 @@ def test_a_broken_run_is_named_and_the_others_are_answered(ask, put, verb, wrong
     if verb == "validate":
         assert ask(f"validate {path} --json").data["rows"][1]["line"] == 3
     else:
-        assert "1 runs of your own" in said.out
+        assert "runs of your own: 1" in said.out
 
 
 def test_runs_of_which_none_can_be_used_change_nothing(ask, put, tmp_path):

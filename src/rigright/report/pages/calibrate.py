@@ -157,7 +157,7 @@ def _plain_subject(one: SubjectRefit, language: str) -> dict[str, Any]:
 
 def anchored_page(result: Anchored) -> Page:
     """What own runs shift."""
-    title = say("{file}: {runs} runs of your own", file=result.file, runs=result.runs)
+    title = say("{file}: runs of your own: {runs}", file=result.file, runs=result.runs)
     table = Table(columns=_ANCHORS, rows=tuple(_anchor(one) for one in result.anchors))
     saved = say("saved in {file}: plan, explain and validate take it from now on", file=result.saved)
     parts: list[Part] = [table, Line(said=saved, tone="good")]

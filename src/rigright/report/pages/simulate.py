@@ -105,7 +105,7 @@ def _time(value_s: float) -> str:
 def _throughput(result: Simulated) -> Sentence:
     counted = result.tally
     return say(
-        "{served} of {requests} requests served in {span}: {rate} a second; "
+        "requests served: {served} of {requests} in {span}, {rate} a second; "
         "cache at most {most} % full; at work {busy} % of the time",
         served=f"{counted.served:,}",
         requests=f"{counted.requests:,}",

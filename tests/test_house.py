@@ -49,15 +49,20 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "m
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "print", "breakpoint"}
 FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib"}
 THIRD_PARTY = {"numpy"}
-EXTRAS = {"torch", "huggingface_hub", "transformers"}  # only inside functions
+EXTRAS = {  # only inside functions
+    *("torch", "huggingface_hub", "transformers"),
+    *("pynvml", "psutil", "prometheus_client", "ray", "yaml"),
+}
 
 SHELVES = {
     "faces/cli/asks": {"SUMMARY", "add", "answer"},
     "arch/families": {"MATCHES", "read"},
     "report/formats": {"render"},
     "export/targets": {"NAME", "export"},
-    "doctor/checks": {"check"},
+    "doctor/checks": {"TITLE", "check"},
     "machine/vendors": {"read"},
+    "machine/parts": {"read"},
+    "machine/bench/parts": {"TITLE", "run"},
     "sim/policies": {"MANNER", "pick"},
 }
 

@@ -1,0 +1,1 @@
+"""Whether a machine is healthy and set up right: a `Machine` -> findings."""

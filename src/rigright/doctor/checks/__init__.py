@@ -1,0 +1,1 @@
+"""One check a file; each bears `TITLE` and `check(case)`, and its docstring is its manual entry."""

@@ -1,0 +1,104 @@
+"""What a check says: fine, a finding, or not observed. Three different things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rigright.base.words import Sentence
+from rigright.facts.chips import Chip
+from rigright.machine.bench.record import Result
+from rigright.machine.device import Device
+from rigright.machine.record import Machine
+
+Severity = Literal["note", "warning", "fault"]
+Confidence = Literal["sure", "likely", "maybe"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What was seen, and the command that shows it."""
+
+    shows: Sentence | str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a fix: a sentence, and a command where one does it."""
+
+    says: Sentence
+    command: str | None = None
+    as_root: bool = False
+    disturbs: bool = False  # stops work that runs: a reset, a reboot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something wrong, slow or risky."""
+
+    severity: Severity
+    title: Sentence
+    evidence: tuple[Evidence, ...]
+    why: Sentence  # it matters for this machine and plan
+    fix: tuple[Step, ...]
+    verify: str | None = None  # a command that shows it is mended
+    confidence: Confidence = "sure"
+    about: str | None = None  # "gpu 3", "nvme0n1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fine:
+    """Looked at, and good."""
+
+    says: Sentence
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSeen:
+    """Could not be looked at."""
+
+    why: Sentence
+    see: str | None = None  # what would show it
+    about: str | None = None
+
+
+Verdict = Finding | Fine | NotSeen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a plan expects of the machine."""
+
+    chips: tuple[str, ...] = ()  # ids, one a card
+    engine: str | None = None
+    engine_version: str | None = None
+    weights: str | None = None  # a format
+    tp: int = 1  # cards that exchange at every layer
+    training: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All a check may look at. It yields no verdict where the check does not concern the machine."""
+
+    machine: Machine
+    chips: tuple[Chip | None, ...] = ()  # what each device is, in the order of machine.devices
+    results: tuple[Result, ...] = ()  # the last benchmarks, where there are any
+    wanted: Wanted | None = None
+
+    @property
+    def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:
+        """Every device with its chip."""
+        return tuple(zip(self.machine.devices, self.chips, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One check and what it said."""
+
+    check: str  # its file
+    title: Sentence
+    verdicts: tuple[Verdict, ...]
+    seconds: float = 0.0

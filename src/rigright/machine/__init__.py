@@ -1,0 +1,1 @@
+"""What is here: probe, watch and bench, as frozen records; the only room that touches drivers."""

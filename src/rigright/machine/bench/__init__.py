@@ -1,0 +1,1 @@
+"""Benchmarks: what this hardware really does."""

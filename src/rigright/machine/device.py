@@ -1,0 +1,179 @@
+"""One accelerator as its driver shows it. SI units and bytes; None is not observed, never zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PcieLink:
+    """A link to the slot: as it runs now, and the most each side can."""
+
+    gen: int | None = None
+    gen_device_max: int | None = None  # what the card can
+    gen_max: int | None = None  # what card and slot together can
+    lanes: int | None = None
+    lanes_max: int | None = None
+    replays: int | None = None  # packets sent again since the driver loaded
+    rx_bytes_per_s: float | None = None
+    tx_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectLink:
+    """One NVLink (or Infinity Fabric, Xe) link of a device."""
+
+    index: int
+    active: bool | None = None
+    version: float | None = None
+    bytes_per_s: float | None = None  # one way, as the driver states it
+    peer: str | None = None  # PCI address of what it leads to
+    peer_kind: str | None = None  # "gpu", "switch", "cpu"
+    errors: tuple[tuple[str, int], ...] = ()  # counter -> errors: ("replay", 0), ("recovery", 0), ("crc", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """How the driver stands to the switches' manager."""
+
+    state: str | None = None  # "completed", "in progress", "not started", "not supported"
+    status: str | None = None  # "success" or the driver's error
+    health: str | None = None
+    clique: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ecc:
+    """Error correction: mode, and errors since the last reset (volatile) and ever (aggregate)."""
+
+    on: bool | None = None
+    on_after_reboot: bool | None = None
+    corrected_volatile: int | None = None
+    uncorrected_volatile: int | None = None
+    corrected_aggregate: int | None = None
+    uncorrected_aggregate: int | None = None
+    sram_uncorrected_aggregate: int | None = None
+    sram_over_threshold: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """Memory taken out of use: pages before Ampere, rows since."""
+
+    pages_single: int | None = None  # for many corrected errors
+    pages_double: int | None = None  # for an uncorrected one
+    pages_pending: bool | None = None
+    rows_corrected: int | None = None
+    rows_uncorrected: int | None = None
+    rows_pending: bool | None = None
+    rows_failed: bool | None = None
+    banks: tuple[tuple[str, int], ...] = ()  # spare rows left -> banks: ("max", 640), ("none", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Clocks of cores and memory: now, the most, and what programs are held to."""
+
+    sm_hz: float | None = None
+    mem_hz: float | None = None
+    sm_max_hz: float | None = None
+    mem_max_hz: float | None = None
+    sm_app_hz: float | None = None
+    sm_app_default_hz: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """What it draws and may draw."""
+
+    draw_w: float | None = None
+    limit_w: float | None = None
+    limit_default_w: float | None = None
+    limit_min_w: float | None = None
+    limit_max_w: float | None = None
+    energy_j: float | None = None  # since the driver loaded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thermal:
+    """Temperatures and the card's own limits."""
+
+    gpu_c: float | None = None
+    mem_c: float | None = None
+    slowdown_c: float | None = None
+    shutdown_c: float | None = None
+    gpu_most_c: float | None = None  # the card holds itself below it
+    mem_most_c: float | None = None
+    margin_c: float | None = None  # left until it slows down, as the driver says
+    fans: tuple[float, ...] = ()  # share of full speed, one a fan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One MIG instance."""
+
+    gpu_instance: int
+    compute_instance: int | None = None
+    uuid: str | None = None
+    profile: str | None = None  # "1g.10gb"
+    mem_total_bytes: float | None = None
+    mem_used_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A process that holds memory of a device."""
+
+    pid: int
+    name: str | None = None
+    user: str | None = None
+    kind: str = "compute"  # "compute", "graphics"
+    mem_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One accelerator."""
+
+    index: int  # as the vendor's tool counts
+    vendor: str  # "nvidia", "amd", "intel", "apple"
+    name: str | None = None
+    state: str = "ok"  # "ok", "lost", "hung", "no driver", "denied"
+    uuid: str | None = None
+    serial: str | None = None
+    pci: str | None = None  # "0000:19:00.0"
+    pci_id: str | None = None  # "10de:2330"
+    board_id: str | None = None  # subsystem: "10de:16c1"
+    isa: str | None = None  # compute capability "9.0", "gfx942", "metal"
+    brand: str | None = None
+    sms: int | None = None
+    cores: int | None = None
+    vbios: str | None = None
+    mem_total_bytes: float | None = None
+    mem_used_bytes: float | None = None
+    mem_free_bytes: float | None = None
+    mem_reserved_bytes: float | None = None
+    unified_memory: bool | None = None
+    bar1_total_bytes: float | None = None
+    bus_bits: int | None = None
+    numa_node: int | None = None
+    pcie: PcieLink = PcieLink()
+    links: tuple[DirectLink, ...] | None = None  # (): the device has none
+    fabric: Fabric | None = None
+    ecc: Ecc | None = None  # None: it has none, or was not read
+    retired: Retired | None = None
+    clocks: Clocks = Clocks()
+    power: Power = Power()
+    thermal: Thermal = Thermal()
+    slowed_by: tuple[str, ...] | None = None  # words of data/slowdowns.csv: "sw_power_cap", "hw_thermal", ...
+    busy_share: float | None = None
+    mem_busy_share: float | None = None
+    pstate: int | None = None
+    recovery: str | None = None  # "none", "gpu reset", "node reboot", "drain p2p", "drain and reset", ...
+    persistence: bool | None = None
+    compute_mode: str | None = None  # "default", "exclusive process", "prohibited"
+    display: bool | None = None  # a screen hangs on it
+    mig: bool | None = None
+    mig_after_reset: bool | None = None
+    slices: tuple[Slice, ...] = ()
+    programs: tuple[Program, ...] | None = None

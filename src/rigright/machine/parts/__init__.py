@@ -1,0 +1,1 @@
+"""The rest of the machine, a part a file; each bears `read(world) -> Read`."""

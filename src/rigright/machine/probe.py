@@ -1,0 +1,76 @@
+"""Reads the whole machine: every vendor and every part at once, each at its own risk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from threading import Thread
+from typing import Any
+
+from rigright.base import shelf
+from rigright.base.errors import RigError
+from rigright.base.words import Sentence, say
+from rigright.machine.record import Machine, Read, Unseen
+from rigright.machine.world import World
+
+PATIENCE_S = 8.0  # for all of it: a part that is not done by then is not observed
+_SHELVES = ("rigright.machine.vendors", "rigright.machine.parts")
+
+
+def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live") -> Machine:
+    """The machine as it is now."""
+    parts = [(package, name) for package in _SHELVES for name in shelf.names(package)]
+    done: dict[str, Read] = {}
+    threads = [
+        Thread(
+            target=_try,
+            args=(done, name),
+            kwargs={"read": shelf.take(package, name, bears="read"), "world": world},
+            daemon=True,
+        )
+        for package, name in parts
+    ]
+    until = time.monotonic() + patience_s
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    late = say("it did not answer in time")
+    return joined([done.get(name) or _lost(name, late) for _, name in parts], origin=origin)
+
+
+def _try(done: dict[str, Read], name: str, *, read: Callable[[World], Read], world: World) -> None:
+    """Read one part; whatever goes wrong is told, and stays its own."""
+    try:
+        done[name] = read(world)
+    except Exception as error:  # noqa: BLE001 - a driver may fail in any way
+        why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
+        done[name] = _lost(name, say("reading it failed: {why}", why=why))
+
+
+def _lost(name: str, why: Sentence) -> Read:
+    return Read(unseen=(Unseen(what=name, why=why),))
+
+
+def joined(reads: list[Read], *, origin: str = "live") -> Machine:
+    """One machine from what each part read: lists one after another, records laid over each other."""
+    found: dict[str, Any] = {}
+    for read in reads:
+        for name, value in read.fields:
+            found[name] = _over(found.get(name), value)
+    unseen = tuple(one for read in reads for one in read.unseen)
+    return Machine(**found, origin=origin, unseen=unseen)
+
+
+def _over(before: Any, value: Any) -> Any:
+    """A list goes on, a record is filled in, anything else is said anew."""
+    if before is None or value is None:
+        return before if value is None else value
+    if isinstance(before, tuple) and isinstance(value, tuple):
+        return before + value
+    if is_dataclass(before) and not isinstance(before, type):
+        bare = type(before)()
+        told = {one.name: getattr(value, one.name) for one in fields(before)}
+        return replace(before, **{name: new for name, new in told.items() if new != getattr(bare, name)})
+    return value

@@ -1,0 +1,54 @@
+"""The machine: everything that was read of it, in one frozen record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rigright.base.words import Sentence
+from rigright.machine.device import Device
+from rigright.machine.host import Cpu, Disk, Memory, Mount, Path, PciDevice, Port, Sensor, Slot
+from rigright.machine.system import Event, Software, System
+
+SCHEMA = 1  # of a stored machine; raised when a field changes its meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """Something that was looked for and could not be read: unknown, not absent."""
+
+    what: str  # the field: "memory.modules", "devices.1.power"
+    why: Sentence
+    see: str | None = None  # a command that would show it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One machine as it was at one moment."""
+
+    schema: int = SCHEMA
+    origin: str = "live"  # "live", or the file it was read from
+    devices: tuple[Device, ...] = ()
+    paths: tuple[Path, ...] | None = None
+    pci: tuple[PciDevice, ...] | None = None
+    slots: tuple[Slot, ...] | None = None
+    cpu: Cpu = field(default_factory=Cpu)
+    memory: Memory = field(default_factory=Memory)
+    disks: tuple[Disk, ...] | None = None
+    mounts: tuple[Mount, ...] | None = None
+    ports: tuple[Port, ...] | None = None
+    sensors: tuple[Sensor, ...] | None = None
+    system: System = field(default_factory=System)
+    software: Software = field(default_factory=Software)
+    events: tuple[Event, ...] | None = None  # of the kernel log, oldest first
+    environment: tuple[tuple[str, str], ...] = ()  # variables that matter: ("CUDA_VISIBLE_DEVICES", "0,1")
+    unseen: tuple[Unseen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What one part or vendor read: fields of `Machine`, and what it could not see."""
+
+    fields: tuple[
+        tuple[str, object], ...
+    ] = ()  # a tuple is joined to what others read, a record is laid over
+    unseen: tuple[Unseen, ...] = ()

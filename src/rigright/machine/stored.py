@@ -1,0 +1,130 @@
+"""Frozen records as plain data and back: what `probe --save` writes, and what may come from anywhere.
+
+Foreign data is held to the fields and types of the record; what a newer rigright added is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import Sentence, say, tell
+
+R = TypeVar("R")
+MOST_ITEMS = 100_000
+MOST_CHARS = MIB
+
+
+def plain(thing: Any, language: str | None = None) -> Any:
+    """A record as JSON-able data; sentences written out in a language, or kept whole without one."""
+    if isinstance(thing, Sentence):
+        return _kept(thing) if language is None else tell(thing, language)
+    if is_dataclass(thing):
+        return {one.name: plain(getattr(thing, one.name), language) for one in fields(thing)}
+    if isinstance(thing, tuple | list):
+        return [plain(one, language) for one in thing]
+    if isinstance(thing, float) and not math.isfinite(thing):
+        return "inf" if thing > 0 else None
+    return thing
+
+
+def restored(kind: type[R], data: Any, *, where: str) -> R:
+    """A record from plain data; `where` names its file in errors."""
+    return _record(kind, data, where=where)  # type: ignore[no-any-return]
+
+
+def _kept(sentence: Sentence) -> dict[str, Any]:
+    return {"say": sentence.text, "values": {name: plain(value) for name, value in sentence.values}}
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _record(kind: type, data: Any, *, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise _wrong(where, kind.__name__, data=data)
+    hints = _hints(kind)
+    given = {
+        name: _value(hints[name], data[name], where=f"{where}: {name}") for name in hints if name in data
+    }
+    try:
+        return kind(**given)
+    except TypeError:
+        raise _wrong(where, kind.__name__, data=data) from None
+
+
+def _value(kind: Any, data: Any, *, where: str) -> Any:
+    """One field: of a plain type, of either of two, a tuple, a sentence or a record."""
+    origin = get_origin(kind)
+    if origin in {Union, types.UnionType}:
+        return _either(get_args(kind), data, where=where)
+    if origin is tuple:
+        return _many(get_args(kind), data, where=where)
+    if kind is Sentence:
+        return _sentence(data, where=where)
+    if is_dataclass(kind):
+        return _record(kind, data, where=where)  # type: ignore[arg-type]
+    if kind is float and data == "inf":
+        return math.inf
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(data, allowed) or (isinstance(data, bool) and kind is not bool):
+        raise _wrong(where, kind.__name__, data=data)
+    if isinstance(data, str) and len(data) > MOST_CHARS:
+        raise _wrong(where, "str", data=data[:20])
+    return data
+
+
+def _either(kinds: tuple[Any, ...], data: Any, *, where: str) -> Any:
+    if data is None and type(None) in kinds:
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    for kind in rest[:-1]:
+        try:
+            return _value(kind, data, where=where)
+        except DataError:
+            continue
+    return _value(rest[-1], data, where=where)
+
+
+def _many(kinds: tuple[Any, ...], data: Any, *, where: str) -> tuple[Any, ...]:
+    if not isinstance(data, list) or len(data) > MOST_ITEMS:
+        raise _wrong(where, "list", data=data)
+    if kinds[-1] is Ellipsis:
+        return tuple(_value(kinds[0], one, where=f"{where}.{place}") for place, one in enumerate(data))
+    if len(data) != len(kinds):
+        raise _wrong(where, "list", data=data)
+    return tuple(_value(kind, one, where=where) for kind, one in zip(kinds, data, strict=True))
+
+
+def _sentence(data: Any, *, where: str) -> Sentence:
+    if isinstance(data, str):
+        return Sentence("{text}", (("text", data),))
+    if not isinstance(data, dict) or not isinstance(data.get("say"), str):
+        raise _wrong(where, "sentence", data=data)
+    values = data.get("values")
+    named = values if isinstance(values, dict) else {}
+    sentence = Sentence(
+        data["say"], tuple((str(name), _filled(value, where=where)) for name, value in named.items())
+    )
+    try:
+        str(sentence)
+    except (KeyError, ValueError, IndexError, AttributeError):
+        raise _wrong(where, "sentence", data=data) from None
+    return sentence
+
+
+def _filled(value: Any, *, where: str) -> object:
+    return _sentence(value, where=where) if isinstance(value, dict) else str(value)
+
+
+def _wrong(where: str, kind: str, *, data: Any) -> DataError:
+    shown = str(data)[:60]
+    return DataError(say('{where}: cannot read "{text}" as {kind}', where=where, text=shown, kind=kind))

@@ -1,0 +1,1 @@
+"""Accelerators by vendor; each file bears `read(world) -> Read` with its devices."""

@@ -1,0 +1,160 @@
+"""The one door to the machine: its files below a root, its commands under a time limit, its variables.
+
+A reader never opens a file or starts a program by itself, so a recorded machine reads as a live one does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rigright.base.units import MIB
+
+ROOT = "RIGRIGHT_ROOT"  # where another machine's files are mounted, as a DaemonSet has its host at /host
+PATIENCE_S = 3.0
+MOST_BYTES = 32 * MIB
+MOST_NAME = 120  # characters of a recorded answer's file
+_SAFE = re.compile(r"[^A-Za-z0-9._=,-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a command said."""
+
+    code: int  # its exit code; -1: it ran past its time
+    out: str
+    err: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A machine that can be read: this one, a tree of files, or an unpacked bundle."""
+
+    root: Path = Path("/")
+    env: Mapping[str, str] = field(default_factory=dict)
+    is_live: bool = False  # drivers may be asked, and commands started
+    commands: Path | None = None  # recorded answers of commands, one file each
+
+    def text(self, path: str, most: int = MIB) -> str | None:
+        """A file as text without its last line break; None where it is absent or closed to us."""
+        raw = self.raw(path, most)
+        return None if raw is None else raw.decode("utf-8", "replace").removesuffix("\n")
+
+    def raw(self, path: str, most: int = MIB) -> bytes | None:
+        """The first bytes of a file; None where it is absent or closed to us."""
+        try:
+            with self._inside(path).open("rb") as file:
+                return file.read(most)
+        except (OSError, ValueError):
+            return None
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lies in a folder, sorted; nothing where it is absent or closed to us."""
+        try:
+            return tuple(sorted(one.name for one in self._inside(folder).iterdir()))
+        except (OSError, ValueError):
+            return ()
+
+    def link(self, path: str) -> str | None:
+        """Where a link leads, as a path below the root, every link on the way followed."""
+        at = self.at(path)
+        try:
+            if not at.exists():
+                return None
+            found = at.resolve()
+            return "/" + str(found.relative_to(self.root.resolve())).lstrip("/.")
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    def has(self, path: str) -> bool:
+        """Whether something is there."""
+        with suppress(OSError, ValueError):
+            return self.at(path).exists()
+        return True
+
+    def denied(self, path: str) -> bool:
+        """Whether it is there and closed to us: root would see it."""
+        try:
+            return self.at(path).exists() and not os.access(self.at(path), os.R_OK)
+        except OSError:
+            return True
+
+    def at(self, path: str) -> Path:
+        """The real place of a path; nothing above the root is reached."""
+        return self.root / os.path.normpath("/" + path).lstrip("/")
+
+    def _inside(self, path: str) -> Path:
+        """The place of a path; a link of a foreign tree that leads out of it is an error."""
+        at = self.at(path)
+        if not self.is_live:
+            at.resolve().relative_to(self.root.resolve())
+        return at
+
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+        """What a command says; None where there is no such command here."""
+        if self.commands is not None:
+            return _recorded(self.commands / command_file(argv))
+        return _started(argv, self.env, patience_s=patience_s) if self.is_live else None
+
+
+def here(env: Mapping[str, str] | None = None) -> World:
+    """The machine this runs on."""
+    found = dict(os.environ if env is None else env)
+    return World(root=Path(found.get(ROOT) or "/"), env=found, is_live=True)
+
+
+def command_file(argv: tuple[str, ...]) -> str:
+    """The file a bundle keeps a command's answer in: its exit code on the first line."""
+    return _SAFE.sub("_", " ".join(argv))[:MOST_NAME] + ".txt"
+
+
+def _recorded(file: Path) -> Said | None:
+    try:
+        with file.open("rb") as open_file:
+            told = open_file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    code, _, out = told.partition("\n")
+    return Said(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
+
+
+def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float) -> Said | None:
+    """Run it alone in its session, so that all of it can be ended; one that cannot be ended is left."""
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**env, "LC_ALL": "C", "LANG": "C"},
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return None
+    try:
+        out, err = process.communicate(timeout=patience_s)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        _end(process)
+        out, err, code = b"", b"", -1
+    return Said(code=code, out=_bounded(out), err=_bounded(err))
+
+
+def _bounded(said: bytes) -> str:
+    return said[:MOST_BYTES].decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with suppress(subprocess.TimeoutExpired, OSError, ValueError):
+        process.communicate(timeout=0.2)

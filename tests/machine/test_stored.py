@@ -37,7 +37,7 @@ def test_sentences_are_told_in_the_language_of_who_asks():
         ({"devices": [{"index": True, "vendor": "nvidia"}]}, "index"),
         ({"memory": {"total_bytes": "much"}}, "total_bytes"),
         ({"environment": [["a"]]}, "environment"),
-        ({"unseen": [{"what": "x", "why": {"say": "{why.__class__}"}}]}, "why"),
+        ({"unseen": [{"what": "x", "why": {"say": "there is no file {file}"}}]}, "why"),
     ],
 )
 def test_what_is_no_machine_is_refused_with_its_place(data, place):
@@ -47,3 +47,9 @@ def test_what_is_no_machine_is_refused_with_its_place(data, place):
 
 def test_what_a_newer_rigright_added_is_left_out():
     assert restored(Machine, {"novel": 1}, where="box.json") == Machine()
+
+
+@pytest.mark.parametrize("template", ["{why.__class__}", "{why:>999999999}", "{0}", "{"])
+def test_a_foreign_template_is_text(template):
+    data = {"unseen": [{"what": "x", "why": {"say": template, "values": {"why": "y"}}}]}
+    assert str(restored(Machine, data, where="box.json").unseen[0].why) == template

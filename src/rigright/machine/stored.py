@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import CHINESE, Sentence, say, sentences, tell
 
 R = TypeVar("R")
 MOST_ITEMS = 100_000
@@ -105,20 +105,21 @@ def _many(kinds: tuple[Any, ...], data: Any, *, where: str) -> tuple[Any, ...]:
 
 
 def _sentence(data: Any, *, where: str) -> Sentence:
+    """A sentence of ours with its values; anything else is text: a foreign template is never filled."""
     if isinstance(data, str):
-        return Sentence("{text}", (("text", data),))
+        return say("{text}", text=data)
     if not isinstance(data, dict) or not isinstance(data.get("say"), str):
         raise _wrong(where, "sentence", data=data)
+    if data["say"] not in sentences(CHINESE):
+        return say("{text}", text=data["say"])
     values = data.get("values")
     named = values if isinstance(values, dict) else {}
-    sentence = Sentence(
-        data["say"], tuple((str(name), _filled(value, where=where)) for name, value in named.items())
-    )
+    told = tuple((str(name), _filled(value, where=where)) for name, value in named.items())
     try:
-        str(sentence)
-    except (KeyError, ValueError, IndexError, AttributeError):
+        str(Sentence(data["say"], told))
+    except KeyError:
         raise _wrong(where, "sentence", data=data) from None
-    return sentence
+    return Sentence(data["say"], told)
 
 
 def _filled(value: Any, *, where: str) -> object:

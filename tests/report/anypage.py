@@ -17,6 +17,8 @@ from rigright.report.page import (
     Plot,
     Points,
     Spot,
+    Strip,
+    Strips,
     Table,
 )
 from rigright.report.screen import Screen
@@ -57,6 +59,15 @@ curves = st.builds(
     Curve, letter=texts, name=shown, points=st.lists(st.tuples(figures, figures), max_size=4).map(tuple)
 )
 spots = st.builds(Spot, letter=texts, name=shown, x=figures, y=figures, curve=st.integers(0, 9))
+strips = st.builds(
+    Strip,
+    label=shown,
+    values=st.lists(st.none() | figures, max_size=200).map(tuple),
+    shown=shown,
+    low=st.sampled_from([0.0, -5.0]),
+    high=st.none() | figures,
+    tone=tones,
+)
 parts = st.one_of(
     lines,
     tables(),
@@ -70,6 +81,7 @@ parts = st.one_of(
         y_name=shown,
         title=titles,
     ),
+    st.builds(Strips, strips=st.lists(strips, max_size=3).map(tuple), title=titles, span=titles),
     st.builds(Commands, items=st.lists(texts, max_size=3).map(tuple), title=titles),
 )
 pages = st.builds(Page, title=shown, parts=st.lists(parts, max_size=5).map(tuple))

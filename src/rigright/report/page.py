@@ -113,7 +113,28 @@ class Plot:
     title: Shown | None = None
 
 
-Part = Line | Table | Bars | Points | Commands | Plot
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """One quantity over time; None where it was not observed."""
+
+    label: Shown
+    values: tuple[float | None, ...]
+    shown: Shown  # the figures a person wants of it: "41 GiB, at most 44 GiB"
+    low: float = 0.0  # bottom and top of the picture; without a top the largest value is
+    high: float | None = None
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strips:
+    """Quantities over the same time, one under another."""
+
+    strips: tuple[Strip, ...]
+    title: Shown | None = None
+    span: Shown | None = None  # which time it is: "the last 10 minutes"
+
+
+Part = Line | Table | Bars | Points | Commands | Plot | Strips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from html import escape
 
@@ -11,11 +12,13 @@ from rigright.report.draw.bars import legend_entries, piece_orders, total
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
 from rigright.report.draw.scales import Scales, scales_of, shown_tick
-from rigright.report.page import Bar, Bars, Commands, Line, Page, Plot, Points, Shown, Table
+from rigright.report.draw.strips import scale_of, thinned
+from rigright.report.page import Bar, Bars, Commands, Line, Page, Plot, Points, Shown, Strip, Strips, Table
 from rigright.report.screen import Screen
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}
 _PIECES = 8
+_COLUMNS, _TALL = 240, 24  # of a strip
 _WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 
 
@@ -147,6 +150,31 @@ def _drawn(plot: Plot, scales: Scales, *, screen: Screen) -> list[str]:
     return found
 
 
+def _strips(strips: Strips, screen: Screen) -> str:
+    rows = "".join(
+        f"<span>{_told(one.label, screen)}</span>{_over_time(one)}<span>{_told(one.shown, screen)}</span>\n"
+        for one in strips.strips
+    )
+    span = "" if strips.span is None else f'<p class="dim">{_told(strips.span, screen)}</p>'
+    return f'<div class="bars">\n{rows}</div>\n{span}'
+
+
+def _over_time(strip: Strip) -> str:
+    """One quantity over time as columns; what was not observed is left out."""
+    low, high = scale_of(strip)
+    values = thinned(strip.values, _COLUMNS)
+    shares = [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in values]
+    columns = "".join(
+        f"M{place} {_TALL}V{_TALL * (1 - share):.2f}"
+        for place, share in enumerate(shares)
+        if share is not None and math.isfinite(share)
+    )
+    return (
+        f'<svg class="over" viewBox="-0.5 0 {max(len(values), 1)} {_TALL}" preserveAspectRatio="none">'
+        f'<path d="{columns}"/></svg>'
+    )
+
+
 def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
     lines = "\n".join(escape(clean(item)) for item in commands.items)
     return f"<pre>{lines}</pre>" if lines else ""
@@ -159,4 +187,5 @@ _WRITTEN: dict[type, Callable[..., str]] = {
     Points: _points,
     Commands: _commands,
     Plot: _plot,
+    Strips: _strips,
 }

@@ -11,7 +11,8 @@ from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
 from rigright.report.draw.plots import draw_plot
-from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Table
+from rigright.report.draw.strips import draw_strips
+from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.report.screen import Screen
 
 _BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen
@@ -68,6 +69,11 @@ def _plot(plot: Plot, screen: Screen) -> str:
     return _fenced("text", [line.replace("```", "'''") for line in lines])
 
 
+def _strips(strips: Strips, screen: Screen) -> str:
+    lines = draw_strips(strips, replace(screen, width=_BAR_CELLS, colour=False))
+    return _fenced("text", [line.replace("```", "'''") for line in lines])
+
+
 def _points(points: Points, screen: Screen) -> str:
     return "\n".join(f"- {_opened(item, screen)}" for item in points.items)
 
@@ -87,4 +93,5 @@ _WRITTEN: dict[type, Callable[..., str]] = {
     Points: _points,
     Commands: _commands,
     Plot: _plot,
+    Strips: _strips,
 }

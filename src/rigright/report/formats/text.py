@@ -9,8 +9,9 @@ from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.cells import clean, width, wrap
 from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.plots import draw_plot
+from rigright.report.draw.strips import draw_strips
 from rigright.report.draw.tables import draw_table
-from rigright.report.page import Bars, Commands, Line, Page, Part, Plot, Points, Shown, Table
+from rigright.report.page import Bars, Commands, Line, Page, Part, Plot, Points, Shown, Strips, Table
 from rigright.report.screen import Screen
 
 _WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read
@@ -75,4 +76,5 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Points: _points,
     Commands: _commands,
     Plot: draw_plot,
+    Strips: draw_strips,
 }

@@ -1,0 +1,156 @@
+"""Walks the shelf of checks over one machine; a check that breaks is told of, and stays its own."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from rigright.base import shelf
+from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.tables import DATA, read_rows, text
+from rigright.base.words import Sentence, say
+from rigright.doctor.recognise import chip_of
+from rigright.doctor.record import Case, Checked, Finding, Fine, NotSeen, Verdict, Wanted
+from rigright.machine.bench.record import Result
+from rigright.machine.record import Machine
+
+CHECKS = "rigright.doctor.checks"
+EXIT_WARNING, EXIT_FAULT = 10, 20
+RANKS = ("fault", "warning", "note")  # worst first
+_SURE = ("sure", "likely", "maybe")
+_OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A machine and what every check said of it."""
+
+    case: Case
+    checked: tuple[Checked, ...]
+    seconds: float = 0.0  # with the probe
+
+    @property
+    def findings(self) -> tuple[tuple[str, Finding], ...]:
+        """Each finding with its check: worst first, of equals the surest."""
+        found = [
+            (checked.check, verdict)
+            for checked in self.checked
+            for verdict in checked.verdicts
+            if isinstance(verdict, Finding)
+        ]
+        found.sort(key=lambda one: (RANKS.index(one[1].severity), _SURE.index(one[1].confidence)))
+        return tuple(found)
+
+    @property
+    def exit_code(self) -> int:
+        """By the worst finding; a note is no reason to stop anything."""
+        severities = {finding.severity for _, finding in self.findings}
+        return EXIT_FAULT if "fault" in severities else EXIT_WARNING if "warning" in severities else 0
+
+    def count(self, kind: type[Finding | Fine | NotSeen]) -> int:
+        """How many verdicts of one kind there are."""
+        return sum(isinstance(one, kind) for checked in self.checked for one in checked.verdicts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEntry:
+    """A check as the manual lists it."""
+
+    name: str
+    group: str
+    title: Sentence
+    manual: str  # the docstring of its file
+
+
+def case_of(machine: Machine, *, results: tuple[Result, ...] = (), wanted: Wanted | None = None) -> Case:
+    """All that checks may look at, each device with the chip it is."""
+    chips = tuple(chip_of(device) for device in machine.devices)
+    return Case(machine=machine, chips=chips, results=results, wanted=wanted)
+
+
+def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:
+    """Every check, or those asked for."""
+    start = time.perf_counter()
+    checked = tuple(_one(name, case) for name in chosen(only))
+    return Examined(case=case, checked=checked, seconds=time.perf_counter() - start)
+
+
+def chosen(only: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of checks that words mean: a name, a group, or a pattern such as nvlink*."""
+    known = shelf.names(CHECKS)
+    if not only:
+        return known
+    found: dict[str, None] = {}
+    for word in only:
+        wanted = word.strip().lower().replace("-", "_")
+        meant = [name for name in known if _is_meant(name, wanted)]
+        if not meant:
+            raise _unknown(word, known)
+        found |= dict.fromkeys(meant)
+    return tuple(name for name in known if name in found)
+
+
+def _is_meant(name: str, wanted: str) -> bool:
+    """Whether a word means a check: its name, its beginning, its group, or a pattern."""
+    return name.startswith(wanted + "_") or group_of(name) == wanted or fnmatchcase(name, wanted)
+
+
+def _unknown(word: str, known: tuple[str, ...]) -> AskError:
+    groups = sorted(Counter(map(group_of, known)))
+    near = difflib.get_close_matches(word[:40], [*known, *groups], n=3) or groups
+    return AskError(
+        say(
+            'there is no check or group "{name}"; near are {near}; `rigright look-up checks` lists all',
+            name=word,
+            near=", ".join(near),
+        )
+    )
+
+
+def _one(name: str, case: Case) -> Checked:
+    """What one check says, and how long it thought."""
+    start = time.perf_counter()
+    title = say("{text}", text=name)
+    verdicts: list[Verdict] = []
+    try:
+        title = shelf.take(CHECKS, name, bears="TITLE")
+        check: Callable[[Case], Iterator[Verdict]] = shelf.take(CHECKS, name, bears="check")
+        verdicts.extend(check(case))
+    except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
+        why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
+        verdicts.append(NotSeen(why=say("the check itself failed: {why}", why=why)))
+    return Checked(check=name, title=title, verdicts=tuple(verdicts), seconds=time.perf_counter() - start)
+
+
+@cache
+def entries() -> tuple[CheckEntry, ...]:
+    """Every check with its manual, for `look-up checks` and the documents."""
+    found = []
+    for name in shelf.names(CHECKS):
+        title = shelf.take(CHECKS, name, bears="TITLE")
+        manual = inspect.getdoc(inspect.getmodule(shelf.take(CHECKS, name, bears="check"))) or ""
+        found.append(CheckEntry(name=name, group=group_of(name), title=title, manual=manual))
+    return tuple(found)
+
+
+def group_of(name: str) -> str:
+    """The group a check belongs to: that of the longest beginning of its name in the table."""
+    rows = _groups()
+    fits = [start for start in rows if name == start or name.startswith(start + "_")]
+    return rows[max(fits, key=len)] if fits else _OTHER
+
+
+@cache
+def _groups() -> dict[str, str]:
+    columns = ("start", "group")
+    rows = read_rows(DATA / "check_groups.csv", dict.fromkeys(columns, text), required=columns)
+    found = {row["start"]: row["group"] for row in rows}
+    if len(found) != len(rows):
+        raise DataError(say("check_groups.csv: a beginning stands twice"))
+    return found

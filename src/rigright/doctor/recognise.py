@@ -1,0 +1,44 @@
+"""Which chip of the facts a device is: by its PCI id, its memory and the name that its driver gives."""
+
+from __future__ import annotations
+
+from rigright.base.errors import RigError
+from rigright.facts.chips import Chip, chips
+from rigright.facts.find import match_chip
+from rigright.machine.device import Device
+
+_LEAST_SEEN, _MOST_SEEN = 0.86, 1.02  # a driver's total against the advertised size
+_VIRTUAL = ("GRID ", "vGPU")  # a part of a card that a hypervisor hands out
+
+
+def chip_of(device: Device) -> Chip | None:
+    """The chip, or None where nothing known answers to it surely."""
+    if any(word in (device.name or "") for word in _VIRTUAL):
+        return None
+    named = _named(device)
+    listed = [chip for chip in chips() if device.pci_id and device.pci_id in chip.pci_ids]
+    if named is not None and (named in listed or not listed):
+        return named
+    sized = [chip for chip in listed if _has_room(chip, device.mem_total_bytes)] or listed
+    if len(sized) == 1:
+        return sized[0]
+    return named
+
+
+def _named(device: Device) -> Chip | None:
+    """What its name means; a name that could be several things means none."""
+    if not device.name:
+        return None
+    total = None if device.unified_memory else device.mem_total_bytes
+    try:
+        return match_chip(device.name, total_bytes=total).chip
+    except RigError:
+        return None
+
+
+def _has_room(chip: Chip, total_bytes: float | None) -> bool:
+    """Whether a driver may report this total for the chip."""
+    if total_bytes is None or chip.unified_memory:
+        return True
+    sizes = (chip.mem_bytes / chip.devices, *chip.mem_options_bytes)
+    return any(_LEAST_SEEN * size <= total_bytes <= _MOST_SEEN * size for size in sizes)

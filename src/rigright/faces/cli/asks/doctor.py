@@ -1,0 +1,56 @@
+"""`doctor`: what is wrong, slow or risky on this machine, and how to mend it."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("what is wrong, slow or risky on a machine: evidence, fix, and how to verify the fix")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `doctor`."""
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="CHECK,...",
+        help=str(say("only these checks or groups: ecc, links, nvlink_down; `look-up checks` lists them")),
+    )
+    parser.add_argument(
+        "--from",
+        dest="from_file",
+        metavar="FILE",
+        help=str(say("another machine: what `probe --save` or `--bundle` wrote, nvidia-smi -q -x ...")),
+    )
+    parser.add_argument(
+        "--for",
+        dest="plan",
+        metavar="PLAN.json",
+        help=str(say('what it shall run: an answer of `plan --json`, or cards such as "8x h100"')),
+    )
+    parser.add_argument("--all", action="store_true", help=str(say("notes in full, and all that is fine")))
+    parser.add_argument(
+        "--fix-script",
+        metavar="FILE",
+        help=str(say("write the fixes as a script to read; every command in it is commented out")),
+    )
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Examine it."""
+    from rigright.report.fix_script import script
+    from rigright.report.pages import doctor as pages
+    from rigright.verbs.doctor.frame import doctor, write_script
+
+    only = tuple(word for words in options.only for word in words.split(",") if word.strip())
+    result = doctor(options.from_file, only=only, plan=options.plan)
+    if options.fix_script is not None:
+        write_script(options.fix_script, script(result, options.language))
+    return Answer(
+        page=lambda: pages.page(result, everything=options.all),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+    )

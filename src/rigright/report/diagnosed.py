@@ -1,0 +1,83 @@
+"""What a doctor said, ordered for people: findings alike as one, what was not seen by its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import Examined
+from rigright.doctor.record import Checked, Finding, Fine, NotSeen
+from rigright.machine.record import Machine
+from rigright.report.page import Shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The same finding on one thing or on several."""
+
+    check: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The one that speaks for all: worst and surest."""
+        return self.findings[0]
+
+    @property
+    def about(self) -> str:
+        """Everything it is about: "gpu 0, gpu 3"."""
+        return ", ".join(dict.fromkeys(one.about for one in self.findings if one.about))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blind:
+    """What was not seen for one and the same reason."""
+
+    titles: tuple[Sentence, ...]
+    why: Sentence
+    see: str | None
+
+
+def groups(examined: Examined) -> tuple[Group, ...]:
+    """Findings of one check that say the same and are mended the same, worst first."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for check, finding in examined.findings:
+        same = (check, finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
+        found.setdefault(same, []).append(finding)
+    return tuple(Group(check=str(key[0]), findings=tuple(ones)) for key, ones in found.items())
+
+
+def blind(examined: Examined) -> tuple[Blind, ...]:
+    """What was not seen, by why; what a command would show comes first."""
+    found: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
+    for checked, one in _of_kind(examined.checked, NotSeen):
+        if isinstance(one, NotSeen):
+            _, titles = found.setdefault((str(one.why), one.see), (one.why, {}))
+            titles[checked.check] = checked.title
+    told = [
+        Blind(titles=tuple(titles.values()), why=why, see=see) for (_, see), (why, titles) in found.items()
+    ]
+    return tuple(sorted(told, key=lambda one: (one.see is None, -len(one.titles))))
+
+
+def fine(examined: Examined) -> Iterator[tuple[Checked, Fine]]:
+    """Everything that was looked at and is good."""
+    for checked, one in _of_kind(examined.checked, Fine):
+        if isinstance(one, Fine):
+            yield checked, one
+
+
+def _of_kind(every: Iterable[Checked], kind: type) -> Iterator[tuple[Checked, object]]:
+    return ((checked, one) for checked in every for one in checked.verdicts if isinstance(one, kind))
+
+
+def machine_name(machine: Machine) -> Shown:
+    """The machine in a few words: its name and its accelerators."""
+    kinds = Counter(device.name or device.vendor for device in machine.devices)
+    cards = " + ".join(f"{count}x {name}" for name, count in kinds.items())
+    host = machine.system.host or (say("this machine") if machine.origin == "live" else machine.origin)
+    if not cards:
+        return say("{host}, no accelerator seen", host=host)
+    return say("{host}: {cards}", host=host, cards=cards)

@@ -1,0 +1,78 @@
+"""The fixes of a diagnosis as a shell script for a person to read: every command in it is commented out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say, tell
+from rigright.doctor.examine import Examined
+from rigright.doctor.record import Finding, Step
+from rigright.report.diagnosed import Group, groups, machine_name
+from rigright.report.draw.cells import clean, wrap
+
+_WIDE = 96
+_HEAD = (
+    say("Nothing in this file is active: running it does nothing."),
+    say("Read each step, then take away the # before its command, or type it yourself."),
+    say("Steps marked [root] need root; steps marked [stops work] end what runs on the machine."),
+)
+
+
+def script(examined: Examined, language: str) -> str:
+    """The whole file."""
+    lines = ["#!/usr/bin/env bash"]
+    lines += _remark(say("Fixes for {machine}", machine=machine_name(examined.case.machine)), language)
+    lines += [line for said in _HEAD for line in _remark(said, language)]
+    lines += ["set -euo pipefail", ""]
+    found = [group for group in groups(examined) if group.first.fix]
+    if not found:
+        lines += _remark(say("There is nothing to mend."), language)
+    for place, group in enumerate(found, 1):
+        lines += [*_group(group, place, language=language), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _group(group: Group, place: int, *, language: str) -> Iterator[str]:
+    """One finding: what it is, why it matters, then its steps."""
+    first = group.first
+    title = say("{place}. {says}", place=place, says=first.title)
+    yield "# " + "-" * _WIDE
+    yield from _remark(title, language)
+    if group.about:
+        yield from _remark(say("about: {things}", things=group.about), language)
+    yield from _remark(say("severity: {severity}", severity=_severity(first)), language)
+    yield from _remark(say("why: {why}", why=first.why), language)
+    for finding in group.findings:
+        yield from _steps(finding, language=language, with_name=len(group.findings) > 1)
+    if first.verify:
+        yield from _remark(say("to verify:"), language)
+        yield from _off(first.verify)
+
+
+def _severity(finding: Finding) -> Sentence:
+    return {"fault": say("fault"), "warning": say("warning"), "note": say("note")}[finding.severity]
+
+
+def _steps(finding: Finding, *, language: str, with_name: bool) -> Iterator[str]:
+    yield "#"
+    if with_name and finding.about:
+        yield from _remark(say("{about}:", about=finding.about), language)
+    for step in finding.fix:
+        yield from _remark(say("- {says}{marks}", says=step.says, marks=_marks(step, language)), language)
+        if step.command:
+            yield from _off(f"sudo {step.command}" if step.as_root else step.command)
+
+
+def _marks(step: Step, language: str) -> str:
+    marks = [*([say("[root]")] if step.as_root else []), *([say("[stops work]")] if step.disturbs else [])]
+    return "".join(f" {tell(mark, language)}" for mark in marks)
+
+
+def _remark(said: Sentence, language: str) -> Iterator[str]:
+    """A sentence as comments; nothing in it can leave them."""
+    return (f"# {line}" for line in wrap(clean(tell(said, language)), _WIDE))
+
+
+def _off(command: str) -> Iterator[str]:
+    """A command, commented out to its last line."""
+    return (f"#   {clean(line)}" for line in command.splitlines())

@@ -1,0 +1,208 @@
+"""The page of `doctor`: the verdict, findings worst first, what is fine, what was not observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.doctor.examine import Examined, group_of
+from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
+from rigright.report.diagnosed import Blind, Group, blind, fine, groups, machine_name
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+
+MOST_EVIDENCE = 6  # of one kind of finding on many things
+_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
+_SURE = {
+    "likely": say("likely, not certain"),
+    "maybe": say("possible: it may have another cause"),
+}
+_BLANK = (Column(head=""), Column(head="", flexible=True))
+
+
+def page(result: Examined, *, everything: bool = False) -> Page:
+    """The page for people; `everything`: notes in full, and all that is fine."""
+    found = groups(result)
+    parts: list[Part] = [_verdict(result)]
+    for group in found:
+        if everything or group.first.severity != "note":
+            parts += _finding(group)
+    notes = tuple(_note(group) for group in found if group.first.severity == "note")
+    if notes and not everything:
+        parts.append(Points(items=notes, title=say("worth knowing")))
+    if everything:
+        parts.append(_all_fine(result))
+    unseen = tuple(_blind(one) for one in blind(result))
+    if unseen:
+        parts.append(Points(items=unseen, title=say("not observed"), tone="dim"))
+    parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
+    return Page(title=machine_name(result.case.machine), parts=tuple(parts))
+
+
+def _verdict(result: Examined) -> Line:
+    """Everything in one line."""
+    counts = [
+        _count(severity, sum(one.severity == severity for _, one in result.findings)) for severity in _TONES
+    ]
+    told = [one for one in counts if one is not None]
+    rest = {
+        "checks": len(result.checked),
+        "fine": result.count(Fine),
+        "unseen": result.count(NotSeen),
+        "seconds": f"{result.seconds:.1f}",
+    }
+    ends = say("{checks} checks in {seconds} s: {fine} times fine, {unseen} times not observed", **rest)
+    tone: Tone = {20: "bad", 10: "warn"}.get(result.exit_code, "good")  # type: ignore[assignment]
+    if not told:
+        return Line(said=say("nothing found; {rest}", rest=ends), tone=tone)
+    return Line(said=say("{found}; {rest}", found=_joined(told), rest=ends), tone=tone)
+
+
+def _count(severity: str, count: int) -> Sentence | None:
+    if not count:
+        return None
+    return {
+        "fault": say("1 fault") if count == 1 else say("{count} faults", count=count),
+        "warning": say("1 warning") if count == 1 else say("{count} warnings", count=count),
+        "note": say("1 note") if count == 1 else say("{count} notes", count=count),
+    }[severity]
+
+
+def _joined(told: list[Sentence]) -> Sentence:
+    """Sentences one behind another."""
+    all_told = told[0]
+    for one in told[1:]:
+        all_told = say("{first}, {second}", first=all_told, second=one)
+    return all_told
+
+
+def _finding(group: Group) -> Iterator[Part]:
+    """A finding in full."""
+    first = group.first
+    title = say("{about}: {title}", about=group.about, title=first.title) if group.about else first.title
+    yield Line(said=title, tone=_TONES[first.severity])
+    yield Table(columns=_BLANK, rows=tuple(_rows(group)))
+
+
+def _rows(group: Group) -> Iterator[tuple[Shown, Shown]]:
+    first = group.first
+    yield from _seen(group)
+    yield say("why it matters"), first.why
+    for place, step in enumerate(first.fix, 1):
+        many = len(first.fix) > 1
+        yield say("fix") if place == 1 else "", _step(step, place=place if many else None)
+        if step.command:
+            yield "", _typed(step)
+    if first.verify:
+        yield say("verify"), f"$ {first.verify}"
+    if first.confidence in _SURE:
+        yield say("sure?"), _SURE[first.confidence]
+    yield say("check"), group.check
+
+
+def _seen(group: Group) -> Iterator[tuple[Shown, Shown]]:
+    """Evidence, each command once."""
+    shown = list(dict.fromkeys((one.about, item) for one in group.findings for item in one.evidence))
+    commands: dict[str, None] = {}
+    for place, (about, item) in enumerate(shown[:MOST_EVIDENCE]):
+        many = len(group.findings) > 1 and about
+        told = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
+        yield say("seen") if not place else "", told
+        if item.command:
+            commands[item.command] = None
+    if len(shown) > MOST_EVIDENCE:
+        yield "", say("and {count} more", count=len(shown) - MOST_EVIDENCE)
+    yield from (("", f"$ {command}") for command in list(commands)[:MOST_EVIDENCE])
+
+
+def _step(step: Step, *, place: int | None) -> Shown:
+    said: Shown = say("{says} (stops what runs)", says=step.says) if step.disturbs else step.says
+    return said if place is None else say("{place}. {says}", place=place, says=said)
+
+
+def _typed(step: Step) -> str:
+    return f"$ sudo {step.command}" if step.as_root else f"$ {step.command}"
+
+
+def _note(group: Group) -> Shown:
+    title = group.first.title
+    return say("{about}: {title}", about=group.about, title=title) if group.about else title
+
+
+def _blind(one: Blind) -> Shown:
+    told = _joined(list(one.titles))
+    if one.see is None:
+        return say("{titles}: {why}", titles=told, why=one.why)
+    return say("{titles}: {why}; to see it: {command}", titles=told, why=one.why, command=one.see)
+
+
+def _all_fine(result: Examined) -> Table:
+    return Table(
+        title=say("fine"),
+        columns=(Column(head=say("check")), Column(head=say("of")), Column(head="", flexible=True)),
+        rows=tuple((checked.check, one.about or "", one.says) for checked, one in fine(result)),
+    )
+
+
+def _next(result: Examined, *, everything: bool) -> Iterator[str]:
+    if any(step.command for _, one in result.findings for step in one.fix):
+        yield "rigright doctor --fix-script fixes.sh"
+    if not everything:
+        yield "rigright doctor --all"
+    yield "rigright look-up checks"
+
+
+def plain(result: Examined, language: str) -> dict[str, Any]:
+    """Everything, for scripts."""
+    wanted = result.case.wanted
+    return {
+        "machine": tell(machine_name(result.case.machine), language),
+        "origin": result.case.machine.origin,
+        "exit_code": result.exit_code,
+        "verdict": tell(_verdict(result).said, language),
+        "chips": [None if chip is None else chip.id for chip in result.case.chips],
+        "wanted": None if wanted is None else asdict(wanted),
+        "findings": [_plain_finding(check, one) for check, one in result.findings],
+        "fine": [
+            {"check": checked.check, "about": one.about, "says": one.says} for checked, one in fine(result)
+        ],
+        "not_observed": [
+            {"check": checked.check, "about": one.about, "why": one.why, "see": one.see}
+            for checked in result.checked
+            for one in checked.verdicts
+            if isinstance(one, NotSeen)
+        ],
+        "checks": [
+            {
+                "check": one.check,
+                "group": group_of(one.check),
+                "title": one.title,
+                "verdicts": len(one.verdicts),
+                "seconds": round(one.seconds, 6),
+            }
+            for one in result.checked
+        ],
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _plain_finding(check: str, one: Finding) -> dict[str, Any]:
+    return {
+        "check": check,
+        "severity": one.severity,
+        "confidence": one.confidence,
+        "about": one.about,
+        "title": one.title,
+        "evidence": [_plain_evidence(item) for item in one.evidence],
+        "why": one.why,
+        "fix": [
+            {"says": step.says, "command": step.command, "as_root": step.as_root, "disturbs": step.disturbs}
+            for step in one.fix
+        ],
+        "verify": one.verify,
+    }
+
+
+def _plain_evidence(item: Evidence) -> dict[str, Any]:
+    return {"shows": item.shows, "command": item.command}

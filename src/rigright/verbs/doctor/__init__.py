@@ -1,0 +1,1 @@
+"""`doctor`: whether a machine is healthy and set up right."""

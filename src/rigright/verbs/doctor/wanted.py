@@ -1,0 +1,77 @@
+"""What a plan expects of the machine: from `plan --json`, or from cards as people name them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.doctor.record import Wanted
+from rigright.facts.chips import by_id
+from rigright.facts.nodes import find_node
+
+MOST_BYTES = 64 * MIB
+MOST_CHIPS = 4096
+
+
+def wanted_of(plan: str) -> Wanted:
+    """The plan in a file; else cards such as "8x h100"."""
+    path = Path(plan)
+    if path.is_file():
+        return _from_plan(_json(path), plan)
+    if path.suffix == ".json" or "/" in plan:
+        raise MissingError(say("there is no file {file}", file=plan))
+    return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
+
+
+def _json(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+        if len(raw) > MOST_BYTES:
+            raise DataError(
+                say("{file} is larger than a plan may be ({limit} MiB)", file=path, limit=MOST_BYTES // MIB)
+            )
+        return json.loads(raw)
+    except OSError as error:
+        raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
+    except (ValueError, RecursionError):
+        raise _no_plan(str(path)) from None
+
+
+def _from_plan(data: Any, file: str) -> Wanted:
+    """The best plan of an answer of `plan --json`, or one plan of it on its own."""
+    plans = data.get("plans") if isinstance(data, dict) else None
+    one = plans[0] if isinstance(plans, list) and plans else data
+    if not isinstance(one, dict) or one.get("chip") not in by_id():
+        raise _no_plan(file)
+    work = one["work"] if isinstance(one.get("work"), dict) else {}
+    layout = one["layout"] if isinstance(one.get("layout"), dict) else {}
+    n_chips, n_nodes = _count(one.get("n_chips"), file), _count(one.get("n_nodes", 1), file)
+    return Wanted(
+        chips=(str(one["chip"]),) * max(1, n_chips // n_nodes),
+        engine=_word(work.get("engine")),
+        engine_version=_word(work.get("engine_version")),
+        weights=_word(work.get("weights")),
+        tp=_count(layout.get("tp", 1), file),
+        training="trainer" in work,
+    )
+
+
+def _count(value: Any, file: str) -> int:
+    if not isinstance(value, int) or not 1 <= value <= MOST_CHIPS:
+        raise _no_plan(file)
+    return value
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _no_plan(file: str) -> AskError:
+    return AskError(
+        say("{file} holds no plan; write one with `rigright plan MODEL ... --json > plan.json`", file=file)
+    )

@@ -1,0 +1,356 @@
+"""Machines in good order, as dicts for fake_trees.grow; a scenario says `like` one, and what differs."""
+
+from __future__ import annotations
+
+GIB, MIB, KB = 2**30, 2**20, 2**10
+SHM = "/dev/shm"  # noqa: S108 - a mount of the fake machine
+SERVER_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b", "bb", "cb", "db"))
+DESKTOP_GPUS = ("0000:01:00.0", "0000:41:00.0")
+X86 = "fpu tsc sse2 ssse3 sse4_1 sse4_2 avx f16c fma avx2 aes"
+XEON = f"{X86} avx512f avx512bw avx512vl avx512_vnni avx512_bf16 amx_bf16 amx_tile amx_int8"
+BRIDGE = {"class": "0x060400", "driver": "pcieport", "power": "D0", "gen": 5, "width": 16}
+
+
+def server():
+    """Eight H100 SXM, each with a network card of 400 Gb/s behind the same switch; two Xeons, 2 TiB."""
+    bus = {}
+    for number, gpu in enumerate(SERVER_GPUS):
+        bus |= _branch(gpu, numa=number // 4, number=number)
+    for number in range(4):
+        address = f"0000:{0x83 + number:02x}:00.0"
+        bus[f"0000:7{number}:01.0"] = {**BRIDGE, "id": "8086:352a", "gen": 3, "width": 2, "numa": 1}
+        bus[address] = {
+            "id": "10de:22a3",
+            "board": "10de:1796",
+            "class": "0x068000",
+            "driver": "nvidia-nvswitch",
+            "under": f"0000:7{number}:01.0",
+            "gen": 3,
+            "width": 2,
+            "numa": 1,
+            "bars": [32 * MIB],
+        }
+    for number in range(2):
+        address = f"0000:a{number + 1}:00.0"
+        bus |= _under_root(
+            address,
+            {
+                "id": "144d:a824",
+                "board": "144d:a801",
+                "class": "0x010802",
+                "driver": "nvme",
+                "gen": 4,
+                "width": 4,
+                "bars": [32 * KB],
+            },
+        )
+    return {
+        "pci": bus,
+        "cpu": {
+            "vendor": "GenuineIntel",
+            "name": "Intel(R) Xeon(R) Platinum 8462Y+",
+            "sockets": 2,
+            "cores": 32,
+            "threads": 2,
+            "flags": XEON,
+            "governor": "performance",
+            "driver": "intel_pstate",
+            "boost": True,
+            "preference": "performance",
+            "max_khz": 4100000,
+            "now_khz": 3600000,
+            "node_kb": 1056000000,
+        },
+        "memory": {
+            "total_kb": 2112000000,
+            "available_kb": 2050000000,
+            "swap_kb": 8388608,
+            "memlock": "unlimited",
+            "edac": {f"mc{number}": (0, 0) for number in range(8)},
+        },
+        "dmi": {
+            "modules": _modules(16, mib=131072, rated=4800, ecc=True, empty=16),
+            "slots": _server_slots(),
+        },
+        "disks": {
+            f"nvme{number}n1": {
+                "kind": "nvme",
+                "pci": f"0000:a{number + 1}:00.0",
+                "model": "SAMSUNG MZQL23T8HCLS-00A07",
+                "size_bytes": 3840755982336,
+            }
+            for number in range(2)
+        },
+        "mounts": {
+            "/": {"source": "/dev/nvme0n1p2", "kind": "ext4", "dev": "259:2"},
+            "/data": {"source": "/dev/nvme1n1p1", "kind": "xfs", "dev": "259:17", "options": "rw,noatime"},
+            SHM: {"source": "tmpfs", "kind": "tmpfs", "options": "rw,nosuid,nodev"},
+        },
+        "net": {
+            "eno1": {"speed": 25000, "state": "up", "driver": "bnxt_en", "mtu": 9000},
+            "lo": {"type": 772, "state": "unknown"},
+        },
+        "infiniband": {
+            f"mlx5_{number}": {
+                "pci": _nic(gpu),
+                "firmware": "28.39.1002",
+                "board": "MT_0000000838",
+                "ports": {"1": {"rate": "400 Gb/sec (4X NDR)"}},
+            }
+            for number, gpu in enumerate(SERVER_GPUS)
+        },
+        "hwmon": {
+            "coretemp": {
+                "temp1_input": 52000,
+                "temp1_label": "Package id 0",
+                "temp1_max": 91000,
+                "temp1_crit": 101000,
+            },
+            "coretemp#1": {
+                "temp1_input": 54000,
+                "temp1_label": "Package id 1",
+                "temp1_max": 91000,
+                "temp1_crit": 101000,
+            },
+        },
+        "commands": {
+            f"df -kP / /data {SHM}": _df(
+                {"/": (3 * 2**30, 0.3), "/data": (3.5 * 2**30, 0.5), SHM: (2**30, 0)}
+            ),
+            f"df -iP / /data {SHM}": _df({"/": (2e8, 0.05), "/data": (3e8, 0.1), SHM: (2.6e8, 0)}),
+            "ipmitool -c sdr list full": _ipmi(supplies=6),
+        },
+    }
+
+
+def desktop():
+    """Two RTX 4090 on a Threadripper with 128 GiB, one NVMe disk, one SATA disk."""
+    bus = {
+        gpu: {
+            "gpu": True,
+            "id": "10de:2684",
+            "board": "1043:889a",
+            "class": "0x030000",
+            "driver": "nvidia",
+            "gen": 4,
+            "gen_max": 4,
+            "width": 16,
+            "width_max": 16,
+            "iommu": 10 + number,
+            "numa": -1,
+            "bars": [16 * MIB, 32 * GIB, 32 * MIB],
+            "rebar": 32 * GIB,
+            "slot": {"id": "1022:14ab", "gen_max": 5},
+        }
+        for number, gpu in enumerate(DESKTOP_GPUS)
+    }
+    bus |= _under_root(
+        "0000:61:00.0",
+        {
+            "id": "144d:a80c",
+            "board": "144d:a801",
+            "class": "0x010802",
+            "driver": "nvme",
+            "gen": 4,
+            "width": 4,
+            "bars": [16 * KB],
+        },
+    )
+    bus["0000:62:00.0"] = {
+        "id": "1022:7901",
+        "board": "1022:7901",
+        "class": "0x010601",
+        "driver": "ahci",
+        "bars": [2 * KB],
+    }
+    bus |= _under_root(
+        "0000:63:00.0",
+        {
+            "id": "1d6a:14c0",
+            "board": "1043:8857",
+            "class": "0x020000",
+            "driver": "atlantic",
+            "gen": 3,
+            "width": 4,
+            "bars": [64 * KB],
+        },
+    )
+    return {
+        "pci": bus,
+        "cpu": {
+            "vendor": "AuthenticAMD",
+            "name": "AMD Ryzen Threadripper 7960X 24-Cores",
+            "sockets": 1,
+            "cores": 24,
+            "threads": 2,
+            "flags": f"{X86} avx512f avx512_bf16 avx512_vnni",
+            "governor": "powersave",
+            "driver": "amd-pstate-epp",
+            "preference": "balance_performance",
+            "boost": True,
+            "max_khz": 5300000,
+            "now_khz": 4200000,
+            "node_kb": 131000000,
+        },
+        "memory": {"total_kb": 131000000, "available_kb": 120000000, "swap_kb": 8388608, "memlock": 16 * GIB},
+        "dmi": {
+            "modules": _modules(4, mib=32768, rated=5200, ecc=True, empty=0),
+            "slots": [
+                {"name": "PCIEX16(G5)_1", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.0"},
+                {"name": "PCIEX16(G5)_2", "gen": 5, "lanes": 16, "in_use": False},
+                {"name": "PCIEX16(G5)_3", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:40:01.0"},
+                {"name": "PCIEX4(G4)", "gen": 4, "lanes": 4, "in_use": False},
+            ],
+        },
+        "disks": {
+            "nvme0n1": {
+                "kind": "nvme",
+                "pci": "0000:61:00.0",
+                "model": "Samsung SSD 990 PRO 2TB",
+                "size_bytes": 2000398934016,
+            },
+            "sda": {
+                "kind": "sata",
+                "pci": "0000:62:00.0",
+                "model": "ST8000DM004",
+                "size_bytes": 8001563222016,
+                "turns": True,
+                "scheduler": "none [mq-deadline] kyber bfq",
+                "partitions": (1,),
+            },
+        },
+        "mounts": {
+            "/": {"source": "/dev/nvme0n1p2", "kind": "ext4", "dev": "259:2"},
+            "/backup": {"source": "/dev/sda1", "kind": "ext4", "dev": "259:17"},
+            SHM: {"source": "tmpfs", "kind": "tmpfs", "options": "rw,nosuid,nodev"},
+        },
+        "net": {
+            "enp99s0": {"speed": 10000, "driver": "atlantic", "pci": "0000:63:00.0"},
+            "lo": {"type": 772, "state": "unknown"},
+        },
+        "hwmon": {
+            "k10temp": {"temp1_input": 48000, "temp1_label": "Tctl"},
+            "nct6798": {
+                "in0_input": 1200,
+                "in0_min": 0,
+                "in0_max": 1740,
+                "fan1_input": 980,
+                "fan2_input": 0,
+                "temp1_input": 35000,
+                "temp1_max": 80000,
+            },
+            "nvme": {
+                "temp1_input": 41850,
+                "temp1_label": "Composite",
+                "temp1_max": 81850,
+                "temp1_crit": 84850,
+            },
+        },
+        "commands": {
+            f"df -kP / /backup {SHM}": _df({"/": (1.9e9, 0.4), "/backup": (7.8e9, 0.5), SHM: (65500000, 0)}),
+            f"df -iP / /backup {SHM}": _df({"/": (1.2e8, 0.04), "/backup": (2.4e8, 0.01), SHM: (1.6e7, 0)}),
+        },
+    }
+
+
+def _branch(gpu, *, numa, number):
+    """One switch with a graphics card and a network card below its root port."""
+    bus = int(gpu[5:7], 16)
+    port, up = f"0000:{bus - 4:02x}:01.0", f"0000:{bus - 3:02x}:00.0"
+    down, side = f"0000:{bus - 2:02x}:00.0", f"0000:{bus - 2:02x}:04.0"
+    switch = BRIDGE | {"id": "1000:c030", "board": "1000:0144", "numa": numa, "acs": False}
+    return {
+        port: BRIDGE | {"id": "8086:352a", "numa": numa},
+        up: switch | {"under": port, "acs": None},
+        down: switch | {"under": up},
+        side: switch | {"under": up},
+        gpu: {
+            "gpu": True,
+            "id": "10de:2330",
+            "board": "10de:16c1",
+            "class": "0x030200",
+            "driver": "nvidia",
+            "under": down,
+            "gen": 5,
+            "gen_max": 5,
+            "width": 16,
+            "width_max": 16,
+            "numa": numa,
+            "iommu": 40 + number,
+            "bars": [16 * MIB, 128 * GIB, 32 * MIB],
+            "rebar": 128 * GIB,
+        },
+        _nic(gpu): {
+            "id": "15b3:1021",
+            "board": "15b3:0023",
+            "class": "0x020700",
+            "driver": "mlx5_core",
+            "under": side,
+            "gen": 5,
+            "width": 16,
+            "numa": numa,
+            "bars": [32 * MIB],
+        },
+    }
+
+
+def _nic(gpu):
+    return f"0000:{int(gpu[5:7], 16) + 1:02x}:00.0"
+
+
+def _under_root(address, one):
+    port = f"{address[:5]}{int(address[5:7], 16) - 1:02x}:02.1"
+    link = {key: one[key] for key in ("gen", "width")}
+    bridge = BRIDGE | {"id": "1022:14ab", "gen_max": 5} | link | {"width_max": one["width"]}
+    return {port: bridge, address: one | {"under": port}}
+
+
+def _modules(count, *, mib, rated, ecc, empty):
+    """Filled places first in each channel, then empty ones."""
+    channels = count or 1
+    filled = [
+        {
+            "slot": f"DIMM_{chr(65 + number)}1",
+            "bank": f"P0_Node0_Channel{number}_Dimm0",
+            "mib": mib,
+            "rated": rated,
+            "ecc": ecc,
+        }
+        for number in range(count)
+    ]
+    return filled + [
+        {"slot": f"DIMM_{chr(65 + number % channels)}2", "bank": f"P0_Node0_Channel{number % channels}_Dimm1"}
+        for number in range(empty)
+    ]
+
+
+def _server_slots():
+    return [
+        {"name": "PCIe Slot 31", "gen": 5, "lanes": 16, "in_use": False},
+        {"name": "PCIe Slot 32", "gen": 5, "lanes": 8, "in_use": False},
+    ]
+
+
+def _df(sizes):
+    """What df says: path -> (blocks or files, share used)."""
+    lines = ["Filesystem 1024-blocks Used Available Capacity Mounted on"]
+    for path, (whole, used) in sizes.items():
+        lines.append(
+            f"/dev/some {int(whole)} {int(whole * used)} {int(whole * (1 - used))} {used:.0%} {path}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _ipmi(*, supplies):
+    rows = [
+        "Inlet Temp,24,degrees C,ok",
+        "CPU1 Temp,52,degrees C,ok",
+        "12V,12.10,Volts,ok",
+        "Fan1A,9800,RPM,ok",
+    ]
+    rows += [f"PSU{number + 1} Input Power,1210,Watts,ok" for number in range(supplies)]
+    rows += [f"PSU{number + 1} Status,0x01,discrete,ok" for number in range(supplies)]
+    return "\n".join(rows) + "\n"
+
+
+HOSTS = {"server": server, "desktop": desktop}

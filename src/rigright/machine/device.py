@@ -166,6 +166,7 @@ class Device:
     power: Power = Power()
     thermal: Thermal = Thermal()
     slowed_by: tuple[str, ...] | None = None  # words of data/slowdowns.csv: "sw_power_cap", "hw_thermal", ...
+    slowed_s: tuple[tuple[str, float], ...] | None = None  # how long by each of them, since the driver loaded
     busy_share: float | None = None
     mem_busy_share: float | None = None
     pstate: int | None = None

@@ -1,0 +1,36 @@
+"""Why a card runs slower than it could: the driver's reasons, and how each is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, read_rows, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """One reason."""
+
+    bit: int  # of the driver's mask
+    word: str  # "hw_thermal"
+    xml: str | None  # its name in nvidia-smi -q -x, without what stands before it
+    judged: str  # while it works: "none", "note", "warning", "fault"
+    meaning: str  # a sentence's template
+    source: str
+    as_of: str
+    confidence: str
+
+
+def _hex(cell: str) -> int:
+    return int(cell, 16)
+
+
+@cache
+def slowdowns() -> dict[str, Slowdown]:
+    """Every reason under its word."""
+    names = ("word", "xml", "judged", "meaning", "source", "as_of", "confidence")
+    readers = {"bit": _hex, **dict.fromkeys(names, text)}
+    required = tuple(name for name in readers if name != "xml")
+    rows = read_rows(DATA / "slowdowns.csv", readers, required=required)
+    return {row["word"]: Slowdown(**row) for row in rows}

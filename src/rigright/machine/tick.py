@@ -41,6 +41,8 @@ class DeviceTick:
     links_active: int | None = None
     last_xid: int | None = None
     programs: tuple[Program, ...] | None = None
+    vendor: str | None = None  # None: NVIDIA's
+    age_s: float | None = None  # how old the readings are; None: of this moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +87,4 @@ class Tick:
     devices: tuple[DeviceTick, ...] = ()
     host: HostTick = HostTick()
     tree: TreeTick | None = None
+    on_bus: int | None = None  # accelerators that the bus shows, whatever their drivers say

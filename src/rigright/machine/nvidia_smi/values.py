@@ -1,0 +1,126 @@
+"""Single values as nvidia-smi writes them: "81920 MiB", "16x", "[Not Supported]" -> SI units, or None."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from rigright.base.units import GIB, KIB, KILO, MEGA, MIB
+
+_UNKNOWN = frozenset(
+    {"", "n/a", "not supported", "unknown error", "err!", "-", "not active [n/a]", "redacted"}
+)
+_REFUSED = (
+    "requested functionality",
+    "insufficient permissions",
+    "gpu is lost",
+    "gpu requires reset",
+    "function not",
+)
+_SIZES = {"b": 1, "kib": KIB, "kb": KIB, "mib": MIB, "mb": MIB, "gib": GIB, "gb": GIB, "": MIB}
+_RATES = {"kb/s": KILO, "mb/s": MEGA, "": KILO}
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z/%()]*)")
+_YES = {"yes": True, "enabled": True, "active": True, "no": False, "disabled": False, "not active": False}
+_ADDRESS = re.compile(r"(?:0{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
+_RECOVERY = {
+    "reset": "gpu reset",
+    "reboot": "node reboot",
+    "drain p2p": "drain p2p",
+    "drain and reset": "drain and reset",
+    "none": "none",
+}
+_MODES = {
+    "default": "default",
+    "prohibited": "prohibited",
+    "exclusive_process": "exclusive process",
+    "e. process": "exclusive process",
+    "exclusive_thread": "exclusive thread",
+}
+MOST_NUMBER = 1e18
+
+
+def seen(text: str | None) -> str | None:
+    """A value that says something; None for "N/A", "[Not Supported]" and their like."""
+    bare = (text or "").strip().strip("[]").strip()
+    lower = bare.lower()
+    return None if lower in _UNKNOWN or lower.startswith(_REFUSED) else bare
+
+
+def read_value(kind: str, text: str | None) -> object:
+    """A value of one kind of `data/nvidia_smi.csv`; None where nothing, or nothing sensible, is said."""
+    told = seen(text)
+    return None if told is None else READERS[kind](told)
+
+
+def scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
+    """A number with a unit of the table; an unknown unit is no reading."""
+
+    def read(told: str) -> float | None:
+        match = _NUMBER.match(told)
+        factor = None if match is None else scales.get(match.group(2).lower())
+        if match is None or factor is None:
+            return None
+        value = float(match.group(1)) * factor
+        return value if math.isfinite(value) and abs(value) < MOST_NUMBER else None
+
+    return read
+
+
+def _count(told: str) -> int | None:
+    """The whole number a value begins with: "16x", "192 bank(s)", "3"."""
+    match = re.match(r"\d{1,18}(?![.\d])", told)
+    return int(match.group()) if match else None
+
+
+def _mark(told: str) -> str | None:
+    """A serial or UUID; one of zeros alone was never written, or was masked."""
+    return told if re.search(r"[1-9A-Fa-f]", told.removeprefix("GPU-")) else None
+
+
+def _yes(told: str) -> bool | None:
+    return _YES.get(told.lower())
+
+
+def address(told: str) -> str | None:
+    """A PCI address as the kernel writes it: "00000000:1E:00.0" -> "0000:1e:00.0"."""
+    match = _ADDRESS.match(told.lower())
+    return None if match is None else "{}:{}:{}.{}".format(*match.groups())
+
+
+def _pci_id(told: str) -> str | None:
+    """Device and vendor in one number: "0x20B210DE" -> "10de:20b2"; zeros say nothing."""
+    digits = told.lower().removeprefix("0x")
+    if not re.fullmatch(r"[0-9a-f]{8}", digits) or digits[:4] == "0000":
+        return None
+    return f"{digits[4:].zfill(4)}:{digits[:4]}"
+
+
+def _pstate(told: str) -> int | None:
+    return _count(told.upper().removeprefix("P"))
+
+
+def _word(told: str) -> str:
+    return told.lower()
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "text": str,
+    "mark": _mark,
+    "word": _word,
+    "bytes": scaled(_SIZES),
+    "rate": scaled(_RATES),
+    "hz": scaled({"mhz": MEGA, "": MEGA}),
+    "s": scaled({"us": 1 / MEGA}),
+    "w": scaled({"w": 1, "": 1}),
+    "c": scaled({"c": 1, "": 1}),
+    "share": scaled({"%": 0.01, "": 0.01}),
+    "count": _count,
+    "sum": _count,
+    "yes": _yes,
+    "address": address,
+    "pci_id": _pci_id,
+    "pstate": _pstate,
+    "recovery": lambda told: _RECOVERY.get(told.lower(), told.lower()),
+    "compute_mode": lambda told: _MODES.get(told.lower(), told.lower()),
+}

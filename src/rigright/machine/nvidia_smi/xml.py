@@ -1,0 +1,180 @@
+"""`nvidia-smi -q -x` of every version, on Linux and Windows, whole or with a card missing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from xml.parsers import expat
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.device import Device, Program, Slice
+from rigright.machine.nvidia_smi.cards import Told, device_of
+from rigright.machine.nvidia_smi.values import address, read_value, seen
+from rigright.machine.record import Read, Unseen
+from rigright.machine.system import Software
+
+START = "<nvidia_smi_log"
+_END = "</nvidia_smi_log>"
+_IS_ALL = True  # no more text follows
+MOST_CHARS = 32 * MIB
+_MOST_DEPTH = 32
+_MOST_CARDS = 512
+_LISTS = {"mig_device", "process_info"}  # elements of a card that come many times
+_KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
+_GONE = re.compile(r"device handle for GPU\s*\d*:?\s*([0-9A-Fa-f:]{7,13}\.[0-7])?:?\s*(.{0,200})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    values: dict[str, str]
+    lists: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+
+
+class _RefusedError(Exception):
+    """The document plays tricks that nvidia-smi never plays."""
+
+
+@dataclass(slots=True, frozen=True)
+class _Log:
+    """Collects what expat tells: the head's values, and each card's by their path."""
+
+    head: dict[str, str] = field(default_factory=dict)
+    cards: list[_Card] = field(default_factory=list)
+    path: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.path.append(name)
+        self.text.clear()
+        if len(self.path) > _MOST_DEPTH or len(self.cards) > _MOST_CARDS:
+            raise _RefusedError
+        if self.path[1:] == ["gpu"]:
+            self.cards.append(_Card({"pci/pci_bus_id": attributes.get("id", "")}))
+        elif name in _LISTS and self.cards:
+            self.cards[-1].lists.setdefault(name, []).append({})
+
+    def end(self, name: str) -> None:
+        value = "".join(self.text).strip()
+        self.text.clear()
+        path = self.path[1:]
+        self.path.pop()
+        if path[:1] != ["gpu"]:
+            if value and len(path) == 1:
+                self.head[name] = value
+            return
+        held = next((place for place, one in enumerate(path) if one in _LISTS), None)
+        if held is not None:
+            self.cards[-1].lists[path[held]][-1]["/".join(path[held + 1 :])] = value
+        elif value and "supported_clocks" not in path:
+            self.cards[-1].values["/".join(path[1:])] = value
+
+    def say(self, text: str) -> None:
+        self.text.append(text)
+
+
+def read_xml(text: str) -> Read:
+    """Cards and driver of the log; what nvidia-smi could not reach is told as lost."""
+    log = _parsed(text)
+    devices = tuple(_device(card, index) for index, card in enumerate(log.cards))
+    lost = _lost(text[: max(text.find(START), 0)], first=len(devices))
+    software = Software(
+        driver=seen(log.head.get("driver_version")), driver_cuda=seen(log.head.get("cuda_version"))
+    )
+    return Read(
+        fields=(("devices", (*devices, *lost)), ("software", software)),
+        unseen=_missing(log, shown=len(devices) + len(lost)),
+    )
+
+
+def _parsed(text: str) -> _Log:
+    """The document without entities, inner DTDs or great depth."""
+    begin = text.find(START)
+    if begin < 0 or len(text) > MOST_CHARS:
+        raise _broken(say("there is no <nvidia_smi_log> in it"))
+    log = _Log()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = log.start
+    parser.EndElementHandler = log.end
+    parser.CharacterDataHandler = log.say
+    parser.EntityDeclHandler = _refuse
+    parser.buffer_text = True
+    end = text.rfind(_END)
+    try:
+        parser.Parse(text[begin : end + len(_END) if end > begin else None], _IS_ALL)
+    except (expat.ExpatError, ValueError) as error:
+        raise _broken(say("{why}", why=error)) from None
+    except _RefusedError:
+        raise _broken(say("it is nested deeper, or holds more cards, than nvidia-smi ever writes")) from None
+    return log
+
+
+def _refuse(*_: Any) -> None:
+    raise _RefusedError
+
+
+def _broken(why: object) -> DataError:
+    return DataError(say("this is no whole answer of `nvidia-smi -q -x`: {why}", why=why))
+
+
+def _device(card: _Card, index: int) -> Device:
+    slices = tuple(_slice(one) for one in card.lists.get("mig_device", ()))
+    told = Told(
+        form="xml",
+        values=card.values,
+        slices=tuple(one for one in slices if one is not None),
+        programs=_programs(card),
+    )
+    return device_of(told, index)
+
+
+def _slice(told: dict[str, str]) -> Slice | None:
+    instance = read_value("count", told.get("gpu_instance_id"))
+    if not isinstance(instance, int):
+        return None
+    inner: Any = {
+        "compute_instance": read_value("count", told.get("compute_instance_id")),
+        "uuid": seen(told.get("uuid")),
+        "mem_total_bytes": read_value("bytes", told.get("fb_memory_usage/total")),
+        "mem_used_bytes": read_value("bytes", told.get("fb_memory_usage/used")),
+    }
+    return Slice(gpu_instance=instance, **inner)
+
+
+def _programs(card: _Card) -> tuple[Program, ...] | None:
+    """Who holds its memory; None where the list itself could not be read."""
+    if card.values.get("processes") and seen(card.values["processes"]) is None:
+        return None
+    return tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
+
+
+def _program(told: dict[str, str]) -> Program | None:
+    pid = read_value("count", told.get("pid"))
+    if not isinstance(pid, int):
+        return None
+    mem: Any = read_value("bytes", told.get("used_memory"))
+    kind = _KINDS.get(told.get("type", "").lower(), "compute")
+    return Program(pid=pid, name=seen(told.get("process_name")), kind=kind, mem_bytes=mem)
+
+
+def _lost(before: str, *, first: int) -> tuple[Device, ...]:
+    """Cards that nvidia-smi complains of before its log: "Unable to determine the device handle ..."."""
+    found = dict.fromkeys(match.group(1) for match in _GONE.finditer(before[:MIB]))
+    return tuple(
+        Device(index=first + place, vendor="nvidia", state="lost", pci=_address(where))
+        for place, where in enumerate(found)
+    )
+
+
+def _address(where: str | None) -> str | None:
+    return None if where is None else address(where if where.count(":") > 1 else f"0000:{where}")
+
+
+def _missing(log: _Log, *, shown: int) -> tuple[Unseen, ...]:
+    attached = read_value("count", log.head.get("attached_gpus"))
+    if not isinstance(attached, int) or attached == shown:
+        return ()
+    why = say("nvidia-smi counts {count} cards, and tells of {shown}", count=attached, shown=shown)
+    return (Unseen(what="devices", why=why, see="nvidia-smi -q -x"),)

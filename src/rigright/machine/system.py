@@ -111,6 +111,7 @@ class Software:
     driver_cuda: str | None = None  # the newest CUDA the driver speaks
     driver_error: str | None = None  # what the driver said instead
     open_kernel: bool | None = None
+    device_files: tuple[str, ...] | None = None  # below /dev: "nvidia0", "nvidiactl", "nvidia-uvm", "dxg"
     dkms: tuple[tuple[str, str], ...] = ()  # ("nvidia/550.54.15 6.8.0-40", "installed")
     packages: tuple[Package, ...] = ()  # of the system, those of drivers, toolkits, containers
     toolkits: tuple[Toolkit, ...] = ()
@@ -119,7 +120,8 @@ class Software:
     docker: str | None = None
     docker_runtimes: tuple[str, ...] | None = None
     container_toolkit: str | None = None
-    cdi: tuple[str, ...] | None = None
+    cdi: tuple[str, ...] | None = None  # devices that container engines may be asked for: "nvidia.com/gpu=all"
+    docker_default: str | None = None  # the runtime of a container that names none
     fabric_manager: str | None = None  # version
     peermem: bool | None = None  # GPUDirect RDMA module
 

@@ -50,6 +50,9 @@ def step_of(column: str) -> float:
     return next((step for end, step in _STEPS if name.endswith(end)), MS)
 
 
+_OF_STALE = {
+    name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "age_s")
+}  # old readings are no news
 _STEP_OF = {name: step_of(name) for name in (*DEVICE_KINDS, *HOST_KINDS)}
 
 
@@ -70,7 +73,7 @@ def flat(tick: Tick) -> Row:
         row[ON_BUS] = tick.on_bus
     _put(row, tick.host, HOST, kinds=HOST_KINDS)
     for device in tick.devices:
-        _put(row, device, prefix(device), kinds=DEVICE_KINDS)
+        _put(row, device, prefix(device), kinds=_OF_STALE if device.state == "stale" else DEVICE_KINDS)
     return row
 
 

@@ -109,7 +109,7 @@ def device_of(told: Told, index: int) -> Device:
         clocks=Clocks(**part["clocks"]),
         power=Power(**part["power"]),
         thermal=Thermal(**part["thermal"], fans=() if fan is None else (fan,)),
-        ecc=Ecc(**part["ecc"]) if part["ecc"] else None,
+        ecc=Ecc(**part["ecc"]) if part["ecc"].keys() - {"sram_over_threshold"} else None,
         retired=Retired(**retired) if retired else None,
         fabric=Fabric(**part["fabric"]) if part["fabric"] else None,
         slowed_by=_slowed_by(found),

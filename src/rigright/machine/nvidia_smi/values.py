@@ -117,6 +117,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "share": scaled({"%": 0.01, "": 0.01}),
     "count": _count,
     "sum": _count,
+    "number": scaled({"": 1}),
     "yes": _yes,
     "address": address,
     "pci_id": _pci_id,

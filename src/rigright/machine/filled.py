@@ -1,0 +1,50 @@
+"""One reading laid over another of the same thing: what the first does not know, the second says."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from rigright.machine.device import Device
+
+R = TypeVar("R")
+
+
+def filled(record: R, other: R) -> R:
+    """The record with its gaps, and those of the records in it, filled from another."""
+    if not is_dataclass(record) or isinstance(record, type):
+        return record
+    changes: dict[str, Any] = {}
+    for one in fields(record):
+        mine, theirs = getattr(record, one.name), getattr(other, one.name)
+        if is_dataclass(mine) and type(mine) is type(theirs):
+            changes[one.name] = filled(mine, theirs)
+        elif _is_gap(mine, one.default) and not _is_gap(theirs, one.default):
+            changes[one.name] = theirs
+    return replace(record, **changes)
+
+
+def _is_gap(value: Any, default: Any) -> bool:
+    """Whether a field says nothing: unknown, or an empty list where that is what it begins with."""
+    return value is None or (value == () and default in ((), MISSING))
+
+
+def devices_filled(devices: tuple[Device, ...], others: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Each device filled from the same one of another reading; what only the other saw stands behind."""
+    left = list(others)
+    whole = []
+    for device in devices:
+        same = next((one for one in left if _is_same(device, one)), None)
+        if same is not None:
+            left.remove(same)
+        whole.append(device if same is None else filled(device, same))
+    return (*whole, *left)
+
+
+def _is_same(one: Device, other: Device) -> bool:
+    """By the surest mark that both bear."""
+    for mark in ("uuid", "pci"):
+        mine, theirs = getattr(one, mark), getattr(other, mark)
+        if mine is not None and theirs is not None:
+            return bool(mine == theirs)
+    return (one.vendor, one.index) == (other.vendor, other.index)

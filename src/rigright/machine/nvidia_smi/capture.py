@@ -1,0 +1,113 @@
+"""Whatever text of nvidia-smi a person saved: one command's answer, or many under their headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rigright.machine.device import Device, Slice
+from rigright.machine.filled import devices_filled, filled
+from rigright.machine.nvidia_smi import log, sheets, text, xml
+from rigright.machine.record import Read
+
+_COMMAND = re.compile(r"^(?:#\s*)?[$>#]\s+(?:\S*/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE)
+_RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)
+_MOST_SECTIONS = 200
+
+Reader = Callable[[str], Read]
+
+
+def is_capture(told: str) -> bool:
+    """Whether some of it is nvidia-smi's."""
+    return bool(_COMMAND.search(told)) or _reader(told) is not None
+
+
+def read_capture(told: str) -> Read:
+    """The machine of one moment: the closest readings count, and of a command run twice the first."""
+    known = [(reader, section) for section in sections(told) if (reader := _reader(section)) is not None]
+    found = Read()
+    for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
+        found = laid(found, reader(section))
+    return found
+
+
+def sections(told: str) -> list[str]:
+    """The text under each heading that names a command; all of it where there is none."""
+    plain = _RULE.sub("", told)
+    starts = [match.end() for match in _COMMAND.finditer(plain)][:_MOST_SECTIONS]
+    if not starts:
+        return [told]
+    ends = [*[match.start() for match in _COMMAND.finditer(plain)][1 : len(starts)], len(plain)]
+    return [plain[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _reader(section: str) -> Reader | None:
+    """What can read it, judged by what it holds."""
+    for is_one, reader in _READERS:
+        if is_one(section):
+            return reader
+    return None
+
+
+def _topo(section: str) -> Read:
+    numa = text.numa_of(section)
+    devices = tuple(Device(index=index, vendor="nvidia", numa_node=node) for index, node in numa.items())
+    return Read(fields=(("devices", devices), ("paths", text.paths_of(section))))
+
+
+def _links(section: str) -> Read:
+    devices = tuple(
+        replace(device, links=text.links_of(section).get(device.index)) for device in text.listed(section)
+    )
+    return Read(fields=(("devices", devices),))
+
+
+def _list(section: str) -> Read:
+    return Read(fields=(("devices", text.listed(section)),))
+
+
+_LINKS = re.compile(r"\n\s*Link \d+: |NVLink information|support N[vV][lL]ink")
+_LIST = re.compile(r"\s*GPU \d+: .*\(UUID: ")
+_READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
+    (lambda told: xml.START in told, xml.read_xml),
+    (lambda told: log.MARK in told, log.read_log),
+    (sheets.is_sheet, sheets.read_sheet),
+    (lambda told: "CPU Affinity" in told, _topo),
+    (_LINKS.search, _links),
+    (_LIST.match, _list),
+    (sheets.is_picture, sheets.read_picture),
+)
+_RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
+
+
+def laid(first: Read, then: Read) -> Read:
+    """Two readings of the same cards as one."""
+    one: dict[str, Any] = dict(first.fields)
+    other: dict[str, Any] = dict(then.fields)
+    both: dict[str, Any] = {**other, **one}
+    both["devices"] = tuple(
+        sorted(_joined(one.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
+    )
+    if "software" in one and "software" in other:
+        both["software"] = filled(one["software"], other["software"])
+    return Read(fields=tuple(both.items()), unseen=(*first.unseen, *then.unseen))
+
+
+def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:
+    """The same cards, and the names of their MIG instances where one reading has numbers, the other names."""
+    named = {device.index: device.slices for device in then if device.slices}
+    return tuple(
+        replace(device, slices=_slices(device.slices, named.get(device.index, ())))
+        for device in devices_filled(first, then)
+    )
+
+
+def _slices(told: tuple[Slice, ...], named: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    if len(told) != len(named):
+        return told
+    return tuple(
+        replace(one, profile=one.profile or name.profile, uuid=one.uuid or name.uuid)
+        for one, name in zip(told, named, strict=True)
+    )

@@ -1,0 +1,100 @@
+"""`nvidia-smi -q` as text: sections by their indentation, one block a card."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from rigright.machine.device import Program, Slice
+from rigright.machine.nvidia_smi.cards import Told, device_of
+from rigright.machine.nvidia_smi.values import read_value, seen
+from rigright.machine.record import Read
+from rigright.machine.system import Software
+
+MARK = "NVSMI LOG"
+_CARD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")
+_MOST_DEPTH = 16
+_MOST_CARDS = 512
+_KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
+_PROGRAM, _SLICE = "Processes/Process ID", "MIG Device"
+_MIB = "FB Memory Usage"
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What stands under one card: values by their path, programs, MIG instances."""
+
+    values: dict[str, str]
+    programs: list[dict[str, str]] = field(default_factory=list)
+    slices: list[dict[str, str]] = field(default_factory=list)
+
+
+def read_log(text: str) -> Read:
+    """Cards and driver of the text."""
+    head: dict[str, str] = {}
+    blocks: list[_Block] = []
+    path: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        card = _CARD.match(line)
+        if card and len(blocks) < _MOST_CARDS:
+            blocks.append(_Block({"PCI/Bus Id": card.group(1)}))
+            path = []
+            continue
+        indent = len(line) - len(line.lstrip())
+        name, colon, value = line.strip().partition(" : ")
+        name = name.strip().removesuffix(":").strip()
+        path = [(deep, one) for deep, one in path if deep < indent][:_MOST_DEPTH]
+        where = "/".join([*(one for _, one in path), name])
+        path.append((indent, name))
+        if colon and blocks:
+            _put(blocks[-1], where, value=value.strip())
+        elif colon and indent == 0:
+            head[name] = value.strip()
+    devices = tuple(device_of(_told(block), index) for index, block in enumerate(blocks))
+    software = Software(driver=seen(head.get("Driver Version")), driver_cuda=seen(head.get("CUDA Version")))
+    return Read(fields=(("devices", devices), ("software", software)))
+
+
+def _put(block: _Block, where: str, *, value: str) -> None:
+    if where.startswith(_SLICE):
+        key = where.rpartition(f"{_SLICE}/")[2]
+        if key == "Index" or not block.slices:
+            block.slices.append({})
+        block.slices[-1][key] = value
+    elif where == _PROGRAM:
+        block.programs.append({"pid": value})
+    elif where.startswith(f"{_PROGRAM}/") and block.programs:
+        block.programs[-1][where.rpartition("/")[2]] = value
+    else:
+        block.values.setdefault(where, value)
+
+
+def _told(block: _Block) -> Told:
+    known = bool(block.programs) or "Processes" in block.values
+    programs = tuple(one for one in map(_program, block.programs) if one is not None)
+    slices = tuple(one for one in map(_slice, block.slices) if one is not None)
+    return Told(form="text", values=block.values, slices=slices, programs=programs if known else None)
+
+
+def _program(told: dict[str, str]) -> Program | None:
+    pid = read_value("count", told["pid"])
+    mem: Any = read_value("bytes", told.get("Used GPU Memory"))
+    kind = _KINDS.get(told.get("Type", "").lower(), "compute")
+    return (
+        Program(pid=pid, name=seen(told.get("Name")), kind=kind, mem_bytes=mem)
+        if isinstance(pid, int)
+        else None
+    )
+
+
+def _slice(told: dict[str, str]) -> Slice | None:
+    instance: Any = read_value("count", told.get("GPU Instance ID"))
+    if instance is None:
+        return None
+    inner: Any = {
+        "compute_instance": read_value("count", told.get("Compute Instance ID")),
+        "mem_total_bytes": read_value("bytes", told.get(f"{_MIB}/Total")),
+        "mem_used_bytes": read_value("bytes", told.get(f"{_MIB}/Used")),
+    }
+    return Slice(gpu_instance=instance, **inner)

@@ -1,0 +1,119 @@
+"""Lists and matrices of nvidia-smi: `-L`, `topo -m`, `nvlink -s`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from rigright.base.units import GIGA
+from rigright.machine.device import Device, DirectLink, Slice
+from rigright.machine.host import Path
+from rigright.machine.nvidia_smi.values import read_value
+
+MOST_DEVICES = 512
+_MOST_LINKS = 64
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m|(?<![\w.])\[\d{1,2}m")
+_NODE = re.compile(r"(GPU|NIC)(\d{1,3})\b|mlx\S+|[a-z]+\d+_\d+|bnxt\S+")
+_KIND = re.compile(r"(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|C2C)\Z")
+_GPU = re.compile(r"GPU (\d{1,3}): (.{1,200}?) \(UUID: ([^)\s]{1,80})\)")
+_MIG = re.compile(r"MIG (\S{1,40})\s+Device\s+(\d{1,3}): \(UUID: ([^)\s]{1,100})\)")
+_LINK = re.compile(r"Link (\d{1,2}): (<?inactive>?|([0-9.]{1,9}) GB/s)", re.IGNORECASE)
+_NONE = ("does not have or support nvlink", "does not support nvlink", "not supported")
+_ALL_DOWN = "all links are inactive"
+
+
+def paths_of(topo: str) -> tuple[Path, ...]:
+    """How each pair of cards reaches each other, of `nvidia-smi topo -m`."""
+    names, rows = _matrix(topo)
+    places = {name: int(name[3:]) for name in names if name.startswith("GPU")}
+    found = {}
+    for row, cells in rows.items():
+        for name, cell in zip(names, cells, strict=False):
+            if row in places and name in places and places[row] < places[name] and _KIND.match(cell):
+                found[places[row], places[name]] = cell
+    return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(found.items()))
+
+
+def numa_of(topo: str) -> dict[int, int]:
+    """The memory domain next to each card, where the matrix tells of one."""
+    head = next((line for line in _lines(topo) if "NUMA Affinity" in line), "")
+    names, rows = _matrix(topo)
+    if not head:
+        return {}
+    found = {}
+    for row, cells in rows.items():
+        domain = cells[len(names) + 1] if len(cells) > len(names) + 1 else ""
+        if row.startswith("GPU") and domain.isdecimal():
+            found[int(row[3:])] = int(domain)
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return [_COLOUR.sub("", line).rstrip() for line in text.splitlines()]
+
+
+def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
+    """The heads of the matrix, and each row's cells under its name."""
+    names: list[str] = []
+    rows: dict[str, list[str]] = {}
+    for line in _lines(topo):
+        cells = [cell for cell in re.split(r"\t+\s*| {2,}", line.strip()) if cell]
+        if not names:
+            names = _heads(line)
+        elif cells and _NODE.fullmatch(cells[0]) and len(rows) < MOST_DEVICES:
+            rows[cells[0]] = cells[1:]
+        elif rows:
+            break
+    return names, {name: [cell.strip() for cell in cells] for name, cells in rows.items()}
+
+
+def _heads(line: str) -> list[str]:
+    """GPUs and network cards of the first line, which stand before "CPU Affinity"."""
+    told = line.partition("CPU Affinity")[0].split()
+    return told if told and told[0].startswith("GPU") and all(map(_NODE.fullmatch, told)) else []
+
+
+def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
+    """The NVLinks of each card of `nvidia-smi nvlink -s`; none where the card has none."""
+    found: dict[int, tuple[DirectLink, ...]] = {}
+    card: int | None = None
+    for line in _lines(status):
+        head = _GPU.match(line.strip())
+        if head:
+            card = int(head.group(1))
+        elif card is not None and len(found) < MOST_DEVICES:
+            _told(found, card, line=line)
+    return found
+
+
+def _told(found: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:
+    """One line below the name of a card."""
+    lower = line.lower()
+    match = _LINK.search(line)
+    if match and len(found.get(card, ())) < _MOST_LINKS:
+        rate = read_value("number", match.group(3))
+        speed = rate * GIGA if isinstance(rate, float) else None
+        link = DirectLink(index=int(match.group(1)), active=speed is not None, bytes_per_s=speed)
+        found[card] = (*found.get(card, ()), link)
+    elif _ALL_DOWN in lower:
+        found[card] = (DirectLink(index=0, active=False),)
+    elif any(words in lower for words in _NONE):
+        found.setdefault(card, ())
+
+
+def listed(text: str) -> tuple[Device, ...]:
+    """Cards and their MIG instances of `nvidia-smi -L`; an instance's number is unknown, its place stands."""
+    found: list[Device] = []
+    for line in _lines(text):
+        card, part = _GPU.match(line.strip()), _MIG.match(line.strip())
+        if card and len(found) < MOST_DEVICES:
+            index, name, uuid = card.groups()
+            mark = read_value("mark", uuid)
+            found.append(
+                Device(index=int(index), vendor="nvidia", name=name, uuid=str(mark) if mark else None)
+            )
+        elif part and found:
+            profile, place, uuid = part.groups()
+            one = Slice(gpu_instance=int(place), profile=profile, uuid=uuid)
+            found[-1] = replace(found[-1], mig=True, slices=(*found[-1].slices, one))
+    return tuple(found)

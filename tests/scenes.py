@@ -1,0 +1,74 @@
+"""Machines of `tests/scenarios/`: each a played driver, a tree of files and what commands say, as one World."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+
+from fake_driver import SCENARIOS, Driver
+from rigright.machine.world import ROOT, World, command_file
+
+
+def names() -> list[str]:
+    """Every scenario there is."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def scenario(name: str) -> dict:
+    """One scenario as its file says it."""
+    return tomllib.loads((SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def scene(name: str, folder: Path) -> World:
+    """The machine of a scenario, live: its driver plays, its files lie below `folder`, its commands are recorded.
+
+    A program started with `scene(...).env` sees the same machine.
+    """
+    told = scenario(name)
+    commands = recorded(told.get("commands", {}), folder)
+    env = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "NVIDIA_"))},
+        "PATH": str(folder / "bin"),
+        **(Driver.play(told["driver"], folder).env if "driver" in told else no_driver(folder)),
+    }
+    return World(root=grown(told, folder, env), env=env, is_live=True, commands=commands)
+
+
+def no_driver(folder: Path) -> dict[str, str]:
+    """Variables of a machine without the library, whatever this one has."""
+    (folder / "empty").mkdir(exist_ok=True)
+    return {"LD_LIBRARY_PATH": str(folder / "empty")}
+
+
+def grown(told: dict, folder: Path, env: dict[str, str]) -> Path:
+    """The tree of files of the scenario's [host], which programs are pointed to as well."""
+    root = folder / "root"
+    root.mkdir(exist_ok=True)
+    if "host" in told:
+        from fake_trees import grow
+
+        root = grow(root, told["host"])
+    env[ROOT] = str(root)
+    return root
+
+
+def recorded(said: dict[str, str], folder: Path) -> Path:
+    """What commands say: a file each for our reader, a script each for other programs."""
+    commands, scripts = folder / "commands", folder / "bin"
+    for place in (commands, scripts):
+        place.mkdir(exist_ok=True)
+    by_program: dict[str, list[str]] = {}
+    for line, text in said.items():
+        argv = tuple(shlex.split(line))
+        file = commands / command_file(argv)
+        file.write_text(f"0\n{text}", encoding="utf-8")
+        by_program.setdefault(argv[0], []).append(
+            f'[ "$*" = {shlex.quote(" ".join(argv[1:]))} ] && exec /usr/bin/tail -n +2 {shlex.quote(str(file))}'
+        )
+    for program, lines in by_program.items():
+        script = scripts / program
+        script.write_text("#!/bin/sh\n" + "\n".join(lines) + "\nexit 1\n", encoding="utf-8")
+        script.chmod(0o755)
+    return commands

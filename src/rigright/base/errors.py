@@ -31,3 +31,9 @@ class MissingError(RigError):
     """Something needed is not here: a file, an extra, a driver, the network."""
 
     exit_code = 4
+
+
+class CommandError(RigError):
+    """A command of the user's cannot be started; the exit code is the one a shell would give."""
+
+    exit_code = 127

@@ -28,7 +28,7 @@ class Sampler:
         wall: Callable[[], float] = time.time,
         session: Callable[[], Asked] | None = None,
     ) -> None:
-        self._clock, self._wall = clock, wall
+        self._world, self._clock, self._wall = world, clock, wall
         self._host = HostReader(world)
         self._drm = DrmReader(world)
         self._tree = None if tree_of is None else TreeReader(world, tree_of)
@@ -56,6 +56,10 @@ class Sampler:
             on_bus=self._drm.on_bus,
         )
         return tick if self._tree is None else replace(tick, tree=self._tree.read(clock_s, devices))
+
+    def follow(self, pid: int) -> None:
+        """From now on with what this process and all it starts take."""
+        self._tree = TreeReader(self._world, pid)
 
     def close(self) -> None:
         """End the talk with the driver."""

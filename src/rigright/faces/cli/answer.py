@@ -18,3 +18,4 @@ class Answer:
     exit_code: int = 0
     text: Callable[[], str] | None = None  # printed as it is, instead of the page
     sheet: Callable[[], Page] | None = None  # for `--csv`, where the page's own table is for eyes
+    aside: bool = False  # shown on stderr: stdout belongs to somebody else's command

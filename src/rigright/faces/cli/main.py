@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TextIO
 
 from rigright import __version__
 from rigright.base import shelf
@@ -15,7 +16,7 @@ from rigright.base.words import ENGLISH, LANGUAGES, pick_language, tell
 from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
-from rigright.faces.cli.parser import Parser, add_output
+from rigright.faces.cli.parser import Parser, add_output, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 from rigright.report.draw.cells import clean
@@ -27,8 +28,9 @@ _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb w
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer one command line."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give here
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if "--" not in arguments:  # a command behind it shall find the environment as it was
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give
     language, form = _wishes(arguments)
     open_mouth(form, language)
     try:
@@ -60,13 +62,13 @@ def _run(arguments: list[str], language: str) -> int:
     options.language = language
     if verb not in own_runs.VERBS:
         answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
-        _print(_shown(answer, options, language=language))
+        _show(answer, options, language=language)
         return answer.exit_code
     from rigright.verbs.own_runs import use
 
     with use(options.anchors) as used:
         answer = own_runs.noted(shelf.take(ASKS, file, bears="answer")(options), used)
-        _print(_shown(answer, options, language=language))
+        _show(answer, options, language=language)
     return answer.exit_code
 
 
@@ -88,7 +90,7 @@ def _front(arguments: list[str], language: str) -> int:
     parser.add_argument("--version", action="version", version=f"rigright {__version__}")
     add_output(parser, language)
     options = parser.read([one for one in arguments if one not in {"-h", "--help"}])
-    _print(_shown(Answer(front_page, _about), options, language=language))
+    _show(Answer(front_page, _about), options, language=language)
     return 0
 
 
@@ -99,7 +101,13 @@ def _about(language: str) -> dict[str, object]:
     return {"name": "rigright", "version": __version__, "commands": commands}
 
 
-def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str:
+def _show(answer: Answer, options: argparse.Namespace, *, language: str) -> None:
+    """Print the answer where it belongs."""
+    stream = sys.stderr if answer.aside else sys.stdout
+    stream.write(_shown(answer, options, language=language, stream=stream))
+
+
+def _shown(answer: Answer, options: argparse.Namespace, *, language: str, stream: TextIO) -> str:
     """The answer in the form asked for; only that one is made."""
     if options.form == "json":
         from rigright.report.plain import dumps
@@ -109,7 +117,7 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str) -> str
         return answer.text()
     page: Page = answer.sheet() if options.form == "csv" and answer.sheet is not None else answer.page()
     render = shelf.take("rigright.report.formats", options.form, bears="render")
-    return str(render(page, screen(options, language, stream=sys.stdout)))
+    return str(render(page, screen(options, language, stream=stream)))
 
 
 def _regret(error: Exception, arguments: list[str], *, language: str, form: str) -> int:
@@ -126,15 +134,11 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
             from rigright.report.plain import dumps
 
             problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
-            _print(dumps({"error": problem}, language) + "\n")
+            sys.stdout.write(dumps({"error": problem}, language) + "\n")
         sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         hush()
     return found.exit_code
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
@@ -148,6 +152,7 @@ def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
 
 def _wishes(arguments: list[str]) -> tuple[str, str]:
     """Language and form, known before anything is parsed, so that complaints keep to them."""
+    arguments, _ = split_command(arguments)
     wish = None
     for argument, value in pairwise([*arguments, ""]):
         name, equals, inside = argument.partition("=")

@@ -17,6 +17,7 @@ _OPTIONS = say("options")
 _OUTPUT = say("how it is shown")
 _HELP = say("show this help")
 _ANY = say("[options]")
+_COMMAND = say("COMMAND ...")
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,6 +25,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, summary: Sentence, *, language: str) -> None:
         self.width: int | None = None  # of help, where the user says so
+        self.takes_command = False  # what stands behind "--" is the user's own command, not for us to read
         super().__init__(
             prog=prog,
             description=tell(summary, language),
@@ -41,11 +43,14 @@ class Parser(argparse.ArgumentParser):
     def brief(self) -> None:
         """Let usage name what must be given, and no more; the options are listed below it anyway."""
         must = [_needed(action) for action in self._actions if action.required or not action.option_strings]
-        self.usage = " ".join([self.prog, *must, tell(_ANY, self.language)]).replace("%", "%%")
+        behind = ["--", tell(_COMMAND, self.language)] if self.takes_command else []
+        self.usage = " ".join([self.prog, *must, tell(_ANY, self.language), *behind]).replace("%", "%%")
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse; what nobody knows is refused, with the nearest that is known."""
-        self.width = _said_width(arguments)
+        own, behind = split_command(arguments)
+        arguments = own if self.takes_command else arguments
+        self.width = _said_width(own)
         scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
         options, extras = parse(arguments)
@@ -55,11 +60,18 @@ class Parser(argparse.ArgumentParser):
             if action.option_strings and getattr(options, action.dest, None) == "":
                 option = action.option_strings[0]
                 raise AskError(say("{option} is empty; write its value behind it", option=option))
+        options.command = behind
         return options
 
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
         raise AskError(understand(message))
+
+
+def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is ours to read, and the user's own command behind "--"."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return list(arguments[:end]), list(arguments[end + 1 :])
 
 
 def _said_width(arguments: Sequence[str]) -> int | None:

@@ -1,0 +1,51 @@
+"""`measure -- COMMAND`: the user's own command, run untouched, and what it took."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.units import parse_amount, parse_seconds
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.parser import Parser
+
+SUMMARY = say("run a command of yours and tell its memory, work, power and time, against a plan too")
+
+
+def add(parser: Parser) -> None:
+    """The options of `measure`."""
+    parser.takes_command = True
+    parser.add_argument(
+        "--plan", metavar="FILE", help=str(say("hold it against this plan: what `plan --json` printed"))
+    )
+    parser.add_argument("--every", metavar="TIME", help=str(say("time between two samples; 0.2s")))
+    parser.add_argument("--steps", metavar="N", help=str(say("steps the command makes: then a step's time")))
+    parser.add_argument(
+        "--tokens", metavar="N", help=str(say("tokens it reads or writes: then tokens a second, joules each"))
+    )
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help=str(say("keep it: all as JSON, or as one more run in NAME.csv for `calibrate --from`")),
+    )
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Measure."""
+    from rigright.report.pages import measure as pages
+    from rigright.verbs.measure.frame import EVERY_S, measure
+
+    result = measure(
+        options.command,
+        every_s=EVERY_S if options.every is None else parse_seconds(options.every),
+        plan=options.plan,
+        steps=None if options.steps is None else parse_amount(options.steps),
+        tokens=None if options.tokens is None else parse_amount(options.tokens),
+        save_as=options.save,
+    )
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+        aside=True,
+    )

@@ -1,0 +1,103 @@
+"""A command of the user's, run as if nobody stood between: streams, signals and exit code are its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from rigright.base.errors import CommandError
+from rigright.base.words import say
+
+SIGNALLED = 128  # a shell adds the signal's number to it
+NOT_ALLOWED = 126
+_FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGHUP")  # a terminal sends these to all in front of it
+_PASSED_ON = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    exit_code: int  # as a shell tells it
+    by_signal: str | None  # "SIGKILL"
+    lasted_s: float
+
+
+@contextmanager
+def started(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start it; while it runs, signals that reach us are passed on to it."""
+    with _passing_on() as reach:
+        try:
+            process = subprocess.Popen(list(argv))
+        except (OSError, ValueError) as error:
+            raise _cannot_start(argv[0], error) from None
+        reach.append(process)
+        yield process
+
+
+def wait(process: subprocess.Popen[bytes], *, since_s: float) -> Ended:
+    """Wait until it ends."""
+    code = process.wait()
+    return Ended(
+        exit_code=SIGNALLED - code if code < 0 else code,
+        by_signal=_signal_name(-code) if code < 0 else None,
+        lasted_s=time.monotonic() - since_s,
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@contextmanager
+def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Until the end every signal goes to the command, once: what its terminal sends it has already."""
+    reach: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if signal.Signals(number).name in _FROM_TERMINAL and _in_front():
+            return
+        for process in reach:
+            process.send_signal(number)
+
+    numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in (one for one in numbers if before[one] is not signal.SIG_IGN):  # nohup stays nohup
+        signal.signal(number, pass_on)
+    try:
+        yield reach
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _in_front() -> bool:
+    """Whether a terminal is ours to listen to, so that its keys reach the command too."""
+    if not hasattr(os, "tcgetpgrp"):
+        return sys.stdin.isatty()
+    try:
+        with open("/dev/tty", "rb") as terminal:  # noqa: PTH123 - the terminal is no file of ours
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _cannot_start(program: str, error: Exception) -> CommandError:
+    if isinstance(error, FileNotFoundError):
+        return CommandError(
+            say('there is no command "{program}"; write its path, or put it on PATH', program=program)
+        )
+    why = getattr(error, "strerror", None) or str(error)
+    refused = CommandError(say('the command "{program}" cannot be started: {why}', program=program, why=why))
+    refused.exit_code = NOT_ALLOWED
+    return refused

@@ -1,0 +1,154 @@
+"""What a command took, as a page and as data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import GIGA, KILO, show_bytes, show_count, show_seconds, show_watts
+from rigright.base.words import Sentence, say
+from rigright.report.draw.cells import cut
+from rigright.report.measured import Course, Held, Measured
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Strip, Strips, Table
+
+_JOULES_PER_WH = 3600.0
+_LONGEST = 60  # letters of a command in a title
+
+
+def page(measured: Measured) -> Page:
+    """The whole page."""
+    title = say("what {command} took", command=cut(shlex.join(measured.command), _LONGEST, mark="..."))
+    return Page(title=title, parts=tuple(_parts(measured)))
+
+
+def _parts(measured: Measured) -> Iterator[Part]:
+    yield _verdict(measured)
+    yield _table(measured)
+    if measured.courses:
+        span = say("from start to end: {time}", time=show_seconds(measured.lasted_s))
+        yield Strips(strips=tuple(map(_strip, measured.courses)), span=span)
+    if measured.held:
+        yield _against(measured.held)
+    if measured.slowed_s:
+        yield Points(title=say("held back"), items=tuple(_slowed(measured)), tone="warn")
+    for note in measured.notes:
+        yield Line(said=note, tone="dim")
+    if any(not held.inside for held in measured.held):
+        yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
+
+
+def _verdict(measured: Measured) -> Line:
+    time = show_seconds(measured.lasted_s)
+    if measured.by_signal:
+        said = say("ended by {signal} after {time}", signal=measured.by_signal, time=time)
+    elif measured.exit_code:
+        said = say("ended with exit code {code} after {time}", code=measured.exit_code, time=time)
+    else:
+        said = say("ended well after {time}", time=time)
+    return Line(said=said, tone="warn" if measured.exit_code else "good")
+
+
+def _table(measured: Measured) -> Table:
+    rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
+    return Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
+
+
+def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
+    for (index, size), name in zip(measured.gpu_peak_bytes, measured.chips, strict=False):
+        yield say("peak memory, GPU {index} {name}", index=index, name=name), show_bytes(size)
+    if measured.host_peak_bytes is not None:
+        yield say("peak main memory"), show_bytes(measured.host_peak_bytes)
+    if measured.cpu_s is not None:
+        share = measured.cpu_s / measured.lasted_s if measured.lasted_s else 0.0
+        time = show_seconds(measured.cpu_s)
+        yield say("time of cores"), say("{time}: {cores} cores on average", time=time, cores=f"{share:.1f}")
+    if measured.read_bytes is not None:
+        yield say("read from disks"), show_bytes(measured.read_bytes)
+    if measured.written_bytes is not None:
+        yield say("written to disks"), show_bytes(measured.written_bytes)
+    if measured.total_energy_j is not None:
+        yield say("energy of the cards"), _energy(measured.total_energy_j)
+    yield from _rates(measured)
+
+
+def _rates(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
+    if measured.steps:
+        yield say("a step"), show_seconds(measured.lasted_s / measured.steps)
+    if measured.tokens:
+        yield say("tokens a second"), show_count(measured.tokens / measured.lasted_s)
+        if measured.total_energy_j:
+            yield say("energy of a token"), f"{measured.total_energy_j / measured.tokens:.3g} J"
+
+
+def _energy(joules: float) -> str:
+    hours = joules / _JOULES_PER_WH
+    return f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
+
+
+def _strip(course: Course) -> Strip:
+    most, usual = _amount(course.peak, course.unit), _amount(course.median, course.unit)
+    return Strip(
+        label=course.label,
+        values=course.values,
+        shown=say("{usual}, at most {most}", usual=usual, most=most),
+        high=1.0 if course.unit == "share" else None,
+    )
+
+
+def _amount(value: float, unit: str) -> str:
+    """A value in its unit, for people."""
+    if unit == "bytes":
+        return show_bytes(value)
+    if unit == "w":
+        return show_watts(value)
+    if unit == "bytes_per_s":
+        return f"{value / GIGA:.3g} GB/s"
+    if unit == "tok_per_s":
+        return f"{value:,.0f} tok/s"
+    return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]
+
+
+def _against(held: tuple[Held, ...]) -> Table:
+    columns = (
+        Column(head=""),
+        Column(head=say("planned"), right=True),
+        Column(head=say("measured"), right=True),
+        Column(head=say("verdict"), flexible=True),
+    )
+    rows = tuple((one.label, _planned(one), _amount(one.measured, one.unit), _judged(one)) for one in held)
+    tones = tuple("good" if one.inside else "warn" for one in held)
+    return Table(title=say("against the plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
+
+
+def _planned(held: Held) -> str:
+    value, low, high = (_amount(one, held.unit) for one in (held.planned, held.low, held.high))
+    return f"{value} ({low}-{high})"
+
+
+def _judged(held: Held) -> Sentence:
+    share = f"{held.ratio:.0%}"
+    if held.inside:
+        return say("as planned: {share} of it", share=share)
+    return say("outside the plan's band: {share} of it", share=share)
+
+
+def _slowed(measured: Measured) -> Iterator[Sentence]:
+    for name, time_s in measured.slowed_s:
+        _, index, word = name.split(" ", 2)
+        share = time_s / measured.lasted_s if measured.lasted_s else 0.0
+        yield say(
+            "GPU {index}: {word} for {time} ({share} of the time)",
+            index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
+        )  # fmt: skip
+
+
+def plain(measured: Measured, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    from rigright.machine.stored import plain as as_data
+
+    data: dict[str, Any] = as_data(measured, language)
+    pairs = ("gpu_peak_bytes", "energy_j", "slowed_s")
+    named = {name: {str(key): value for key, value in data[name]} for name in pairs}
+    held = [{**one, "inside": two.inside} for one, two in zip(data["held"], measured.held, strict=True)]
+    return {**data, **named, "held": held}

@@ -1,0 +1,1 @@
+"""Runs the user's own command and tells what it took."""

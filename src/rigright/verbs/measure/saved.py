@@ -1,0 +1,128 @@
+"""Keeps what was measured: all of it as JSON, or as a run that `validate` and `calibrate --from` read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.tables import write_whole
+from rigright.base.units import to_gib
+from rigright.base.words import say
+from rigright.machine.stored import plain
+from rigright.report.measured import Measured
+from rigright.verbs.measure.planned import Planned
+
+_TRAINED = ("finetune", "pretrain")
+
+
+def save(measured: Measured, file: str, *, planned: Planned | None) -> None:
+    """Write it by what the file is called: NAME.csv is a table of runs that grows, all else JSON."""
+    path = Path(file)
+    if path.suffix.lower() == ".csv" and planned is not None:
+        _append(path, run_row(measured, planned))
+    else:
+        write_whole(path, json.dumps(plain(measured, "en"), ensure_ascii=False, indent=2) + "\n")
+
+
+def check(file: str, *, planned: Planned | None) -> None:
+    """Refuse, before anything is run, what could not be saved after it."""
+    if Path(file).suffix.lower() == ".csv" and planned is None:
+        raise AskError(
+            say("a run in a table says which model and layout it was: give --plan, or save to NAME.json")
+        )
+    if not Path(file).absolute().parent.is_dir():
+        raise MissingError(say("there is no folder {folder}", folder=Path(file).absolute().parent))
+
+
+def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
+    """A measured run: what the plan says was run, and what it took."""
+    if not measured.gpu_peak_bytes:
+        raise AskError(say("the command used no accelerator; nothing of it belongs in a table of runs"))
+    if planned.wish.get("work") in _TRAINED:
+        return _trained(measured, planned)
+    return _served(measured, planned)
+
+
+def _named(measured: Measured, planned: Planned) -> dict[str, str]:
+    return {
+        "id": f"measured-{measured.at_s:.0f}",
+        "source": "measured here",
+        "model": planned.model,
+        "arch": planned.model,
+        "note": shlex.join(measured.command),
+    }
+
+
+def _peak_gib(measured: Measured) -> str:
+    return f"{to_gib(max(size for _, size in measured.gpu_peak_bytes)):.3f}"
+
+
+def _served(measured: Measured, planned: Planned) -> dict[str, str]:
+    """A row of a table of inference memory."""
+    work: Mapping[str, Any] = planned.plan.get("work") or {}
+    return {
+        **_named(measured, planned),
+        "format": _cell(work.get("weights")),
+        "context": _cell(work.get("context_tok")),
+        "batch": _cell(work.get("batch")),
+        "kv": _cell(work.get("kv")),
+        "what": "total_gpu_peak",
+        "value_gib": _peak_gib(measured),
+    }
+
+
+def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
+    """A row of a table of training runs."""
+    work: Mapping[str, Any] = planned.plan.get("work") or {}
+    layout: Mapping[str, Any] = planned.plan.get("layout") or {}
+    cards = planned.plan.get("n_chips") or 1
+    speed = measured.tokens / measured.lasted_s / cards if measured.tokens else None
+    micro, repeats = work.get("micro_batch") or 1, work.get("accumulate") or 1
+    return {
+        **_named(measured, planned),
+        "chip": _cell(planned.plan.get("chip")),
+        "n_chips": _cell(cards),
+        "nodes": _cell(planned.plan.get("n_nodes")),
+        "framework": _cell(work.get("trainer")),
+        "precision": _cell(work.get("precision")),
+        "method": _cell(work.get("method")),
+        "optimizer": _cell(work.get("optimizer")),
+        "sharding": _cell(work.get("sharding")),
+        **{name: _cell(layout.get(name)) for name in ("tp", "pp", "cp", "ep", "dp")},
+        "micro_batch": _cell(micro),
+        "global_batch": _cell(micro * repeats * (layout.get("dp") or 1)),
+        "seq_tok": _cell(work.get("seq_tok")),
+        "recompute": _cell(work.get("recompute")),
+        "tok_per_s_per_chip": "" if speed is None else f"{speed:.1f}",
+        "peak_gib": _peak_gib(measured),
+        "peak_kind": "device",
+    }
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _append(path: Path, row: dict[str, str]) -> None:
+    """One more line below those that are there, under the same head."""
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    heads = next(csv.reader(io.StringIO(there)), []) or list(row)
+    if not set(row) <= set(heads):
+        missing = ", ".join(name for name in row if name not in heads)
+        raise DataError(
+            say(
+                "{file} is a table of something else: it lacks the column {column}", file=path, column=missing
+            )
+        )
+    out = io.StringIO()
+    writer = csv.DictWriter(out, heads, lineterminator="\n")
+    if not there:
+        writer.writeheader()
+    writer.writerow(row)
+    write_whole(path, there + ("\n" if there and not there.endswith("\n") else "") + out.getvalue())

@@ -48,7 +48,7 @@ def pci(root, told):
 
 def _root_port_of(address, card, functions):
     """A root port for a card that stands under nothing; `slot` says what of it is not as the card's."""
-    port = f"{address[:5]}{max(int(address[5:7], 16) - 1, 0):02x}:01.0"
+    port = card.get("port", f"{address[:5]}{max(int(address[5:7], 16) - 1, 0):02x}:01.0")
     link_of = {key: card[key] for key in ("gen", "width", "gen_max", "width_max", "numa") if key in card}
     functions[port] = BRIDGE | {"id": "8086:352a", "board": "0000:0000"} | link_of | card.get("slot", {})
     return port

@@ -48,11 +48,15 @@ def planted(folder: Path, host: dict, env: dict | None = None) -> World:
     root = grow(folder, host)
     commands = Path(folder) / "commands"
     commands.mkdir(exist_ok=True)
-    for line, said in told(host).get("commands", {}).items():
-        if said is not False:
-            code, text = (said["code"], said["out"]) if isinstance(said, dict) else (0, said)
-            (commands / command_file(tuple(line.split(" ")))).write_text(f"{code}\n{text}")
+    for line, said in sayings(host).items():
+        code, text = (said["code"], said["out"]) if isinstance(said, dict) else (0, said)
+        (commands / command_file(tuple(line.split(" ")))).write_text(f"{code}\n{text}")
     return World(root=root, env=env or {}, commands=commands)
+
+
+def sayings(host: dict) -> dict:
+    """What the machine's commands say: a line -> its text, or its exit code and text."""
+    return here(told(host).get("commands", {}))
 
 
 def told(host: dict) -> dict:

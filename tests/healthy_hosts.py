@@ -5,7 +5,7 @@ from __future__ import annotations
 GIB, MIB, KB = 2**30, 2**20, 2**10
 SHM = "/dev/shm"  # noqa: S108 - a mount of the fake machine
 SERVER_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b", "bb", "cb", "db"))
-DESKTOP_GPUS = ("0000:01:00.0", "0000:41:00.0")
+DESKTOP_GPUS = ("0000:01:00.0", "0000:02:00.0")
 X86 = "fpu tsc sse2 ssse3 sse4_1 sse4_2 avx f16c fma avx2 aes"
 XEON = f"{X86} avx512f avx512bw avx512vl avx512_vnni avx512_bf16 amx_bf16 amx_tile amx_int8"
 BRIDGE = {"class": "0x060400", "driver": "pcieport", "power": "D0", "gen": 5, "width": 16}
@@ -114,11 +114,19 @@ def server():
             },
         },
         "commands": {
-            f"df -kP / /data {SHM}": _df(
-                {"/": (3 * 2**30, 0.3), "/data": (3.5 * 2**30, 0.5), SHM: (2**30, 0)}
+            f"df -kP / /data": _df(
+                {
+                    "/": (3 * 2**30, 0.3),
+                    "/data": (3.5 * 2**30, 0.5),
+                }
             ),
-            f"df -iP / /data {SHM}": _df({"/": (2e8, 0.05), "/data": (3e8, 0.1), SHM: (2.6e8, 0)}),
-            "ipmitool -c sdr list full": _ipmi(supplies=6),
+            f"df -iP / /data": _df(
+                {
+                    "/": (2e8, 0.05),
+                    "/data": (3e8, 0.1),
+                }
+            ),
+            "ipmitool sensor": _ipmi(supplies=6),
         },
     }
 
@@ -140,6 +148,7 @@ def desktop():
             "numa": -1,
             "bars": [16 * MIB, 32 * GIB, 32 * MIB],
             "rebar": 32 * GIB,
+            "port": f"0000:00:01.{1 + number}",
             "slot": {"id": "1022:14ab", "gen_max": 5},
         }
         for number, gpu in enumerate(DESKTOP_GPUS)
@@ -196,9 +205,9 @@ def desktop():
         "dmi": {
             "modules": _modules(4, mib=32768, rated=5200, ecc=True, empty=0),
             "slots": [
-                {"name": "PCIEX16(G5)_1", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.0"},
+                {"name": "PCIEX16(G5)_1", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.1"},
                 {"name": "PCIEX16(G5)_2", "gen": 5, "lanes": 16, "in_use": False},
-                {"name": "PCIEX16(G5)_3", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:40:01.0"},
+                {"name": "PCIEX16(G5)_3", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.2"},
                 {"name": "PCIEX4(G4)", "gen": 4, "lanes": 4, "in_use": False},
             ],
         },
@@ -247,8 +256,18 @@ def desktop():
             },
         },
         "commands": {
-            f"df -kP / /backup {SHM}": _df({"/": (1.9e9, 0.4), "/backup": (7.8e9, 0.5), SHM: (65500000, 0)}),
-            f"df -iP / /backup {SHM}": _df({"/": (1.2e8, 0.04), "/backup": (2.4e8, 0.01), SHM: (1.6e7, 0)}),
+            f"df -kP / /backup": _df(
+                {
+                    "/": (1.9e9, 0.4),
+                    "/backup": (7.8e9, 0.5),
+                }
+            ),
+            f"df -iP / /backup": _df(
+                {
+                    "/": (1.2e8, 0.04),
+                    "/backup": (2.4e8, 0.01),
+                }
+            ),
         },
     }
 
@@ -343,13 +362,20 @@ def _df(sizes):
 
 def _ipmi(*, supplies):
     rows = [
-        "Inlet Temp,24,degrees C,ok",
-        "CPU1 Temp,52,degrees C,ok",
-        "12V,12.10,Volts,ok",
-        "Fan1A,9800,RPM,ok",
+        "Inlet Temp | 24.000 | degrees C | ok | na | -7.000 | 3.000 | 38.000 | 42.000 | na",
+        "CPU1 Temp | 52.000 | degrees C | ok | na | 3.000 | 8.000 | 93.000 | 98.000 | na",
+        "12V | 12.100 | Volts | ok | na | 10.800 | 11.100 | 12.900 | 13.200 | na",
+        "Fan1A | 9800.000 | RPM | ok | na | 360.000 | 600.000 | na | na | na",
+        "Intrusion | 0x0 | discrete | 0x0080| na | na | na | na | na | na",
     ]
-    rows += [f"PSU{number + 1} Input Power,1210,Watts,ok" for number in range(supplies)]
-    rows += [f"PSU{number + 1} Status,0x01,discrete,ok" for number in range(supplies)]
+    rows += [
+        f"PSU{number + 1} Input Power | 1210.000 | Watts | ok | na | na | na | 3100.000 | 3300.000 | na"
+        for number in range(supplies)
+    ]
+    rows += [
+        f"PSU{number + 1} Status | 0x0 | discrete | 0x0180| na | na | na | na | na | na"
+        for number in range(supplies)
+    ]
     return "\n".join(rows) + "\n"
 
 

@@ -1,0 +1,68 @@
+"""The bus and the board's slots."""
+
+from __future__ import annotations
+
+from rigright.base.words import Sentence, say
+from rigright.machine.host import PciDevice, Slot
+from rigright.machine.pci.link import is_bridge
+from rigright.machine.pci.lspci import read_lspci
+from rigright.machine.pci.sysfs import FOLDER, functions
+from rigright.machine.record import Read, Unseen
+from rigright.machine.smbios.read import TABLE, board_slots
+from rigright.machine.world import World
+
+LSPCI = ("lspci", "-Dvvvnn")
+SEE_ACS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl|Resizable BAR|BAR [0-9]: current'"
+SEE_SLOTS = "sudo dmidecode -t slot"
+
+
+def read(world: World) -> Read:
+    """Functions that matter with the bridges above them, and the slots."""
+    found = functions(world)
+    if not found and not world.names(FOLDER):
+        found = _told(world)
+    slots = board_slots(world)
+    return Read(
+        fields=(("pci", found or _none(world)), ("slots", slots)),
+        unseen=(*_unseen_bus(world, found), *_unseen_slots(world, slots)),
+    )
+
+
+def _told(world: World) -> tuple[PciDevice, ...]:
+    said = world.run(*LSPCI)
+    return read_lspci(said.out) if said is not None and said.code == 0 else ()
+
+
+def _none(world: World) -> tuple[PciDevice, ...] | None:
+    """A bus with nothing of ours on it was seen; no bus at all was not."""
+    return () if world.names(FOLDER) else None
+
+
+def _unseen_bus(world: World, found: tuple[PciDevice, ...]) -> tuple[Unseen, ...]:
+    if not found:
+        why = say("this system shows no PCI bus in /sys, and lspci said nothing")
+        return () if world.names(FOLDER) else (Unseen(what="pci", why=why, see="lspci -nn"),)
+    closed = [one for one in found if not is_bridge(one.pci_class) and _is_closed(world, one.address)]
+    if not closed:
+        return ()
+    why = say("the configuration space beyond 64 bytes is root's alone")
+    return (
+        Unseen(what="pci.acs", why=why, see=SEE_ACS),
+        Unseen(what="pci.rebar_max_bytes", why=why, see=SEE_ACS),
+    )
+
+
+def _is_closed(world: World, address: str) -> bool:
+    raw = world.raw(f"{FOLDER}/{address}/config", 257)
+    return raw is not None and len(raw) <= 64
+
+
+def _unseen_slots(world: World, slots: tuple[Slot, ...] | None) -> tuple[Unseen, ...]:
+    return () if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)
+
+
+def why_no_table(world: World) -> Sentence:
+    """Why the firmware's table was not read."""
+    if world.denied(TABLE):
+        return say("the firmware's table of the board is root's alone")
+    return say("there is no firmware's table of the board here")

@@ -1,0 +1,1 @@
+"""The bus: from /sys with its configuration space, or from what lspci writes."""

@@ -114,13 +114,13 @@ def server():
             },
         },
         "commands": {
-            f"df -kP / /data": _df(
+            "df -kP / /data": _df(
                 {
                     "/": (3 * 2**30, 0.3),
                     "/data": (3.5 * 2**30, 0.5),
                 }
             ),
-            f"df -iP / /data": _df(
+            "df -iP / /data": _df(
                 {
                     "/": (2e8, 0.05),
                     "/data": (3e8, 0.1),
@@ -256,13 +256,13 @@ def desktop():
             },
         },
         "commands": {
-            f"df -kP / /backup": _df(
+            "df -kP / /backup": _df(
                 {
                     "/": (1.9e9, 0.4),
                     "/backup": (7.8e9, 0.5),
                 }
             ),
-            f"df -iP / /backup": _df(
+            "df -iP / /backup": _df(
                 {
                     "/": (1.2e8, 0.04),
                     "/backup": (2.4e8, 0.01),

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 from fake_driver import SCENARIOS, Driver
+from fake_trees import sayings
 from rigright.machine.world import ROOT, World, command_file
 
 
@@ -27,7 +28,7 @@ def scene(name: str, folder: Path) -> World:
     A program started with `scene(...).env` sees the same machine.
     """
     told = scenario(name)
-    commands = recorded(told.get("commands", {}), folder)
+    commands = recorded({**sayings(told.get("host", {})), **told.get("commands", {})}, folder)
     env = {
         **{key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "NVIDIA_"))},
         "PATH": str(folder / "bin"),

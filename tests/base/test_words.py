@@ -36,6 +36,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "outdated.csv": ("since", "instead"),
     "precisions.toml": ("label",),
     "slowdowns.csv": ("meaning",),
+    "xids.csv": ("meaning",),
 }
 VALUES_COME_LATER = {
     "faces/cli/complaints.py": "templates to match against; the values are argparse's",

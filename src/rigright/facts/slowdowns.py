@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.tables import DATA, CellReader, read_rows, text
+from rigright.base.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class Slowdown:
     word: str  # "hw_thermal"
     xml: str | None  # its name in nvidia-smi -q -x, without what stands before it
     judged: str  # while it works: "none", "note", "warning", "fault"
-    meaning: str  # a sentence's template
+    meaning: Sentence
     source: str
     as_of: str
     confidence: str
@@ -29,8 +30,8 @@ def _hex(cell: str) -> int:
 @cache
 def slowdowns() -> dict[str, Slowdown]:
     """Every reason under its word."""
-    names = ("word", "xml", "judged", "meaning", "source", "as_of", "confidence")
-    readers = {"bit": _hex, **dict.fromkeys(names, text)}
+    names = ("word", "xml", "judged", "source", "as_of", "confidence")
+    readers: dict[str, CellReader] = {"bit": _hex, "meaning": Sentence, **dict.fromkeys(names, text)}
     required = tuple(name for name in readers if name != "xml")
     rows = read_rows(DATA / "slowdowns.csv", readers, required=required)
     return {row["word"]: Slowdown(**row) for row in rows}

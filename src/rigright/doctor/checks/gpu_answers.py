@@ -1,0 +1,78 @@
+"""Whether each accelerator answers its driver.
+
+A card that is lost has fallen off the bus (XID 79), or its firmware has died (XID 119, 120): programs on it
+are gone, and new ones fail. A card that hangs makes every tool that asks it wait; this one asks through a
+child process under a time limit, and says so.
+
+Any such state is a fault. Sources: NVML's return codes 15 (GPU is lost) and 10 (timeout); NVIDIA's XID
+catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import label, reboot, reset, see_kernel_log
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.machine.device import Device
+
+TITLE = say("every accelerator answers")
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict a card."""
+    for device in case.machine.devices:
+        if device.state == "lost":
+            yield _lost(device)
+        elif device.state == "hung":
+            yield _hung(device)
+        elif device.state == "denied":
+            yield NotSeen(
+                why=say("the driver refuses to tell us"), see="sudo rigright doctor", about=label(device)
+            )
+        elif device.state == "ok":
+            yield Fine(says=say("it answers"), about=label(device))
+
+
+def _lost(device: Device) -> Finding:
+    return Finding(
+        severity="fault",
+        title=say("the card is lost: the driver cannot reach it any more"),
+        evidence=(
+            Evidence(
+                shows=say("its driver answers with an error where {pci} should be", pci=device.pci or "?"),
+                command="nvidia-smi -L" if device.vendor == "nvidia" else None,
+            ),
+        ),
+        why=say("what ran on it has died, and jobs that use all cards of this machine will fail to start"),
+        fix=(
+            see_kernel_log(),
+            Step(says=say("drain the machine: let no new work start here")),
+            reboot(),
+            Step(
+                says=say(
+                    "if it comes back, check power cables, seating and temperature; repeated: replace it"
+                )
+            ),
+        ),
+        verify="nvidia-smi -L" if device.vendor == "nvidia" else None,
+        about=label(device),
+    )
+
+
+def _hung(device: Device) -> Finding:
+    return Finding(
+        severity="fault",
+        title=say("the card hangs: the driver did not answer about it in time"),
+        evidence=(
+            Evidence(
+                shows=say("the call was ended after its time limit; other tools would wait for ever"),
+                command=f"timeout 10 nvidia-smi -i {device.index}" if device.vendor == "nvidia" else None,
+            ),
+        ),
+        why=say("programs on it wait without end, and so does every monitor that asks it"),
+        fix=(see_kernel_log(), reset(device), reboot()),
+        verify=f"timeout 10 nvidia-smi -i {device.index}" if device.vendor == "nvidia" else None,
+        about=label(device),
+    )

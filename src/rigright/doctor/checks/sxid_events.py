@@ -1,0 +1,66 @@
+"""What NVSwitch chips reported in the kernel log (SXid).
+
+The line itself says whether an error is fatal. A fatal one takes links or the whole switch down: programs
+that use several cards fail until the switch and its cards are reset (fault). One that is not fatal is worth
+a look (note), many of them mean a link that wears (warning from 10 on).
+
+Source: NVIDIA's Fabric Manager user guide, appendix on NVSwitch errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import reboot
+from rigright.doctor.happened import events, pci_key, quieter, when
+from rigright.doctor.record import Case, Evidence, Finding, Severity, Step, Verdict
+from rigright.machine.system import Event
+
+TITLE = say("errors that NVSwitch chips reported (SXid)")
+MANY = 10
+LINE_CHARS = 160
+_SEE = "journalctl -k --no-pager | grep -i sxid"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One finding for each switch and code."""
+    groups: dict[tuple[str, int | None, bool], list[Event]] = {}
+    for event in events(case, "sxid") or []:
+        fatal = "non-fatal" not in event.text.lower() and "fatal" in event.text.lower()
+        groups.setdefault((pci_key(event.pci), event.code, fatal), []).append(event)
+    for (_, code, fatal), same in groups.items():
+        yield _finding(case, same, code=code, fatal=fatal)
+
+
+def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) -> Finding:
+    last = same[-1]
+    severity: Severity = "fault" if fatal else "warning" if len(same) >= MANY else "note"
+    return Finding(
+        severity=quieter(severity, case, last),
+        title=say("SXid {code}, fatal: a switch of NVLink lost links", code=code or "?")
+        if fatal
+        else say("SXid {code}, not fatal", code=code or "?"),
+        evidence=(
+            Evidence(shows=say("{count} times, last {when}", count=len(same), when=when(last)), command=_SEE),
+            Evidence(shows=last.text[:LINE_CHARS]),
+        ),
+        why=say("cards that copy over this switch wait or fail; collectives of the whole machine hang"),
+        fix=(
+            Step(
+                says=say("see what the fabric manager says"),
+                command="journalctl -u nvidia-fabricmanager --no-pager -n 100",
+            ),
+            Step(
+                says=say("let what runs end, then reset all cards with the switches"),
+                command="nvidia-smi --gpu-reset",
+                as_root=True,
+                disturbs=True,
+            ),
+            reboot(),
+        )
+        if fatal
+        else (Step(says=say("write the number down, and look again in a week")),),
+        verify=_SEE,
+        about=last.pci,
+    )

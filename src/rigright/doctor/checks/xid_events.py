@@ -1,0 +1,106 @@
+"""What the NVIDIA driver reported in the kernel log: XID codes, each with what to do about it.
+
+An XID names what went wrong on a card. Some ask for a reset or a reboot (fault), some mean worn memory or
+links, many only that a program made a mistake (note; from three on the same card, warning). XID 45 follows
+other errors and is told only where it stands alone; 154 repeats what an error before asks for; 171 and 172
+explain 48.
+
+What happened more than a week ago, or before the last boot, weighs one step less. The log may begin late,
+and XIDs of the time before are not in it: see the recovery action too. Table: data/xids.csv, from NVIDIA's
+XID catalog; `rigright look-up xids` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.gpus import label
+from rigright.doctor.happened import device_at, events, pci_key, quieter, when
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.xid_steps import steps_of
+from rigright.facts.xids import Xid, xids
+from rigright.machine.device import Device
+from rigright.machine.system import Event
+
+TITLE = say("errors that the NVIDIA driver reported (XID)")
+MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
+LINE_CHARS = 160
+_AFTER = {45, 154, 171, 172}  # told of another error
+_SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One finding for each code of each card."""
+    found = events(case, "xid")
+    if found is None:
+        if any(device.vendor == "nvidia" for device in case.machine.devices):
+            yield NotSeen(why=say("the kernel log is closed to us"), see=f"sudo {_SEE}")
+        return
+    if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
+        yield Fine(says=say("none in the kernel log"))
+    for (pci, code), same in _grouped(found).items():
+        alone = {event.code for event in found if pci_key(event.pci) == pci} <= _AFTER
+        if code not in _AFTER or alone:
+            yield _finding(case, same, code=code, device=device_at(case, pci))
+
+
+def _grouped(found: list[Event]) -> dict[tuple[str, int], list[Event]]:
+    groups: dict[tuple[str, int], list[Event]] = {}
+    for event in found:
+        if event.code is not None:
+            groups.setdefault((pci_key(event.pci), event.code), []).append(event)
+    return groups
+
+
+def _finding(case: Case, same: list[Event], *, code: int, device: Device | None) -> Finding:
+    xid, last = xids().get(code), same[-1]
+    severity = _severity(xid, same)
+    return Finding(
+        severity=quieter(severity, case, last),
+        title=_title(xid, code),
+        evidence=(
+            Evidence(
+                shows=say("{count} times, last {when}", count=len(same), when=when(last))
+                if len(same) > 1
+                else when(last),
+                command=_SEE,
+            ),
+            Evidence(shows=last.text[:LINE_CHARS]),
+        ),
+        why=_why(xid, severity),
+        fix=steps_of(xid, device)
+        if xid
+        else (Step(says=say("look the code up in the driver's documentation")),),
+        verify=_SEE,
+        confidence="sure" if severity == "fault" else "likely",
+        about=label(device) if device else last.pci,
+    )
+
+
+def _title(xid: Xid | None, code: int) -> Sentence:
+    if xid is None:
+        return say("XID {code}: not in our table", code=code)
+    return say("XID {code}: {meaning}", code=code, meaning=xid.meaning)
+
+
+def _severity(xid: Xid | None, same: list[Event]) -> Severity:
+    if xid is None or xid.action in {"support", "update"}:
+        return "warning"
+    if xid.action in {"reset", "reboot", "cables", "links", "recovery"}:
+        return "fault"
+    if xid.action == "none":
+        return "warning" if xid.hardware == "y" else "note"
+    return "warning" if len(same) >= MANY else "note"
+
+
+def _why(xid: Xid | None, severity: Severity) -> Sentence:
+    if xid is None:
+        return say("the driver reports something that we cannot judge")
+    if xid.hardware == "y":
+        return say("this points at the card, its memory, its links or its power, not at a program")
+    if xid.hardware == "n":
+        return say("this points at a program or the driver; the card is sound as far as this tells")
+    if severity == "fault":
+        return say("programs on the card were ended; the card needs a fresh start before it is trusted")
+    return say("mostly a mistake of a program; the same error from different programs points at the card")

@@ -1,0 +1,112 @@
+"""What checks of accelerators share: which devices answer, how they are called, whether they work now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.record import Case, NotSeen, Step
+from rigright.facts.chips import Chip
+from rigright.machine.device import Device
+
+BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
+BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
+_RESET = say("reset the card once nothing runs on it")
+_REBOOT = say("reboot the machine")
+
+
+def label(device: Device) -> str:
+    """How a card is called in findings."""
+    return f"gpu {device.index}" if device.vendor == "nvidia" else f"{device.vendor} gpu {device.index}"
+
+
+def answering(case: Case, *, vendor: str | None = None) -> list[tuple[Device, Chip | None]]:
+    """Devices that answer, each with its chip; the others have a check of their own."""
+    return [
+        (device, chip)
+        for device, chip in case.pairs
+        if device.state == "ok" and vendor in {None, device.vendor}
+    ]
+
+
+def kinds(case: Case) -> Iterator[list[Device]]:
+    """Answering devices by what they call themselves: cards that should behave alike."""
+    found: dict[tuple[str, str | None], list[Device]] = {}
+    for device, _ in answering(case):
+        found.setdefault((device.vendor, device.name), []).append(device)
+    yield from found.values()
+
+
+def is_busy(device: Device) -> bool | None:
+    """Whether it works now; None where nobody says."""
+    if device.busy_share is not None:
+        return device.busy_share >= BUSY_SHARE
+    draw, limit = device.power.draw_w, device.power.limit_w
+    return None if draw is None or not limit else draw >= BUSY_POWER_SHARE * limit
+
+
+def query(device: Device, *fields: str) -> str | None:
+    """The line of the vendor's own tool that shows readings of one card."""
+    if device.vendor == "nvidia":
+        return f"nvidia-smi -i {device.index} --query-gpu={','.join(fields)} --format=csv"
+    return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
+
+
+def details(device: Device, section: str) -> str | None:
+    """The line that shows a section of nvidia-smi -q of one card."""
+    if device.vendor == "nvidia":
+        return f"nvidia-smi -q -i {device.index} -d {section}"
+    return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
+
+
+def unread(device: Device, command: str | None) -> NotSeen:
+    """A reading that the driver did not give."""
+    return NotSeen(why=say("the driver does not tell it"), see=command, about=label(device))
+
+
+def reset(device: Device) -> Step:
+    """A step that resets one card."""
+    command = f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None
+    if device.vendor == "amd":
+        command = f"amd-smi reset --gpureset -g {device.index}"
+    return Step(says=_RESET, command=command, as_root=True, disturbs=True)
+
+
+def reboot() -> Step:
+    """A step that reboots."""
+    return Step(says=_REBOOT, command="systemctl reboot", as_root=True, disturbs=True)
+
+
+def see_kernel_log() -> Step:
+    """A step that looks for what the driver wrote."""
+    return Step(
+        says=say("read what the driver wrote in the kernel log"),
+        command="journalctl -k --no-pager | grep -iE 'nvrm|xid|amdgpu'",
+    )
+
+
+def listed(devices: list[Device]) -> str:
+    """Several cards in a few words: "gpu 0, gpu 3"."""
+    return ", ".join(label(device) for device in devices)
+
+
+def odd_ones(values: dict[str, list[Device]]) -> tuple[str, list[Device]] | None:
+    """Of values that differ: the one most cards have, and the cards that have another."""
+    if len(values) < 2:
+        return None
+    usual = max(values, key=lambda value: len(values[value]))
+    return usual, [device for value, devices in values.items() if value != usual for device in devices]
+
+
+def by_value(devices: list[Device], values: list[object]) -> dict[str, list[Device]]:
+    """Cards by a reading; those that do not tell it are left out."""
+    found: dict[str, list[Device]] = {}
+    for device, value in zip(devices, values, strict=True):
+        if value is not None:
+            found.setdefault(str(value), []).append(device)
+    return found
+
+
+def cards_word(count: int) -> Sentence:
+    """A number of cards for a sentence."""
+    return say("1 card") if count == 1 else say("{count} cards", count=count)

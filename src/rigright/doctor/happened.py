@@ -1,0 +1,70 @@
+"""Events of the kernel log for checks: of which card, how long ago, before or since this boot."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from rigright.base.units import KILO
+from rigright.base.words import Sentence, say
+from rigright.doctor.record import Case, Severity
+from rigright.machine.device import Device
+from rigright.machine.system import Event
+
+OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
+_MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
+_PCI = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?\Z", re.IGNORECASE)
+
+
+def events(case: Case, *kinds: str) -> list[Event] | None:
+    """Events of these kinds, oldest first; None where the log could not be read."""
+    if case.machine.events is None:
+        return None
+    return [event for event in case.machine.events if event.kind in kinds]
+
+
+def pci_key(pci: str | None) -> str:
+    """An address as the driver, lspci and sysfs all mean it: without function, domain of four digits."""
+    match = _PCI.match(pci or "")
+    if match is None:
+        return pci or ""
+    domain = int(match[1] or "0", 16)
+    return f"{domain:04x}:{match[2]}:{match[3]}".lower()
+
+
+def device_at(case: Case, pci: str | None) -> Device | None:
+    """The card at an address."""
+    wanted = pci_key(pci)
+    return next((one for one in case.machine.devices if one.pci and pci_key(one.pci) == wanted), None)
+
+
+def age_s(case: Case, event: Event) -> float | None:
+    """Seconds since it happened, where clocks tell."""
+    system = case.machine.system
+    if event.at_s is not None and system.now_s is not None:
+        return max(0.0, system.now_s - event.at_s)
+    if event.up_s is not None and system.up_s is not None:
+        return max(0.0, system.up_s - event.up_s)
+    return None
+
+
+def is_before_boot(case: Case, event: Event) -> bool:
+    """Whether the machine has been started anew since."""
+    age, up = age_s(case, event), case.machine.system.up_s
+    return age is not None and up is not None and age > up
+
+
+def quieter(severity: Severity, case: Case, event: Event) -> Severity:
+    """An event of long ago, or of before the last boot, weighs one step less."""
+    age = age_s(case, event)
+    is_past = is_before_boot(case, event) or (age is not None and age > OLD_S)
+    return _MILDER[severity] if is_past else severity
+
+
+def when(event: Event) -> Sentence:
+    """When it happened, for people."""
+    if event.at_s is not None and 0 <= event.at_s < 100 * KILO * KILO * KILO:
+        return say("{date} UTC", date=datetime.fromtimestamp(event.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S"))
+    if event.up_s is not None:
+        return say("{seconds} s after the start of the machine", seconds=f"{event.up_s:.0f}")
+    return say("at a time that is not told")

@@ -42,6 +42,7 @@ class DeviceTick:
     last_xid: int | None = None
     programs: tuple[Program, ...] | None = None
     vendor: str | None = None  # None: NVIDIA's
+    pci: str | None = None  # "0000:19:00.0"
     age_s: float | None = None  # how old the readings are; None: of this moment
 
 

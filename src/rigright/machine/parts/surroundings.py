@@ -1,0 +1,43 @@
+"""Environment variables that change what accelerators do; what is secret in them is never read on."""
+
+from __future__ import annotations
+
+import re
+
+from rigright.machine.record import Read
+from rigright.machine.world import World
+
+_NAMED = {
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "GPU_DEVICE_ORDINAL", "PYTORCH_ALLOC_CONF", "KUBERNETES_SERVICE_HOST", "WORLD_SIZE", "RANK",
+    "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "MALLOC_ARENA_MAX", "TRANSFORMERS_CACHE", "TORCH_HOME",
+    "TRITON_CACHE_DIR", "XLA_FLAGS", "TMPDIR", "DOCKER_HOST", "TF_FORCE_GPU_ALLOW_GROWTH",
+    "TF_CPP_MIN_LOG_LEVEL", "TOKENIZERS_PARALLELISM", "NO_CUDA", "FORCE_CUDA",
+}  # fmt: skip
+_BEGIN = (
+    "CUDA_", "NVIDIA_", "NCCL_", "RCCL_", "HIP_", "ROCR_", "HSA_", "ROCM_", "PYTORCH_", "TORCH_",
+    "CUBLAS_", "CUDNN_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "KMP_", "GOMP_", "HF_", "VLLM_",
+    "SGLANG_", "SGL_", "TRTLLM_", "SLURM_", "UCX_", "OMPI_MCA_", "GLOO_", "FI_", "NVSHMEM_", "OLLAMA_",
+    "LLAMA_", "TF_", "JAX_", "RAY_", "ONEAPI_", "ZE_", "PIP_", "NV_",
+)  # fmt: skip
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE", re.IGNORECASE)
+_HARMLESS = {"TOKENIZERS_PARALLELISM"}
+_IN_ADDRESS = re.compile(r"//[^/@\s]+@")
+_MOST_CHARS = 2000
+HIDDEN = "(set)"
+
+
+def read(world: World) -> Read:
+    """Those that are set, sorted; a secret is told as set."""
+    found = tuple((name, _shown(name, value)) for name, value in sorted(world.env.items()) if _matters(name))
+    return Read(fields=(("environment", found),) if found else ())
+
+
+def _matters(name: str) -> bool:
+    return name in _NAMED or name.startswith(_BEGIN)
+
+
+def _shown(name: str, value: str) -> str:
+    if _SECRET.search(name) and name not in _HARMLESS:
+        return HIDDEN
+    return _IN_ADDRESS.sub("//", value)[:_MOST_CHARS]

@@ -1,0 +1,1 @@
+"""What runs on a machine, read piece by piece: system, drivers, Pythons, containers, the kernel's log."""

@@ -1,0 +1,25 @@
+"""Commands that speak of the machine's own files: of no use where another machine's files are mounted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rigright.machine.world import PATIENCE_S, Said, World
+
+
+def said(world: World, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+    """What a command says of the machine that is read; None where it would speak of another."""
+    if world.is_live and world.commands is None and world.root != Path("/"):
+        return None
+    return world.run(*argv, patience_s=patience_s)
+
+
+def told(world: World, *argv: str, patience_s: float = PATIENCE_S) -> str | None:
+    """The words of a command that went well."""
+    answer = said(world, *argv, patience_s=patience_s)
+    return answer.out.strip() if answer is not None and answer.code == 0 else None
+
+
+def lines(text: str | None) -> list[str]:
+    """The lines of a text that hold something."""
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]

@@ -1,0 +1,52 @@
+"""Whether the machine's clock is kept right, and how far it is off."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+
+from rigright.base.units import MEGA
+from rigright.machine.running.asking import told
+from rigright.machine.world import World
+
+_CHRONY_OFF = re.compile(r"System time\s*:\s*([\d.eE+-]+) seconds (slow|fast)")
+_CHRONY_STATE = re.compile(r"Leap status\s*:\s*(.+)")
+_TIMEX_BYTES = 256  # of the kernel's record, with room to spare
+_STATUS_AT, _MOST_OFF_AT = 40, 24  # its fields on 64-bit Linux
+_UNSYNCED = 0x40
+_WORD_BYTES = 8
+
+
+def clock(world: World) -> tuple[bool | None, float | None]:
+    """Synchronised, and the seconds it may be off, by whichever keeper of time answers."""
+    chrony = told(world, "chronyc", "-n", "tracking")
+    if chrony:
+        return _of_chrony(chrony)
+    said = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
+    if said in {"yes", "no"}:
+        return said == "yes", None
+    return _of_kernel() if world.is_live else (None, None)
+
+
+def _of_chrony(text: str) -> tuple[bool | None, float | None]:
+    off, state = _CHRONY_OFF.search(text), _CHRONY_STATE.search(text)
+    synced = None if state is None else "not synchronised" not in state[1].lower()
+    return synced, None if off is None or not synced else float(off[1])
+
+
+def _of_kernel() -> tuple[bool | None, float | None]:
+    """What the kernel says of its own clock; asking changes nothing."""
+    if struct.calcsize("P") != _WORD_BYTES:
+        return None, None
+    record = ctypes.create_string_buffer(_TIMEX_BYTES)
+    try:
+        answer = ctypes.CDLL(None).adjtimex(record)
+    except (OSError, AttributeError, TypeError):
+        return None, None
+    if answer < 0:
+        return None, None
+    (status,) = struct.unpack_from("=i", record, _STATUS_AT)
+    (most_off_us,) = struct.unpack_from("=q", record, _MOST_OFF_AT)
+    synced = not status & _UNSYNCED
+    return synced, most_off_us / MEGA if synced else None

@@ -1,0 +1,122 @@
+"""The kernel's log in whichever form it is to be had, line by line with its times."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from rigright.base.units import MEGA, MIB
+from rigright.machine.running.asking import said
+from rigright.machine.world import World
+
+Line = tuple[float | None, float | None, str]  # seconds since 1970, since boot, text
+
+JOURNAL = (
+    *("journalctl", "_TRANSPORT=kernel", "-o", "short-unix", "--no-pager", "-q"),
+    *("--since", "-30d", "-n", "20000"),
+)
+FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/dmesg")
+PATIENCE_S = 4.0
+MOST_BYTES = 16 * MIB
+_UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
+_BOOT = re.compile(r"\[\s*(\d+\.\d+)\]\s?(.*)")
+_CALENDAR = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]\s?(.*)")
+_CLOCK = r"\d\d:\d\d:\d\d"
+_DATE = rf"(\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
+_SINCE = r"(?:\[\s*(\d+\.\d+)\] ?)?"
+_ISO = re.compile(rf"{_DATE} \S+ kernel: {_SINCE}(.*)")
+_ISO_BARE = re.compile(rf"{_DATE} (.*)")
+_SYSLOG = re.compile(rf"(\w{{3}} [ \d]\d {_CLOCK}) \S+ kernel: {_SINCE}(.*)")
+_KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
+_LEVEL = re.compile(r"(?:<\d+>|\w+\s*:\w+\s*: (?=\[))")  # "<6>", or "kern  :err   : " of dmesg -x
+_A_DAY_S = 86400
+
+
+def kernel_log(world: World) -> Iterator[Line] | None:
+    """Every line we may read; None where the log is closed to us."""
+    text = _text(world)
+    if text is None:
+        return None
+    now_s = time.time() if world.is_live else None
+    return parsed(text, now_s=now_s, up_s=_up(world))
+
+
+def _text(world: World) -> str | None:
+    journal = said(world, *JOURNAL, patience_s=PATIENCE_S)
+    if journal is not None and journal.code == 0 and " kernel: " in journal.out:
+        return journal.out
+    ring = said(world, "dmesg")
+    if ring is not None and ring.code == 0 and ring.out.strip():
+        return ring.out
+    return next((text for file in FILES if (text := world.text(file, most=MOST_BYTES))), None)
+
+
+def _up(world: World) -> float | None:
+    first = (world.text("/proc/uptime") or "").partition(" ")[0]
+    try:
+        return float(first)
+    except ValueError:
+        return None
+
+
+def parsed(text: str, *, now_s: float | None = None, up_s: float | None = None) -> Iterator[Line]:
+    """Each line with what its stamp says; seconds since boot become a time where now is known."""
+    booted_s = now_s - up_s if now_s is not None and up_s is not None else None
+    for line in text.splitlines():
+        at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1) if line[:1] in "<k" else line, now_s)
+        if at_s is None and since_s is not None and booted_s is not None:
+            at_s = booted_s + since_s
+        if told:
+            yield at_s, since_s, told
+
+
+def _stamped(line: str, now_s: float | None) -> Line:
+    """One line by the form of its stamp."""
+    for form, read in _FORMS:
+        match = form.match(line)
+        if match is not None:
+            return read(match, now_s)
+    return None, None, line
+
+
+def _iso(stamp: str) -> float | None:
+    try:
+        return datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _calendar(stamp: str, form: str) -> float | None:
+    try:
+        return time.mktime(time.strptime(stamp, form))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _of_this_year(stamp: str, now_s: float | None) -> float | None:
+    """A stamp without its year: the last time that day was; unknown where now is."""
+    if now_s is None:
+        return None
+    year = time.localtime(now_s).tm_year
+    for guess in (year, year - 1):
+        at_s = _calendar(f"{guess} {stamp}", "%Y %b %d %H:%M:%S")
+        if at_s is not None and at_s <= now_s + _A_DAY_S:
+            return at_s
+    return None
+
+
+def _seconds(said: str | None) -> float | None:
+    return float(said) if said else None
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (
+    (_BOOT, lambda m, _: (None, float(m[1]), m[2])),
+    (_UNIX, lambda m, _: (float(m[1]), None, m[2])),
+    (_KMSG, lambda m, _: (None, int(m[1][:15]) / MEGA, m[2])),
+    (_ISO, lambda m, _: (_iso(m[1]), _seconds(m[2]), m[3])),
+    (_CALENDAR, lambda m, _: (_calendar(m[1], "%a %b %d %H:%M:%S %Y"), None, m[2])),
+    (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
+    (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),
+)

@@ -1,0 +1,36 @@
+"""The chips a PyTorch wheel has kernels for, as its library was told when it was built.
+
+The list that `torch.cuda.get_arch_list()` answers with is one string in libtorch_python.so. It is looked for
+in the file, so nothing has to be imported and no GPU is woken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.units import MIB
+from rigright.machine.world import World
+
+LIBRARY = "torch/lib/libtorch_python.so"
+_MOST_BYTES = 96 * MIB
+_MOST_LIST = 400  # bytes of the list
+_FIRST = b"sm_"
+_LIST = re.compile(rb"(?:sm|compute)_\d{2,3}[af]?(?: (?:sm|compute)_\d{2,3}[af]?)*\0")
+
+
+def archs_of(world: World, folder: str) -> tuple[str, ...] | None:
+    """The list: ("sm_90", "compute_90"); None where the library holds none."""
+    raw = world.raw(f"{folder}/{LIBRARY}", most=_MOST_BYTES) or b""
+    longest = max(_lists(raw), key=len, default="")
+    return tuple(longest.split()) or None
+
+
+def _lists(raw: bytes) -> Iterator[str]:
+    """Each string of the file that is such a list."""
+    at = raw.find(_FIRST)
+    while at >= 0:
+        match = _LIST.match(raw, at, at + _MOST_LIST)
+        if match and raw[at - 1 : at] in {b"", b"\0"}:
+            yield match[0][:-1].decode()
+        at = raw.find(_FIRST, match.end() if match else at + 1)

@@ -1,0 +1,69 @@
+"""Packages of the system that matter here: drivers, toolkits, containers; dpkg, rpm or pacman."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.units import MIB
+from rigright.machine.running.asking import lines, told
+from rigright.machine.system import Package
+from rigright.machine.world import World
+
+_MATTER = re.compile(
+    r"(?:lib)?nvidia.*|xserver-xorg-video-(?:nvidia|nouveau).*|(?:lib)?cuda.*|libcu(?:dnn|blas|tensor).*|libnccl.*"
+    r"|nccl|tensorrt.*|libnvinfer.*|akmod-nvidia.*|kmod-nvidia.*|xorg-x11-drv-nvidia.*|dkms|gdrcopy|linux-modules-nvidia.*"
+    r"|linux-objects-nvidia.*|datacenter-gpu-manager.*|rocm.*|hip-.*|amdgpu.*|amd-smi-lib|docker(?:-ce|\.io)?"
+    r"|moby-engine|podman|containerd(?:\.io)?|doca-.*|mlnx-ofed.*|rdma-core|unattended-upgrades|cudnn.*"
+)
+_DPKG = "/var/lib/dpkg/status"
+_RPM = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
+_PACMAN = "/var/lib/pacman/local"
+_PACMAN_NAME = re.compile(r"(?P<name>.+)-(?P<version>[^-]+-[^-]+)")
+_MOST_BYTES = 32 * MIB
+PATIENCE_S = 4.0
+
+
+def packages(world: World) -> tuple[Package, ...]:
+    """All that matter, sorted."""
+    found = list(_of_dpkg(world)) or list(_of_pacman(world)) or list(_of_rpm(world))
+    return tuple(sorted(found, key=lambda one: (one.name, one.version or "")))
+
+
+def _of_dpkg(world: World) -> Iterator[Package]:
+    text = world.text(_DPKG, most=_MOST_BYTES)
+    for block in (text or "").split("\n\n"):
+        name = _field(block, "Package")
+        if not name or not _MATTER.fullmatch(name):
+            continue
+        wish, _, state = _field(block, "Status").partition(" ")
+        state = state.rpartition(" ")[2]
+        if state == "not-installed":
+            continue
+        held = state == "installed" and wish == "hold"
+        yield Package(name=name, version=_field(block, "Version") or None, state="held" if held else state)
+
+
+def _field(block: str, name: str) -> str:
+    """One field of a package's block; the first line of it."""
+    start = 0 if block.startswith(f"{name}: ") else block.find(f"\n{name}: ") + 1
+    if start == 0 and not block.startswith(f"{name}: "):
+        return ""
+    return block[start + len(name) + 2 :].partition("\n")[0].strip()
+
+
+def _of_pacman(world: World) -> Iterator[Package]:
+    for folder in world.names(_PACMAN):
+        match = _PACMAN_NAME.fullmatch(folder)
+        if match and _MATTER.fullmatch(match["name"]):
+            yield Package(name=match["name"], version=match["version"], state="installed")
+
+
+def _of_rpm(world: World) -> Iterator[Package]:
+    if not any(world.has(folder) for folder in _RPM):
+        return
+    asked = told(world, "rpm", "-qa", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n", patience_s=PATIENCE_S)
+    for line in lines(asked):
+        name, _, version = line.partition(" ")
+        if _MATTER.fullmatch(name):
+            yield Package(name=name, version=version, state="installed")

@@ -1,0 +1,133 @@
+"""Every Python that matters and what is installed in it: read from its folders, nothing is imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rigright.machine.running.frameworks import frameworks
+from rigright.machine.running.pip_settings import index
+from rigright.machine.system import Package, Python
+from rigright.machine.world import World
+
+SYSTEM = "/usr/bin/python3"
+_PREFIXES = (  # beginnings of the names of packages that matter here
+    "torch", "pytorch", "tensorflow", "tf-", "keras", "jax", "triton", "nvidia-", "pynvml", "nvitop",
+    "gpustat", "py3nvml", "gputil", "cupy", "cuda-", "vllm", "sglang", "sgl-", "flashinfer",
+    "flash-attn", "xformers", "bitsandbytes", "deepspeed", "transformers", "accelerate", "peft", "trl",
+    "datasets", "optimum", "auto-gptq", "autoawq", "gptqmodel", "llama-cpp-python", "ctransformers",
+    "exllama", "tensorrt", "onnxruntime", "apex", "transformer-engine", "megatron", "lmdeploy", "ray",
+    "numpy", "pillow", "opencv-python", "diffusers", "mxnet", "horovod", "fairscale", "lightning",
+    "mamba-ssm", "causal-conv1d", "safetensors", "huggingface", "tokenizers", "unsloth", "rigright",
+    "pip", "amdsmi", "pyrsmi", "rocm", "hip-python", "intel-extension",
+)  # fmt: skip
+_FOLDER = re.compile(r"(?P<name>[A-Za-z0-9][\w.~+-]*?)-(?P<version>\d[\w.+!~]*)\.(?:dist|egg)-info")
+_PYTHON_FOLDER = re.compile(r"python3\.\d{1,2}")
+_MOST_ENVIRONMENTS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One Python by its folders."""
+
+    path: str
+    kind: str
+    version: str | None
+    folders: tuple[str, ...]  # where packages lie, the first found first
+
+
+def pythons(world: World) -> tuple[Python, ...]:
+    """Each Python once: the one that is active first."""
+    found: dict[tuple[str, ...], Python] = {}
+    for place in _places(world):
+        if place.folders and place.folders not in found and len(found) < _MOST_ENVIRONMENTS:
+            found[place.folders] = _read(world, place)
+    return tuple(found.values())
+
+
+def _places(world: World) -> Iterator[Place]:
+    for name, kind in (("VIRTUAL_ENV", "venv"), ("CONDA_PREFIX", "conda")):
+        prefix = world.env.get(name)
+        if prefix:
+            yield from _of_prefix(world, prefix, kind=kind)
+    if world.is_live and world.root.parts == ("/",):
+        kind = "system" if sys.prefix == sys.base_prefix else "venv"
+        kind = "conda" if world.has(f"{sys.prefix}/conda-meta") else kind
+        if sys.prefix != "/usr":
+            yield from _of_prefix(world, sys.prefix, kind=kind)
+    yield from _of_system(world)
+    for prefix in ("/opt/conda", "/opt/venv", "/app/.venv", "/workspace/.venv"):
+        yield from _of_prefix(world, prefix, kind="conda" if prefix.endswith("conda") else "venv")
+
+
+def _of_prefix(world: World, prefix: str, *, kind: str) -> Iterator[Place]:
+    """A Python with a folder of its own: a venv, conda, or one built from source."""
+    names = [name for name in world.names(f"{prefix}/lib") if _PYTHON_FOLDER.fullmatch(name)]
+    folders = [f"{prefix}/lib/{name}/site-packages" for name in names]
+    if not folders:
+        return
+    settings = world.text(f"{prefix}/pyvenv.cfg") or ""
+    said = dict(line.partition("=")[::2] for line in settings.splitlines())
+    told = {key.strip(): value.strip() for key, value in said.items()}
+    version = told.get("version") or told.get("version_info") or names[-1].removeprefix("python")
+    if told.get("include-system-site-packages") == "true":
+        folders += _system_folders(world, names[-1])
+    yield Place(path=f"{prefix}/bin/python", kind=kind, version=version, folders=tuple(folders))
+
+
+def _of_system(world: World) -> Iterator[Place]:
+    link = world.link(SYSTEM)
+    if link is None:
+        return
+    name = link.rpartition("/")[2]
+    if not _PYTHON_FOLDER.fullmatch(name):
+        return
+    version = name.removeprefix("python")
+    yield Place(path=SYSTEM, kind="system", version=version, folders=tuple(_system_folders(world, name)))
+
+
+def _system_folders(world: World, name: str) -> list[str]:
+    """Folders of a system's Python, those of the user first: they hide the system's."""
+    home = world.env.get("HOME", "/root")
+    folders = (
+        f"{home}/.local/lib/{name}/site-packages",
+        f"/usr/local/lib/{name}/dist-packages",
+        "/usr/lib/python3/dist-packages",
+        f"/usr/local/lib/{name}/site-packages",
+        f"/usr/lib64/{name}/site-packages",
+        f"/usr/lib/{name}/site-packages",
+    )
+    return [folder for folder in folders if world.names(folder)]
+
+
+def _read(world: World, place: Place) -> Python:
+    packages = tuple(_packages(world, place.folders))
+    known = {one.name: one.version for one in reversed(packages)}
+    return Python(
+        path=place.path,
+        version=place.version,
+        kind=place.kind,
+        pip=known.get("pip"),
+        packages=packages,
+        frameworks=frameworks(world, place.folders, packages=packages),
+        index=index(world, place.path),
+    )
+
+
+def _packages(world: World, folders: tuple[str, ...]) -> Iterator[Package]:
+    """What is installed, the first found first; one that stands twice is told twice."""
+    for folder in folders:
+        for name in world.names(folder):
+            match = _FOLDER.fullmatch(name)
+            if match is None:
+                continue
+            own = canonical(match["name"])
+            if own.startswith(_PREFIXES):
+                yield Package(name=own, version=match["version"].partition("-py3")[0])
+
+
+def canonical(name: str) -> str:
+    """A package's one name: lower case, dashes."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,104 @@
+"""Which system this is: its release, kernel, board and firmware."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rigright.machine.running.asking import told
+from rigright.machine.world import World
+
+RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release")
+DMI = "/sys/class/dmi/id"
+_FILLED_IN_NEVER = {
+    "", "none", "default string", "to be filled by o.e.m.", "system product name", "system manufacturer",
+    "not specified", "unknown", "o.e.m.", "empty", "not applicable", "0", "x.x", "base board product name",
+}  # fmt: skip
+_KERNEL = re.compile(r"\d+\.\d+[\w.+~-]*")
+_REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
+_MARKS_REBOOTS = {"ubuntu", "pop", "linuxmint"}  # systems that leave a mark when they want a reboot
+
+
+def release(world: World) -> dict[str, Any]:
+    """Fields of `System` that name system, kernel and board."""
+    found = _os_release(world)
+    kernel = world.text("/proc/sys/kernel/osrelease")
+    return {
+        "host": world.text("/proc/sys/kernel/hostname"),
+        "os_id": found.get("ID"),
+        "os_version": found.get("VERSION_ID"),
+        "os_name": found.get("PRETTY_NAME"),
+        "kernel": kernel,
+        "kernels": kernels(world),
+        "arch": _arch(world, kernel),
+        "cmdline": world.text("/proc/cmdline"),
+        "up_s": _uptime(world),
+        "needs_reboot": _needs_reboot(world, found.get("ID")),
+        **_board(world),
+    }
+
+
+def _os_release(world: World) -> dict[str, str]:
+    text = next((text for file in RELEASE_FILES if (text := world.text(file)) is not None), "")
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+
+
+def kernels(world: World) -> tuple[str, ...]:
+    """Installed kernels, oldest first: those with modules or an image."""
+    with_modules = {name for name in world.names("/lib/modules") if _KERNEL.fullmatch(name)}
+    images = {
+        name.partition("-")[2] for name in world.names("/boot") if name.startswith(("vmlinuz-", "Image-"))
+    }
+    return tuple(sorted({name for name in with_modules | images if _KERNEL.fullmatch(name)}, key=order))
+
+
+def order(kernel: str) -> tuple[int, ...]:
+    """What kernels are sorted by: the numbers of their version."""
+    return tuple(int(part[:9]) for part in re.findall(r"\d+", kernel))
+
+
+def _arch(world: World, kernel: str | None) -> str | None:
+    text = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
+    if text:
+        return text
+    known = ("x86_64", "aarch64", "ppc64le", "amd64", "arm64")
+    found = next((name for name in known if kernel and kernel.endswith(name)), None)
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(found, found) if found else None
+
+
+def _uptime(world: World) -> float | None:
+    first = (world.text("/proc/uptime") or "").partition(" ")[0]
+    try:
+        return float(first)
+    except ValueError:
+        return None
+
+
+def _needs_reboot(world: World, os_id: str | None) -> bool | None:
+    """Whether the system wants a reboot; None where it leaves no such mark."""
+    if any(world.has(mark) for mark in _REBOOT_MARKS):
+        return True
+    return False if os_id in _MARKS_REBOOTS else None
+
+
+def _board(world: World) -> dict[str, str | None]:
+    """Board and firmware, by DMI, or by the device tree of a board without."""
+    files = {
+        "maker": "sys_vendor",
+        "product": "product_name",
+        "board": "board_name",
+        "bios": "bios_version",
+        "bios_date": "bios_date",
+    }
+    found = {field: _meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
+    if found["product"] is None:
+        tree = world.text("/proc/device-tree/model")
+        found["product"] = _meant(tree.rstrip("\0")) if tree else None
+    return found
+
+
+def _meant(text: str | None) -> str | None:
+    """A name somebody wrote; makers leave some as they found them."""
+    said = (text or "").strip()
+    return None if said.lower() in _FILLED_IN_NEVER else said

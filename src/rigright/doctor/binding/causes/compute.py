@@ -1,0 +1,36 @@
+"""The accelerators' arithmetic: what is left where they work and nothing else of them is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.base.words import say
+from rigright.doctor.binding.means import mean_of, percent
+from rigright.doctor.binding.record import FULL, WORKING, Moment
+from rigright.doctor.record import Evidence, Step
+
+TITLE = say("GPU compute")
+SIDE = WORKING
+CHECKS = ("clocks*", "bench*", "slow*")
+REMEDIES = (
+    Step(says=say("narrower numbers: bf16 instead of fp32, fp8 where the card has it")),
+    Step(says=say("fused attention and torch.compile, less recompute where memory allows")),
+    Step(says=say("see which card would be faster for this work"), command="rigright compare"),
+)
+
+
+def weigh(moment: Moment) -> float | None:
+    """All that is left."""
+    return FULL if moment.devices else None
+
+
+def tell(moments: Sequence[Moment]) -> Evidence:
+    """How hard they worked."""
+    busy = percent(sum(moment.busy_share for moment in moments) / len(moments))
+    draw = mean_of(
+        moments, lambda one: one.power_w / one.power_limit_w if one.power_w and one.power_limit_w else None
+    )
+    if draw is None:
+        return Evidence(shows=say("busy {busy}", busy=busy), command="nvidia-smi dmon -s pu")
+    shows = say("busy {busy}, drawing {draw} of their power limit", busy=busy, draw=percent(draw))
+    return Evidence(shows=shows, command="nvidia-smi dmon -s pu")

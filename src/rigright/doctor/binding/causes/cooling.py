@@ -1,0 +1,38 @@
+"""Cooling: the card lowers its clocks because it is too hot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.base.words import say
+from rigright.doctor.binding.means import mean, mean_of, percent, slowed_share
+from rigright.doctor.binding.record import WORKING, Moment
+from rigright.doctor.record import Evidence, Step
+
+TITLE = say("cooling")
+SIDE = WORKING
+CHECKS = ("thermal*", "heat*", "fan*")
+REMEDIES = (
+    Step(says=say("clear dust, air paths and filters; look at fans and at the room's temperature")),
+    Step(says=say("leave a slot free between cards that blow into each other")),
+    Step(says=say("a lower power limit costs little speed and much heat"), command="nvidia-smi -q -d POWER"),
+)
+_HEAT = frozenset({"sw_thermal", "hw_thermal", "hw_slowdown"})
+_SURE = 3.0  # it comes before a power cap that stands beside it
+
+
+def weigh(moment: Moment) -> float | None:
+    """By the driver's own word."""
+    share = slowed_share(moment, _HEAT)
+    return None if share is None else share * _SURE
+
+
+def tell(moments: Sequence[Moment]) -> Evidence:
+    """How hot it was."""
+    heat = mean_of(moments, lambda one: one.gpu_c)
+    held = percent(mean(slowed_share(moment, _HEAT) for moment in moments))
+    at = "?" if heat is None else f"{heat:.0f}"
+    return Evidence(
+        shows=say("clocks held back by heat {held} of the time, at {at} °C", held=held, at=at),
+        command="nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+    )

@@ -1,0 +1,48 @@
+"""Disks: the busiest has no time left, or reads what it was benched to read at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.base.units import MEGA
+from rigright.base.words import say
+from rigright.doctor.binding.means import mean_of_host, most, percent
+from rigright.doctor.binding.record import FULL, WAITING, Moment
+from rigright.doctor.record import Evidence, Step
+
+TITLE = say("disks")
+SIDE = WAITING
+CHECKS = ("disk*", "nvme*", "mount*")
+REMEDIES = (
+    Step(says=say("more workers that read ahead, files in few large shards instead of many small ones")),
+    Step(says=say("keep what is read each epoch in memory, or copy it to a local NVMe disk first")),
+    Step(
+        says=say("find the best DataLoader setting and what the disk gives"),
+        command="rigright bench disk dataloader",
+    ),
+)
+_WAITED = 0.25  # of ten seconds, processes that waited for disks: as telling as a busy disk
+
+
+def weigh(moment: Moment) -> float | None:
+    """The fullest of three signs."""
+    host = moment.host
+    rate = most((host.disk_read_bytes_per_s, host.disk_write_bytes_per_s))
+    signs = (
+        host.disk_busy_share,
+        rate / moment.disk_bytes_per_s if rate is not None and moment.disk_bytes_per_s else None,
+        None if host.io_pressure is None else min(1.0, host.io_pressure / _WAITED * FULL),
+    )
+    return most(signs)
+
+
+def tell(moments: Sequence[Moment]) -> Evidence:
+    """How busy the busiest was."""
+    busy = percent(mean_of_host(moments, lambda host: host.disk_busy_share))
+    read = mean_of_host(moments, lambda host: host.disk_read_bytes_per_s) or 0.0
+    write = mean_of_host(moments, lambda host: host.disk_write_bytes_per_s) or 0.0
+    shows = say(
+        "the busiest disk was busy {busy}; {read} MB/s read, {write} MB/s written",
+        busy=busy, read=f"{read / MEGA:.0f}", write=f"{write / MEGA:.0f}",
+    )  # fmt: skip
+    return Evidence(shows=shows, command="iostat -x 1")

@@ -1,0 +1,34 @@
+"""The program itself: the accelerators wait, and nothing of the machine is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.base.words import say
+from rigright.doctor.binding.means import mean_of_host, percent
+from rigright.doctor.binding.record import FULL, WAITING, Moment
+from rigright.doctor.record import Evidence, Step
+
+TITLE = say("the program itself")
+SIDE = WAITING
+CHECKS = ()
+REMEDIES = (
+    Step(says=say("a larger batch; more requests in flight")),
+    Step(
+        says=say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers")
+    ),
+    Step(says=say("fewer waits for the card in the loop; checkpoints and logs beside the work")),
+)
+
+
+def weigh(moment: Moment) -> float | None:  # noqa: ARG001 - the shape all causes share
+    """All that is left."""
+    return FULL
+
+
+def tell(moments: Sequence[Moment]) -> Evidence:
+    """What was at rest."""
+    share = percent(mean_of_host(moments, lambda host: host.cpu_share))
+    disk = percent(mean_of_host(moments, lambda host: host.disk_busy_share))
+    shows = say("cores busy {share}, disks {disk}: nothing of the machine was full", share=share, disk=disk)
+    return Evidence(shows=shows, command="py-spy top --pid PID")

@@ -1,0 +1,53 @@
+"""Small kernels: the cards are never without one and yet draw little, since each gives them little to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rigright.base.words import say
+from rigright.doctor.binding.means import mean_of, percent
+from rigright.doctor.binding.record import WORKING, Moment
+from rigright.doctor.record import Evidence, Step
+from rigright.machine.tick import DeviceTick
+
+TITLE = say("small kernels")
+SIDE = WORKING
+CHECKS = ()
+REMEDIES = (
+    Step(says=say("a larger batch, or longer sequences packed together")),
+    Step(says=say("CUDA graphs or torch.compile: many kernels become few")),
+    Step(says=say("fewer .item(), .cpu() and print() in the loop: each waits for the card")),
+)
+_LITTLE_POWER, _LITTLE_MEMORY = 0.4, 0.25  # shares of the limit and of time; by experience, no law
+_LIKELY = 0.9
+
+
+def weigh(moment: Moment) -> float | None:
+    """Busy by the driver's count, at rest by the meter."""
+    told = [one for one in moment.devices if _drawn(one) is not None and one.mem_busy_share is not None]
+    if not told:
+        return None
+    idling = [
+        one
+        for one in told
+        if (_drawn(one) or 0) < _LITTLE_POWER and (one.mem_busy_share or 0) < _LITTLE_MEMORY
+    ]
+    return _LIKELY * len(idling) / len(told)
+
+
+def tell(moments: Sequence[Moment]) -> Evidence:
+    """Busy against drawn."""
+    busy = percent(mean_of(moments, lambda one: one.busy_share))
+    draw = percent(mean_of(moments, _drawn))
+    shows = say(
+        "a kernel ran {busy} of the time, and yet only {draw} of the power limit was drawn",
+        busy=busy,
+        draw=draw,
+    )
+    return Evidence(shows=shows, command="nvidia-smi dmon -s pu")
+
+
+def _drawn(device: DeviceTick) -> float | None:
+    if device.power_w is None or not device.power_limit_w:
+        return None
+    return device.power_w / device.power_limit_w

@@ -1,0 +1,151 @@
+"""Shares the time of a running machine out among the things it waited for.
+
+Each moment is split by how busy the accelerators were: the busy part goes to what they work on (their
+arithmetic, memory, power, cooling), the rest to what keeps them waiting (disks, network, cores, the program
+itself). On either side the fullest thing takes it all; where nothing is full, arithmetic or the program is
+what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+from rigright.base import shelf
+from rigright.base.words import Sentence, say
+from rigright.doctor.binding.record import FULL, WAITING, WORKING, Bound, Cause, Diagnosis, Moment
+from rigright.doctor.record import Case
+from rigright.facts.links import pcie_bytes_per_s
+from rigright.machine.tick import DeviceTick, Tick
+
+CAUSES = "rigright.doctor.binding.causes"
+LEAST_BUSY = 0.02  # below it a device without programs rests
+LEAST_SHARE = 0.03  # of the time: less is not worth a line
+FULL_MEMORY = 0.95
+
+
+@cache
+def causes() -> tuple[Cause, ...]:
+    """Every file of the shelf."""
+    bears = ("TITLE", "SIDE", "weigh", "tell", "REMEDIES", "CHECKS")
+    return tuple(
+        Cause(name=name, **{key.lower(): shelf.take(CAUSES, name, bears=key) for key in bears})
+        for name in shelf.names(CAUSES)
+    )
+
+
+def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
+    """What bound the machine over these ticks."""
+    used = _used(ticks)
+    running = [tick for tick in ticks if _runs(tick, used)]
+    moments = [_moment(tick, used, case=case) for tick in running]
+    parts: dict[str, list[tuple[Moment, float]]] = {}
+    for moment in moments:
+        for name, share in split(moment).items():
+            parts.setdefault(name, []).append((moment, share))
+    seen = [moment.busy_share for moment in moments]
+    return Diagnosis(
+        lasted_s=ticks[-1].clock_s - ticks[0].clock_s if ticks else 0.0,
+        moments=len(moments),
+        idle=len(ticks) - len(moments),
+        busy_share=sum(seen) / len(seen) if used and seen else None,
+        devices=used,
+        bounds=_bounds(parts, len(moments)),
+        unseen=_unseen(moments),
+        notes=tuple(_notes(running, used)),
+    )
+
+
+def split(moment: Moment) -> dict[str, float]:
+    """The causes that bind one moment, with their shares of it."""
+    busy = min(1.0, max(0.0, moment.busy_share)) if moment.devices else 0.0
+    found: dict[str, float] = {}
+    for side, share in ((WORKING, busy), (WAITING, 1.0 - busy)):
+        if share > 0:
+            found[_fullest(moment, side).name] = share
+    return found
+
+
+def _fullest(moment: Moment, side: str) -> Cause:
+    """The fullest thing of a side; what weighs exactly FULL stands for all that is left."""
+    weighed = ((cause, cause.weigh(moment)) for cause in causes() if cause.side == side)
+    return max(((cause, full) for cause, full in weighed if full is not None), key=lambda one: one[1])[0]
+
+
+def _bounds(parts: dict[str, list[tuple[Moment, float]]], count: int) -> tuple[Bound, ...]:
+    found = []
+    for cause in causes():
+        own = parts.get(cause.name, [])
+        share = sum(part for _, part in own) / count if count else 0.0
+        if share >= LEAST_SHARE:
+            moments = [moment for moment, _ in own]
+            seen = any((cause.weigh(moment) or 0.0) != FULL for moment in moments)
+            found.append(Bound(cause=cause, share=share, evidence=cause.tell(moments), seen=seen))
+    return tuple(sorted(found, key=lambda one: -one.share))
+
+
+def _used(ticks: Iterable[Tick]) -> tuple[int, ...]:
+    """Devices that had programs or work at any moment."""
+    return tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
+
+
+def _works(device: DeviceTick) -> bool:
+    compute = any(program.kind == "compute" for program in device.programs or ())
+    return compute or (device.busy_share or 0.0) > LEAST_BUSY
+
+
+def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
+    """Whether anything ran; a machine without accelerators counts as running."""
+    if not tick.devices:
+        return True
+    return any(one.index in used and _works(one) for one in tick.devices)
+
+
+def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> Moment:
+    devices = tuple(one for one in tick.devices if one.index in used)
+    ports = [
+        port.bytes_per_s
+        for port in case.machine.ports or ()
+        if port.state == "up" and port.bytes_per_s and port.kind != "virtual"
+    ]
+    reads = [
+        result.value for result in case.results if result.part == "disk" and result.unit == "bytes_per_s"
+    ]
+    return Moment(
+        devices=devices,
+        host=tick.host,
+        link_bytes_per_s=tuple(_links(devices)),
+        net_bytes_per_s=max(ports, default=None),
+        disk_bytes_per_s=max(reads, default=None),
+    )
+
+
+def _links(devices: Iterable[DeviceTick]) -> Iterable[tuple[int, float]]:
+    for device in devices:
+        if device.pcie_gen in range(1, 7) and device.pcie_lanes:
+            yield device.index, pcie_bytes_per_s(device.pcie_gen or 1, device.pcie_lanes)
+
+
+def _unseen(moments: Sequence[Moment]) -> tuple[Sentence, ...]:
+    """Causes that no moment shows anything of."""
+    return tuple(
+        say("{cause}: nothing of it was observed", cause=cause.title)
+        for cause in causes()
+        if any(moment.devices or cause.side == WAITING for moment in moments)
+        and all(cause.weigh(moment) is None for moment in moments)
+    )
+
+
+def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:
+    for index in used:
+        shares = [
+            one.mem_used_bytes / one.mem_total_bytes
+            for tick in ticks
+            for one in tick.devices
+            if one.index == index and one.mem_used_bytes is not None and one.mem_total_bytes
+        ]
+        if shares and max(shares) >= FULL_MEMORY:
+            yield say(
+                "GPU {index}: memory was {share} full: a larger batch wants a larger card or fewer bits",
+                index=index, share=f"{max(shares):.0%}",
+            )  # fmt: skip

@@ -1,0 +1,53 @@
+"""`diagnose`: the bottleneck, with evidence."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rigright.base.units import parse_seconds, show_seconds
+from rigright.base.words import say, tell
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("what binds this machine while it works: card, memory, CPU, disk, PCIe, network, power, heat")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `diagnose`."""
+    parser.add_argument(
+        "--for",
+        dest="live",
+        metavar="TIME",
+        help=str(say("watch now for so long: 30s; 20s without a history")),
+    )
+    parser.add_argument(
+        "--since", metavar="TIME", help=str(say("look back so far in the history that `watch` keeps: 1h"))
+    )
+    parser.add_argument("--history", metavar="FILE", help=str(say("this history instead of your own")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Diagnose."""
+    from rigright.report.pages import diagnose as pages
+    from rigright.verbs.diagnose import diagnose
+
+    result = diagnose(
+        since_s=None if options.since is None else parse_seconds(options.since),
+        live_s=None if options.live is None else parse_seconds(options.live),
+        history=options.history,
+        progress=lambda gone_s, all_s: _progress(gone_s, all_s, language=options.language),
+    )
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+    )
+
+
+def _progress(gone_s: float, all_s: float, *, language: str) -> None:
+    """One line that is written over, where somebody looks."""
+    if sys.stderr.isatty():
+        said = tell(
+            say("watched {gone} of {all}", gone=show_seconds(gone_s), all=show_seconds(all_s)), language
+        )
+        sys.stderr.write(f"\r{said}   " + ("\n" if gone_s >= all_s else ""))
+        sys.stderr.flush()

@@ -1,0 +1,41 @@
+"""What binds a machine, with what the doctor and earlier benchmarks say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.doctor.binding.record import Diagnosis
+from rigright.doctor.record import Finding
+from rigright.machine.bench.record import Result
+from rigright.machine.tick import Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """A benchmark that gives another figure than at first."""
+
+    now: Result
+    first: Result
+
+    @property
+    def ratio(self) -> float:
+        """Now over then; above one is more."""
+        return self.now.value / self.first.value
+
+    @property
+    def worse(self) -> bool:
+        """Whether it is the worse way: a time may not grow, a rate may not fall."""
+        return self.ratio > 1 if self.now.unit == "s" else self.ratio < 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed:
+    """The answer of `diagnose`."""
+
+    source: Sentence  # which time it is about
+    diagnosis: Diagnosis
+    ticks: tuple[Tick, ...]
+    findings: tuple[tuple[str, Finding], ...] = ()  # of checks that look at what binds
+    drifts: tuple[Drift, ...] = ()
+    names: tuple[tuple[int, str], ...] = ()  # device -> its name

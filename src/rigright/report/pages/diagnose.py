@@ -1,0 +1,176 @@
+"""What binds a machine, as a page and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.doctor.binding.record import Bound
+from rigright.machine.stored import plain as as_data
+from rigright.report.binding import Diagnosed, Drift
+from rigright.report.page import (
+    Bar,
+    Bars,
+    Column,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Piece,
+    Points,
+    Strip,
+    Strips,
+    Table,
+)
+
+MOST_TOLD = 3  # causes that are told in full
+BUSY_ENOUGH = 0.85
+
+
+def page(result: Diagnosed) -> Page:
+    """The whole page."""
+    return Page(
+        title=say("what binds this machine ({source})", source=result.source), parts=tuple(_parts(result))
+    )
+
+
+def _parts(result: Diagnosed) -> Iterator[Part]:
+    diagnosis = result.diagnosis
+    yield Line(said=verdict(result), tone="strong")
+    if diagnosis.bounds:
+        yield _bar(result)
+        yield Strips(strips=tuple(_strips(result)), span=result.source)
+    for bound in diagnosis.bounds[:MOST_TOLD]:
+        yield _told(bound)
+    if result.drifts:
+        yield _drifted(result.drifts)
+    if result.findings:
+        items = tuple(
+            say("{title} ({check})", title=finding.title, check=check) for check, finding in result.findings
+        )
+        yield Points(title=say("the doctor finds"), items=items, tone="warn")
+    for note in (*diagnosis.notes, *diagnosis.unseen):
+        yield Line(said=note, tone="dim")
+    yield Commands(items=tuple(_next(result)), title=say("next"))
+
+
+def verdict(result: Diagnosed) -> Sentence:
+    """The answer in one sentence."""
+    diagnosis = result.diagnosis
+    if not diagnosis.bounds:
+        return say("nothing ran: start the work, then ask again")
+    first = diagnosis.bounds[0]
+    share = f"{first.share:.0%}"
+    if diagnosis.busy_share is None:
+        return say("what binds is {cause}: {share} of the time", cause=first.cause.title, share=share)
+    busy = f"{diagnosis.busy_share:.0%}"
+    if diagnosis.busy_share >= BUSY_ENOUGH:
+        return say(
+            "the accelerators are busy {busy} of the time; {cause} binds {share} of it",
+            busy=busy, cause=first.cause.title, share=share,
+        )  # fmt: skip
+    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), first)
+    return say(
+        "the accelerators are busy only {busy} of the time, most of all because of: {cause} ({share})",
+        busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
+    )  # fmt: skip
+
+
+def _bar(result: Diagnosed) -> Bars:
+    bounds = result.diagnosis.bounds
+    pieces = tuple(Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds)
+    return Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
+
+
+def _strips(result: Diagnosed) -> Iterator[Strip]:
+    names = dict(result.names)
+    for index in result.diagnosis.devices:
+        values = tuple(
+            next((one.busy_share for one in tick.devices if one.index == index), None)
+            for tick in result.ticks
+        )
+        yield _strip(say("GPU {index} busy", index=index), values, what=names.get(index, ""))
+    yield _strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks))
+    yield _strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks))
+
+
+def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "") -> Strip:
+    seen = [value for value in values if value is not None]
+    shown = f"{sum(seen) / len(seen):.0%} {what}".strip() if seen else "?"
+    return Strip(label=label, values=values, shown=shown, high=1.0)
+
+
+def _told(bound: Bound) -> Points:
+    cause, share = bound.cause, f"{bound.share:.0%}"
+    command = bound.evidence.command
+    evidence = bound.evidence.shows
+    shown = say("seen: {what} (`{command}`)", what=evidence, command=command) if command else evidence
+    gain = say(
+        "were it endlessly fast, all would be {gain} times as fast at most", gain=f"{bound.most_gain:.2g}"
+    )
+    steps = tuple(
+        say("{step} (`{command}`)", step=step.says, command=step.command) if step.command else step.says
+        for step in cause.remedies
+    )
+    sure = () if bound.seen else (say("concluded: nothing else was full"),)
+    limit = () if bound.share >= 1 else (gain,)
+    title = say("{cause}: {share} of the time", cause=cause.title, share=share)
+    return Points(title=title, items=(shown, *sure, *limit, *steps))
+
+
+def _drifted(drifts: tuple[Drift, ...]) -> Table:
+    heads = (say("benchmark"), say("measured on"), say("of the first figure"))
+    rows = tuple((f"{one.now.part} {one.now.what}", one.now.on, f"{one.ratio:.0%}") for one in drifts)
+    columns = (Column(head=heads[0], flexible=True), Column(head=heads[1]), Column(head=heads[2], right=True))
+    return Table(title=say("slower than it was"), columns=columns, rows=rows)
+
+
+def _next(result: Diagnosed) -> Iterator[str]:
+    if result.findings:
+        yield "rigright doctor"
+    if not result.diagnosis.bounds:
+        yield "rigright diagnose --for 30s"
+        return
+    yield "rigright upgrade"
+    yield "rigright bench --quick"
+
+
+def plain(result: Diagnosed, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    diagnosis = result.diagnosis
+    return {
+        "source": tell(result.source, language),
+        "verdict": tell(verdict(result), language),
+        "lasted_s": diagnosis.lasted_s,
+        "moments": diagnosis.moments,
+        "idle": diagnosis.idle,
+        "busy_share": diagnosis.busy_share,
+        "devices": list(diagnosis.devices),
+        "bounds": [_bound(bound, language) for bound in diagnosis.bounds],
+        "drifts": [_drift(one) for one in result.drifts],
+        "findings": [{"check": check, **as_data(finding, language)} for check, finding in result.findings],
+        "unseen": as_data(diagnosis.unseen, language),
+        "notes": as_data(diagnosis.notes, language),
+    }
+
+
+def _bound(bound: Bound, language: str) -> dict[str, Any]:
+    return {
+        "cause": bound.cause.name,
+        "title": tell(bound.cause.title, language),
+        "side": bound.cause.side,
+        "share": bound.share,
+        "seen": bound.seen,
+        "most_gain": None if bound.share >= 1 else bound.most_gain,
+        "evidence": as_data(bound.evidence, language),
+        "remedies": as_data(bound.cause.remedies, language),
+    }
+
+
+def _drift(drift: Drift) -> dict[str, Any]:
+    now = drift.now
+    return {
+        "part": now.part, "what": now.what, "on": now.on, "unit": now.unit,
+        "first": drift.first.value, "now": now.value, "ratio": drift.ratio,
+    }  # fmt: skip

@@ -1,0 +1,138 @@
+"""What binds this machine: watched now, or over a time that its history holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from rigright.base.errors import AskError, MissingError, RigError
+from rigright.base.units import show_seconds
+from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judge import judge
+from rigright.doctor.binding.record import Diagnosis
+from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Case, Finding
+from rigright.machine.bench.record import Result
+from rigright.machine.history import open_history
+from rigright.machine.probe import probe
+from rigright.machine.record import Machine
+from rigright.machine.sampler import Sampler
+from rigright.machine.tick import Tick
+from rigright.machine.world import here
+from rigright.report.binding import Diagnosed, Drift
+
+LIVE_S, EVERY_S = 20.0, 0.5
+RECENT_S = 600.0  # of the history, where nobody says which time
+LEAST_TICKS = 5
+DRIFTED = 0.05  # a benchmark that changed by less is the same
+
+Progress = Callable[[float, float], None]
+
+
+def diagnose(
+    *,
+    since_s: float | None = None,
+    live_s: float | None = None,
+    history: str | None = None,
+    progress: Progress | None = None,
+) -> Diagnosed:
+    """Which one thing everything else waits for, with the evidence and what would change."""
+    if since_s is not None and live_s is not None:
+        raise AskError(say("--since looks back and --for looks now; give one of them"))
+    machine = probe(here())
+    kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
+    if kept:
+        ticks, source = kept, _told(kept)
+    else:
+        ticks = _watched(live_s or LIVE_S, progress)
+        source = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
+    case = case_of(machine, results=_latest(results))
+    diagnosis = judge(ticks, case)
+    return Diagnosed(
+        source=source,
+        diagnosis=diagnosis,
+        ticks=ticks,
+        findings=_findings(case, diagnosis),
+        drifts=_drifts(results),
+        names=tuple((device.index, device.name or "") for device in machine.devices),
+    )
+
+
+def _kept(
+    file: str | None, machine: Machine, *, since_s: float | None, live_s: float | None
+) -> tuple[tuple[Tick, ...], tuple[Result, ...]]:
+    """The moments and benchmarks that the history holds; nothing where there is none."""
+    try:
+        with open_history(None if file is None else Path(file), writes=False) as history:
+            results = history.results(machine=machine)
+            if live_s is not None:
+                return (), results
+            back_s = since_s if since_s is not None else RECENT_S
+            ticks = tuple(history.ticks(since_s=time.time() - back_s))
+    except RigError:
+        if file is not None or since_s is not None:
+            raise
+        return (), ()
+    if since_s is not None and len(ticks) < LEAST_TICKS:
+        raise MissingError(
+            say(
+                "the history holds {count} moments of the last {time}; `rigright watch` fills it, "
+                "--for 30s looks now",
+                count=len(ticks),
+                time=show_seconds(since_s),
+            )
+        )
+    return (ticks if len(ticks) >= LEAST_TICKS else ()), results
+
+
+def _told(ticks: tuple[Tick, ...]) -> Sentence:
+    return say("of the history: {time}", time=show_seconds(ticks[-1].at_s - ticks[0].at_s))
+
+
+def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
+    """Look now; Ctrl-C ends it early and what was seen counts."""
+    ticks: list[Tick] = []
+    began_s = time.monotonic()
+    with Sampler(here()) as sampler:
+        sampler.tick(EVERY_S)
+        try:
+            while (gone_s := time.monotonic() - began_s) < live_s:
+                time.sleep(min(EVERY_S, live_s - gone_s))
+                ticks.append(sampler.tick())
+                if progress is not None:
+                    progress(min(live_s, time.monotonic() - began_s), live_s)
+        except KeyboardInterrupt:
+            if len(ticks) < LEAST_TICKS:
+                raise
+    return tuple(ticks)
+
+
+def _latest(results: Iterable[Result]) -> tuple[Result, ...]:
+    """The last of each benchmark."""
+    return tuple({(one.part, one.what, one.on): one for one in _by_time(results)}.values())
+
+
+def _by_time(results: Iterable[Result]) -> list[Result]:
+    return sorted(results, key=lambda one: one.at_s or 0.0)
+
+
+def _drifts(results: Iterable[Result]) -> tuple[Drift, ...]:
+    """Benchmarks whose last figure is not what it was at first."""
+    first: dict[tuple[str, str, str], Result] = {}
+    for result in _by_time(results):
+        first.setdefault((result.part, result.what, result.on), result)
+    drifts = (Drift(now=now, first=first[now.part, now.what, now.on]) for now in _latest(results))
+    return tuple(one for one in drifts if one.first.value and abs(one.ratio - 1) > DRIFTED and one.worse)
+
+
+def _findings(case: Case, diagnosis: Diagnosis) -> tuple[tuple[str, Finding], ...]:
+    """What the doctor finds of the things that bind."""
+    patterns = [pattern for bound in diagnosis.bounds for pattern in bound.cause.checks]
+    found = examine(case).findings if patterns else ()
+    return tuple(
+        (check, finding)
+        for check, finding in found
+        if finding.severity != "note" and any(fnmatchcase(check, pattern) for pattern in patterns)
+    )

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rigright.machine.world import World, command_file
 
-PIECES_IN = ("fake_hardware", "fake_bus", "fake_system")  # each bears PIECES: name -> write(root, told)
+PIECES_IN = ("fake_bus", "fake_hardware", "fake_system")  # each bears PIECES: name -> write(root, told)
 
 
 def grow(folder: Path, host: dict) -> Path:

@@ -44,6 +44,19 @@ def server():
                 "bars": [32 * KB],
             },
         )
+    bus |= _under_root(
+        "0000:e1:00.0",
+        {
+            "id": "14e4:16d7",
+            "board": "14e4:1402",
+            "class": "0x020000",
+            "driver": "bnxt_en",
+            "gen": 3,
+            "width": 8,
+            "numa": 1,
+            "bars": [64 * KB],
+        },
+    )
     return {
         "pci": bus,
         "cpu": {
@@ -87,7 +100,7 @@ def server():
             SHM: {"source": "tmpfs", "kind": "tmpfs", "options": "rw,nosuid,nodev"},
         },
         "net": {
-            "eno1": {"speed": 25000, "state": "up", "driver": "bnxt_en", "mtu": 9000},
+            "eno1": {"speed": 25000, "pci": "0000:e1:00.0", "mtu": 9000},
             "lo": {"type": 772, "state": "unknown"},
         },
         "infiniband": {
@@ -330,7 +343,7 @@ def _modules(count, *, mib, rated, ecc, empty):
     filled = [
         {
             "slot": f"DIMM_{chr(65 + number)}1",
-            "bank": f"P0_Node0_Channel{number}_Dimm0",
+            "bank": f"P{number // 8}_Node0_Channel{number % 8}_Dimm0",
             "mib": mib,
             "rated": rated,
             "ecc": ecc,
@@ -338,7 +351,10 @@ def _modules(count, *, mib, rated, ecc, empty):
         for number in range(count)
     ]
     return filled + [
-        {"slot": f"DIMM_{chr(65 + number % channels)}2", "bank": f"P0_Node0_Channel{number % channels}_Dimm1"}
+        {
+            "slot": f"DIMM_{chr(65 + number % channels)}2",
+            "bank": f"P{number % channels // 8}_Node0_Channel{number % 8}_Dimm1",
+        }
         for number in range(empty)
     ]
 

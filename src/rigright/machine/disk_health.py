@@ -1,0 +1,127 @@
+"""What a disk says of its own health: SMART, through smartctl or nvme, which only read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rigright.machine.host import Disk
+from rigright.machine.world import World
+
+PATIENCE_S = 2.0
+_MOST_CHARS = 1_000_000
+_KELVIN = 273
+_CRITICAL = (  # bits of an NVMe disk's critical warning (NVM Express base specification, SMART log)
+    "spare blocks below the threshold",
+    "temperature beyond its limits",
+    "reliability degraded",
+    "read only",
+    "backup of volatile memory failed",
+    "persistent memory read only",
+)
+_REALLOCATED, _PENDING, _UNCORRECTABLE = 5, 197, 198  # SMART attributes of SATA disks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The part of SMART that checks ask for."""
+
+    worn_share: float | None = None
+    spare_share: float | None = None
+    temperature_c: float | None = None
+    warnings: tuple[str, ...] = ()
+    unsafe_shutdowns: int | None = None
+    media_errors: int | None = None
+
+
+def health_of(world: World, disk: Disk) -> Health | None:
+    """A disk's health; a sleeping disk is not woken. None where nobody tells."""
+    device = f"/dev/{disk.name}"
+    if disk.kind == "nvme":
+        told = _json(world, "nvme", "smart-log", "-o", "json", device)
+        if told is not None and "critical_warning" in told:
+            return _of_nvme_cli(told)
+    told = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
+    if told is None or not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
+        return None
+    return _of_smartctl(told)
+
+
+def _json(world: World, *argv: str) -> Mapping[str, Any] | None:
+    said = world.run(*argv, patience_s=PATIENCE_S)
+    if said is None or len(said.out) > _MOST_CHARS:
+        return None
+    try:
+        told = json.loads(said.out)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _of_nvme_cli(told: Mapping[str, Any]) -> Health:
+    """nvme-cli writes kelvin, and shares in percent."""
+    critical = told.get("critical_warning")
+    bits = critical.get("value") if isinstance(critical, dict) else critical
+    kelvin = _whole(told.get("temperature"))
+    return Health(
+        worn_share=_share(told.get("percent_used", told.get("percentage_used"))),
+        spare_share=_share(told.get("avail_spare")),
+        temperature_c=float(kelvin - _KELVIN) if kelvin else None,
+        warnings=_bits(bits),
+        unsafe_shutdowns=_whole(told.get("unsafe_shutdowns")),
+        media_errors=_whole(told.get("media_errors")),
+    )
+
+
+def _of_smartctl(told: Mapping[str, Any]) -> Health:
+    log = _part(told, "nvme_smart_health_information_log")
+    heat = _whole(_part(told, "temperature").get("current"))
+    warnings = _bits(log.get("critical_warning"))
+    if _part(told, "smart_status").get("passed") is False:
+        warnings += ("overall health: failed",)
+    table = _part(told, "ata_smart_attributes").get("table")
+    bad = _attributes(table if isinstance(table, list) else [])
+    return Health(
+        worn_share=_share(log.get("percentage_used")),
+        spare_share=_share(log.get("available_spare")),
+        temperature_c=float(heat) if heat is not None else None,
+        warnings=warnings + tuple(f"{name}: {count}" for name, count in bad if count),
+        unsafe_shutdowns=_whole(log.get("unsafe_shutdowns")),
+        media_errors=_whole(log.get("media_errors")),
+    )
+
+
+def _attributes(table: list[Any]) -> list[tuple[str, int]]:
+    """Sectors a SATA disk has given up, or is about to."""
+    names = {
+        _REALLOCATED: "reallocated sectors", _PENDING: "pending sectors", _UNCORRECTABLE: "unreadable sectors",
+    }  # fmt: skip
+    rows = [row for row in table[:256] if isinstance(row, dict) and row.get("id") in names]
+    return [(names[row["id"]], _whole(_part(row, "raw").get("value")) or 0) for row in rows]
+
+
+def _part(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = told.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _bits(value: object) -> tuple[str, ...]:
+    bits = _whole(value) or 0
+    return tuple(word for place, word in enumerate(_CRITICAL) if bits >> place & 1)
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
+        return int(value)
+    return (
+        int(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
+        else None
+    )
+
+
+def _share(value: object) -> float | None:
+    percent = _whole(value)
+    return None if percent is None else percent / 100

@@ -1,0 +1,137 @@
+"""Mounted file systems that data may lie on, with their space; one that hangs costs its own time only."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from rigright.base.units import KIB
+from rigright.base.words import say
+from rigright.machine.host import Mount
+from rigright.machine.mountinfo import FILE, Entry, disk_below, entries
+from rigright.machine.record import Unseen
+from rigright.machine.world import World
+
+PATIENCE_S = 2.0
+NETWORK = (
+    "nfs",
+    "cifs",
+    "smb",
+    "lustre",
+    "ceph",
+    "gpfs",
+    "beegfs",
+    "glusterfs",
+    "9p",
+    "virtiofs",
+    "fuse.",
+    "afs",
+)
+_LOCAL = (
+    *("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "reiserfs", "jfs", "vfat", "exfat"),
+    *("ntfs", "ntfs3", "fuseblk", "overlay", "tmpfs", "apfs", "hfs"),
+)
+_PASSED = (
+    *("/etc/", "/proc/", "/sys/", "/run/", "/dev/", "/snap/", "/boot/efi", "/usr/lib/"),
+    *("/var/lib/docker/", "/var/lib/containerd/", "/var/lib/containers/", "/var/lib/kubelet/"),
+)
+_SMALL = ("/run", "/dev", "/sys", "/proc")  # in memory, the system's own
+_MOST = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """The file systems, and those that did not answer."""
+
+    found: tuple[Mount, ...] | None
+    unseen: tuple[Unseen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Space:
+    """Blocks or files of one file system."""
+
+    whole: float
+    free: float
+
+
+def mounts_of(world: World) -> Mounts:
+    """Every file system of weight, each once."""
+    if not world.has(FILE):
+        return Mounts(found=None)
+    wanted = _wanted(entries(world))
+    far = [entry for entry in wanted if is_network(entry.kind)]
+    near = [entry for entry in wanted if not is_network(entry.kind)]
+    groups = [[entry] for entry in far] + ([near] if near else [])
+    with ThreadPoolExecutor(max_workers=max(1, min(len(groups), 16))) as pool:
+        told = list(pool.map(lambda group: _asked(world, group), groups))
+    bytes_of = {path: space for blocks, _ in told for path, space in blocks.items()}
+    files_of = {path: space for _, files in told for path, space in files.items()}
+    found = [
+        _mount(world, entry, size=bytes_of.get(entry.path), files=files_of.get(entry.path))
+        for entry in wanted
+    ]
+    silent = [entry for entry in wanted if entry.path not in bytes_of]
+    return Mounts(found=tuple(found), unseen=tuple(_silent(entry) for entry in silent))
+
+
+def is_network(kind: str) -> bool:
+    """Whether a file system lies on another machine."""
+    return kind.startswith(NETWORK)
+
+
+def _wanted(every: tuple[Entry, ...]) -> list[Entry]:
+    """Of what lies over each other the last; of one file system mounted in many places the first."""
+    last = {entry.path: entry for entry in every}
+    found: dict[tuple[str, str], Entry] = {}
+    for entry in sorted(last.values(), key=lambda one: (one.root != "/", len(one.path))):
+        system = entry.path.startswith(_PASSED) or (entry.kind == "tmpfs" and entry.path in _SMALL)
+        if not system and (entry.kind in _LOCAL or is_network(entry.kind)):
+            key = (entry.device, entry.source) if entry.kind not in {"overlay", "tmpfs"} else (entry.path, "")
+            found.setdefault(key, entry)
+    return sorted(found.values(), key=lambda one: one.path)[:_MOST]
+
+
+def _asked(world: World, group: list[Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
+    """Blocks and files of a group, by path."""
+    paths = {_place(world, entry.path): entry.path for entry in group}
+    blocks, files = _df(world, "-kP", paths, unit=KIB), _df(world, "-iP", paths, unit=1)
+    return blocks, files
+
+
+def _place(world: World, path: str) -> str:
+    """A path for a command: below the root of a live machine, as it is for a recorded one."""
+    return str(world.at(path)) if world.is_live and world.commands is None else path
+
+
+def _df(world: World, how: str, paths: dict[str, str], *, unit: int) -> dict[str, _Space]:
+    said = world.run("df", how, *paths, patience_s=PATIENCE_S)
+    found = {}
+    for line in (said.out if said is not None else "").splitlines()[1:]:
+        cells = line.split(maxsplit=5)
+        if len(cells) == 6 and cells[1].isdecimal() and cells[3].isdecimal() and cells[5] in paths:
+            found[paths[cells[5]]] = _Space(
+                whole=float(int(cells[1]) * unit), free=float(int(cells[3]) * unit)
+            )
+    return found
+
+
+def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | None) -> Mount:
+    return Mount(
+        path=entry.path,
+        source=entry.source,
+        kind=entry.kind,
+        options=(
+            *entry.options,
+            *(one for one in entry.of_system if one not in entry.options and "=" not in one),
+        ),
+        disk=disk_below(world, entry),
+        size_bytes=size.whole if size else None,
+        free_bytes=size.free if size else None,
+        files_free_share=files.free / files.whole if files and files.whole else None,
+    )
+
+
+def _silent(entry: Entry) -> Unseen:
+    why = say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind)
+    return Unseen(what=f"mounts.{entry.path}", why=why, see=f"df -h {entry.path}")

@@ -1,0 +1,151 @@
+"""Main memory: size, limits, pages, swap, shared memory, modules, errors."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rigright.base.units import KIB, MIB
+from rigright.machine.cells import chosen, whole, whole_of, word_of
+from rigright.machine.containers import memory_limit_bytes
+from rigright.machine.host import Memory, MemoryModule
+from rigright.machine.mountinfo import entries
+from rigright.machine.parts.bus import why_no_table
+from rigright.machine.record import Read, Unseen
+from rigright.machine.smbios.read import memory_modules
+from rigright.machine.world import World
+
+SHARED = "/dev/shm"  # noqa: S108 - looked at, never written
+SEE_MODULES = "sudo dmidecode -t memory"
+_EDAC = "/sys/devices/system/edac/mc"
+_SIZES = {"k": KIB, "m": MIB, "g": KIB * MIB}
+
+
+def read(world: World) -> Read:
+    """Memory of /proc and /sys; of macOS and Windows as far as they tell."""
+    told = _meminfo(world)
+    if "MemTotal" not in told:
+        return Read(fields=(("memory", _elsewhere(world)),))
+    total = told["MemTotal"]
+    modules = memory_modules(world) or _by_edac(world)
+    corrected, uncorrected = _errors(world)
+    memory = Memory(
+        total_bytes=total,
+        available_bytes=told.get("MemAvailable"),
+        limit_bytes=_limit(world, total),
+        swap_total_bytes=told.get("SwapTotal"),
+        swap_used_bytes=_used_swap(told),
+        huge_total=int(told["HugePages_Total"]) if "HugePages_Total" in told else None,
+        huge_bytes=told.get("Hugepagesize"),
+        transparent_huge=chosen(world.text("/sys/kernel/mm/transparent_hugepage/enabled", 256)),
+        shm_bytes=_shared(world, total),
+        locked_limit_bytes=_locked(world),
+        modules=modules,
+        corrected_errors=corrected,
+        uncorrected_errors=uncorrected,
+    )
+    unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=SEE_MODULES),)
+    return Read(fields=(("memory", memory),), unseen=unseen)
+
+
+def _meminfo(world: World) -> dict[str, float]:
+    """The lines of the kernel's file in bytes; counts stay counts."""
+    found = {}
+    for line in (world.text("/proc/meminfo", 65_536) or "").splitlines():
+        if match := re.match(r"(\w+):\s+(\d{1,18})( kB)?", line):
+            found[match.group(1)] = float(match.group(2)) * (KIB if match.group(3) else 1)
+    return found
+
+
+def _used_swap(told: dict[str, float]) -> float | None:
+    if "SwapTotal" not in told or "SwapFree" not in told:
+        return None
+    return told["SwapTotal"] - told["SwapFree"]
+
+
+def _limit(world: World, total: float) -> float | None:
+    """The container's limit, where it is below what the machine has."""
+    limit = memory_limit_bytes(world)
+    return limit if limit is not None and limit < total else None
+
+
+def _shared(world: World, total: float) -> float | None:
+    """The size of shared memory; the kernel does not tell the size it gives unasked, half of memory."""
+    entry = next((one for one in reversed(entries(world)) if one.path == SHARED), None)
+    if entry is None or entry.kind != "tmpfs":
+        return None
+    told = next((one.removeprefix("size=") for one in entry.of_system if one.startswith("size=")), None)
+    if told is None:
+        return total / 2
+    size = whole(told)
+    if told.endswith("%"):
+        return None if size is None else total * size / 100
+    return None if size is None else float(size * _SIZES.get(told[-1].lower(), 1))
+
+
+def _locked(world: World) -> float | None:
+    """What this process may lock; inf: as much as it likes."""
+    match = re.search(
+        r"^Max locked memory\s+(\S+)", world.text("/proc/self/limits", 65_536) or "", re.MULTILINE
+    )
+    if match is None:
+        return None
+    size = whole(match.group(1))
+    return math.inf if match.group(1) == "unlimited" else None if size is None else float(size)
+
+
+def _controllers(world: World) -> tuple[str, ...]:
+    return tuple(f"{_EDAC}/{name}" for name in world.names(_EDAC) if re.fullmatch(r"mc\d{1,3}", name))
+
+
+def _errors(world: World) -> tuple[int | None, int | None]:
+    """Corrected and uncorrected errors since boot, of all memory controllers."""
+    corrected = [whole_of(world, f"{at}/ce_count") for at in _controllers(world)]
+    uncorrected = [whole_of(world, f"{at}/ue_count") for at in _controllers(world)]
+    seen = ([one for one in counts if one is not None] for counts in (corrected, uncorrected))
+    first, second = (sum(counts) if counts else None for counts in seen)
+    return first, second
+
+
+def _by_edac(world: World) -> tuple[MemoryModule, ...] | None:
+    """Filled places as the error counters list them, which everyone may read: size and kind, no speed."""
+    found = []
+    for at in _controllers(world):
+        for name in world.names(at):
+            size = whole_of(world, f"{at}/{name}/size") if name.startswith("dimm") else None
+            if size:
+                place = word_of(world, f"{at}/{name}/dimm_location") or name
+                kind = word_of(world, f"{at}/{name}/dimm_mem_type") or ""
+                channel = re.search(r"channel (\d+)", place)
+                found.append(MemoryModule(
+                    slot=word_of(world, f"{at}/{name}/dimm_label") or f"{at.rpartition('/')[2]} {place}",
+                    channel=f"{at.rpartition('/')[2]}/{channel.group(1)}" if channel else None,
+                    size_bytes=float(size * MIB),
+                    kind=kind.rpartition("-")[2] or None,
+                ))  # fmt: skip
+    return tuple(found) or None
+
+
+def _elsewhere(world: World) -> Memory:
+    """Systems without /proc: macOS's own count, else what Python's psutil knows."""
+    said = world.run("sysctl", "-n", "hw.memsize")
+    total = whole(said.out) if said is not None and said.code == 0 else None
+    if total is not None:
+        return Memory(total_bytes=float(total), available_bytes=_by_psutil(world).available_bytes)
+    return _by_psutil(world)
+
+
+def _by_psutil(world: World) -> Memory:
+    if not world.is_live or str(world.root) != world.root.anchor:
+        return Memory()
+    try:
+        import psutil
+    except ImportError:
+        return Memory()
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    return Memory(
+        total_bytes=float(memory.total),
+        available_bytes=float(memory.available),
+        swap_total_bytes=float(swap.total),
+        swap_used_bytes=float(swap.used),
+    )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
+from rigright.verbs.ray_cluster import joined
 
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 PACKAGE = Path(__file__).parents[3]  # this very program
-ANY = "auto"  # the cluster that Ray itself finds
-REACH_S = 5.0  # a cluster that answers no call within this is not there
 WAITING_A_CORE = 2  # tasks handed over at once, for each core
 
 
@@ -25,7 +21,8 @@ def run(
     work: Callable[[Asked], Given], asked: Sequence[Asked], *, address: str
 ) -> Iterator[tuple[str, Given]]:
     """Answers as they come, each with the node that gave it; what a lost node had is asked again."""
-    ray = _joined(address)
+    absent = say("a sweep on Ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
+    ray = joined(address, absent=absent, sends={"py_modules": [str(PACKAGE)]})
     try:
         task = ray.remote(num_cpus=1, max_retries=3)(_named(work))
         most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * WAITING_A_CORE
@@ -48,45 +45,3 @@ def _named(work: Callable[[Asked], Given]) -> Callable[[Asked], tuple[str, Given
         return f"node {ray.get_runtime_context().get_node_id()[:8]}", work(one)
 
     return ask
-
-
-def _joined(address: str) -> Any:
-    """The ray module, joined to a cluster."""
-    try:
-        ray = import_module("ray")
-    except ImportError:
-        raise MissingError(
-            say("a sweep on Ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
-        ) from None
-    _reach(address)
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level="ERROR",
-            runtime_env={"py_modules": [str(PACKAGE)]},
-        )
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise MissingError(
-            say("no Ray cluster can be joined at {address}: {why}", address=address, why=_first_line(error))
-        ) from None
-    return ray
-
-
-def _reach(address: str) -> None:
-    """Ray waits minutes for a cluster that is not there; a plain call tells at once."""
-    if address == ANY:
-        return
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
-        raise AskError(say('"{address}" is no address of a Ray cluster; write host:port', address=address))
-    try:
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise MissingError(say("nobody answers at {address}: {why}", address=address, why=why)) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

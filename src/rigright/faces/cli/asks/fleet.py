@@ -1,0 +1,219 @@
+"""`fleet`: the same question to many machines, over what people already run."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from typing import Any
+
+from rigright.base.errors import AskError
+from rigright.base.units import parse_count, parse_seconds
+from rigright.base.words import say, tell
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("probe, doctor or bench on many machines at once: over ssh, Slurm, Ray or Kubernetes")
+WHATS = ("probe", "doctor", "bench", "health", "files")
+BARE = "auto"  # a way whose value is left out
+_WAYS = {"hosts": "ssh", "slurm": "slurm", "ray": "ray", "kubernetes": "kubernetes", "from_folder": "folder"}
+_FLAGS = ("--hosts", "--slurm", "--ray", "--kubernetes", "--from")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet`."""
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        choices=WHATS,
+        help=str(
+            say(
+                "probe, doctor or bench: ask every node; health: this node, for a scheduler; "
+                "files: what Slurm or Kubernetes need to ask by themselves"
+            )
+        ),
+    )
+    _add_ways(parser)
+    _add_asking(parser)
+    _add_node(parser)
+
+
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--hosts", metavar="HOSTS", help=str(say("over ssh: node[01-08],gpu9, or a file with one a line"))
+    )
+    parser.add_argument(
+        "--slurm",
+        metavar="OPTIONS",
+        nargs="?",
+        const=BARE,
+        help=str(
+            say(
+                'over Slurm: options of srun such as --slurm="-p gpu -N 4"; bare: all idle nodes, or this job'
+            )
+        ),
+    )
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", nargs="?", const=BARE, help=str(say("over Ray: host:port of its head"))
+    )
+    parser.add_argument(
+        "--kubernetes",
+        metavar="LABELS",
+        nargs="?",
+        const=BARE,
+        help=str(say("from the logs of our pods, by kubectl; their labels, if not ours")),
+    )
+    parser.add_argument(
+        "--from",
+        dest="from_folder",
+        metavar="FOLDER",
+        help=str(say("from files that came by any other way: one `probe --json` a node")),
+    )
+
+
+def _add_asking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--only", metavar="CHECKS", help=str(say("doctor: these checks or groups, by commas"))
+    )
+    parser.add_argument(
+        "--for",
+        dest="plan",
+        metavar="PLAN",
+        help=str(say('doctor: against a plan.json, or cards: "8x h100"')),
+    )
+    parser.add_argument(
+        "--bench", metavar="WORDS", help=str(say('bench: words for it on each node, such as "gemm memory"'))
+    )
+    parser.add_argument("--timeout", metavar="TIME", help=str(say("for one node: 90s, 10min")))
+    parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked at once; by default 32")))
+    parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.11 or newer")))
+    parser.add_argument(
+        "--sudo", action="store_true", help=str(say("ask as root, where sudo needs no password"))
+    )
+    parser.add_argument("--options", metavar="WORDS", help=str(say('for ssh or kubectl: "-p 2222 -i key"')))
+    parser.add_argument("--save", metavar="FOLDER", help=str(say("keep every answer, for --from")))
+    parser.add_argument("--all", action="store_true", dest="everything", help=str(say("cut no table short")))
+
+
+def _add_node(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--drain", action="store_true", help=str(say("health: on a sure fault, take this node out of Slurm"))
+    )
+    parser.add_argument("--node", metavar="NAME", help=str(say("health: what Slurm calls this node")))
+    parser.add_argument("--image", metavar="IMAGE", help=str(say("files: the image that Kubernetes starts")))
+    parser.add_argument("--nodes", metavar="N", help=str(say("files: nodes that the Job asks")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Ask the nodes, look after this one, or print files."""
+    if options.what == "health":
+        return _health(options)
+    return _files(options) if options.what == "files" else _fleet(options)
+
+
+def _fleet(options: argparse.Namespace) -> Answer:
+    from rigright.report.pages import fleet as pages
+    from rigright.verbs.fleet.frame import fleet
+
+    result = fleet(
+        options.what,
+        wish=_wish(options),
+        progress=lambda told, silent, count: _progress(told, silent, count=count, language=options.language),
+    )
+    return Answer(
+        page=lambda: pages.page(result, everything=options.everything),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+    )
+
+
+def _health(options: argparse.Namespace) -> Answer:
+    from rigright.report.pages import health as pages
+    from rigright.verbs.fleet.health import health
+
+    found = health(only=_only(options), drain=options.drain, node=options.node)
+    done, reason = found.done, found.reason
+    return Answer(
+        page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
+        plain=lambda _: pages.plain(found.node, found.examined, done=done, reason=reason),
+        exit_code=found.exit_code,
+    )
+
+
+def _files(options: argparse.Namespace) -> Answer:
+    from rigright.report.pages import files as pages
+    from rigright.verbs.fleet.files import files
+
+    if (options.slurm is None) == (options.kubernetes is None):
+        raise AskError(say("files for whom? say --slurm or --kubernetes"))
+    nodes = None if options.nodes is None else parse_count(options.nodes)
+    found = files("kubernetes" if options.slurm is None else "slurm", image=options.image, nodes=nodes)
+    return Answer(
+        page=lambda: pages.page(found),
+        plain=lambda _: {"files": found},
+        text=lambda: pages.text(found),
+    )
+
+
+def _wish(options: argparse.Namespace) -> Any:
+    from rigright.verbs.fleet.frame import FleetWish
+
+    way = _way(options)
+    return FleetWish(
+        over=_WAYS[way],
+        where="" if getattr(options, way) == BARE else getattr(options, way),
+        only=_only(options),
+        plan=options.plan,
+        bench=("--quick", *_words(options.bench, "--bench")),
+        patience_s=None if options.timeout is None else _seconds(options.timeout),
+        parallel=_parallel(options.parallel),
+        python=options.python,
+        as_root=options.sudo,
+        options=_words(options.options, "--options"),
+        save=options.save,
+    )
+
+
+def _only(options: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(options.only.split(",")) if options.only else ()
+
+
+def _way(options: argparse.Namespace) -> str:
+    told = [name for name in _WAYS if getattr(options, name) is not None]
+    if len(told) == 1:
+        return told[0]
+    flags = ", ".join(_FLAGS)
+    if told:
+        raise AskError(say("one way to the nodes at a time, of {flags}", flags=flags))
+    raise AskError(say("which nodes? say it with one of {flags}", flags=flags))
+
+
+def _words(text: str | None, option: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text or ""))
+    except ValueError as error:
+        raise AskError(say("cannot read {option}: {why}", option=option, why=error)) from None
+
+
+def _seconds(text: str) -> float:
+    seconds = parse_seconds(text)
+    if seconds < 1:
+        raise AskError(say("a node needs a second at least, not {text}", text=text))
+    return seconds
+
+
+def _parallel(text: str | None) -> int:
+    from rigright.verbs.fleet.came import PARALLEL
+
+    count = PARALLEL if text is None else parse_count(text)
+    if not 1 <= count <= 512:
+        raise AskError(say("between 1 and 512 nodes at once, not {count}", count=count))
+    return count
+
+
+def _progress(told: int, silent: int, *, count: int, language: str) -> None:
+    """One line that is written over, where somebody looks."""
+    if not sys.stderr.isatty():
+        return
+    said = say("{told} of {count} nodes answered, {silent} silent", told=told, silent=silent, count=count)
+    sys.stderr.write(f"\r{tell(said, language)}\x1b[K" + ("\n" if told + silent == count else ""))
+    sys.stderr.flush()

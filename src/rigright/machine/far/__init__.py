@@ -1,0 +1,1 @@
+"""Another machine, asked with this very program: sent along, run, heard, and cleaned up after."""

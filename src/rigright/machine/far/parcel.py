@@ -1,0 +1,106 @@
+"""What is sent to a far node: the landing, what is asked, and the rooms that need no numpy, packed once."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import shlex
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2]  # this very program
+READERS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine
+NOT_READERS = (
+    "bench",
+    "bundle",
+    "history",
+    "exporter",
+    "sampler",
+    "demand",
+    "py.typed",
+)  # beginnings of names
+WHOLE = ("**/*",)  # to answer any command line
+READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
+NO_PYTHON = "rigright-no-python"
+STARTER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
+PYTHONS = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
+_NEW_ENOUGH = "import sys;sys.exit(sys.version_info<(3,11))"
+_DATA = ("*.csv", "*.toml")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a node is asked to do."""
+
+    patience_s: float
+    line: tuple[str, ...] | None = None  # a command line of ours to be answered there, after the probe
+
+
+def parcel(ask: Ask, *, lifeline: bool = True) -> bytes:
+    """All that goes to a node's standard input."""
+    landing = (Path(__file__).parent / "landing.py").read_bytes()
+    packed = program(READERS if ask.line is None else WHOLE)
+    head = {
+        "size_bytes": len(packed),
+        "lifeline": lifeline,
+        "patience_s": ask.patience_s,
+        "ask": asdict(ask),
+    }
+    return b"%d\n%s%s\n%s" % (len(landing), landing, json.dumps(head).encode(), packed)
+
+
+@cache
+def program(rooms: tuple[str, ...] = READERS) -> bytes:
+    """The program, packed; the same bytes for the same files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in _files(rooms):
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _files(rooms: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    found = {path for room in rooms for path in PACKAGE.glob(room)}
+    if rooms == READERS:
+        found = {path for path in found if not _is_more_than_reading(path.relative_to(PACKAGE))}
+    found |= {path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if _is_of_machine(path)}
+    for path in sorted(found):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield str(Path("rigright") / path.relative_to(PACKAGE)), path.read_bytes()
+    spec = importlib.util.find_spec(READINGS)
+    if spec is not None and spec.origin and spec.origin.endswith(f"{READINGS}.py"):
+        yield f"{READINGS}.py", Path(spec.origin).read_bytes()
+
+
+def _is_more_than_reading(path: Path) -> bool:
+    return any(part.startswith(NOT_READERS) for part in path.parts)
+
+
+@cache
+def _words_of_machine() -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "machine").glob("**/*.py"))
+
+
+def _is_of_machine(path: Path) -> bool:
+    """Whether the readers name this table."""
+    return f'"{path.name}"' in _words_of_machine()
+
+
+def start_line(*, python: str | None = None, as_root: bool = False) -> str:
+    """One line for any login shell of a node: find a Python that is new enough, and start it.
+
+    It holds no word of the user's but the path of a Python, quoted; the rest travels on standard input.
+    """
+    pythons = " ".join(shlex.quote(one) for one in ([python] if python else PYTHONS))
+    root = "sudo -n " if as_root else ""
+    script = (
+        f'for p in {pythons}; do "$p" -c "{_NEW_ENOUGH}" 2>/dev/null && '
+        f'exec {root}"$p" -c "{STARTER}"; done; '
+        f'echo {NO_PYTHON} "$(python3 -V 2>&1)"; exit 3'
+    )
+    return f"sh -c {shlex.quote(script)}"

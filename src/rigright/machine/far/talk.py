@@ -1,0 +1,130 @@
+"""Starts a program that reaches other machines, speaks to it, hears it line by line, and ends it in time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import IO, Literal
+
+from rigright.base.units import GIB, KIB
+
+MOST_LINE = 64 * KIB
+MOST_HEARD = GIB  # of all nodes behind one program
+MOST_COMPLAINTS = 200  # lines of its standard error, the last ones
+LOOK_S = 0.1
+FAREWELL_S = 2.0  # between asking a program to end and ending it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talked:
+    """How a talk ended."""
+
+    ended: Literal["done", "late", "broken off", "absent"]
+    code: int | None = None
+    complaints: tuple[str, ...] = ()  # what it wrote to standard error
+
+
+def talk(
+    argv: Sequence[str],
+    *,
+    said: bytes = b"",
+    heard: Callable[[bytes], None],
+    patience_s: float,
+    stop: Event | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Talked:
+    """Say something to a program and hear it out; its standard input stays open until it ends."""
+    process = _start(argv, env)
+    if process is None:
+        return Talked(ended="absent")
+    complaints: deque[str] = deque(maxlen=MOST_COMPLAINTS)
+    listener = Thread(target=_listen, args=(process.stdout, heard), daemon=True)
+    others = [
+        Thread(target=_speak, args=(process.stdin, said), daemon=True),
+        Thread(target=_listen, args=(process.stderr, lambda one: complaints.append(_text(one))), daemon=True),
+    ]
+    for thread in (listener, *others):
+        thread.start()
+    try:
+        ended = _wait(process, patience_s=patience_s, stop=stop or Event())
+    finally:
+        _end(process)
+        for thread in (listener, others[1]):
+            thread.join(FAREWELL_S)
+        with suppress(OSError, ValueError):
+            process.stdin and process.stdin.close()
+    return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
+
+
+def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes] | None:
+    try:
+        return subprocess.Popen(
+            list(argv),
+            env=None if env is None else dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return None
+
+
+def _speak(stream: IO[bytes] | None, said: bytes) -> None:
+    with suppress(OSError, ValueError):
+        if stream is not None:
+            stream.write(said)
+            stream.flush()
+
+
+def _listen(stream: IO[bytes] | None, heard: Callable[[bytes], None]) -> None:
+    """Every line, longer ones in pieces; past the limit it is read and forgotten, so that nobody blocks."""
+    left = MOST_HEARD
+    with suppress(OSError, ValueError):
+        while stream is not None and (line := stream.readline(MOST_LINE)):
+            left -= len(line)
+            if left > 0:
+                heard(line)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], *, patience_s: float, stop: Event
+) -> Literal["done", "late", "broken off"]:
+    until = time.monotonic() + patience_s
+    while process.poll() is None:
+        if time.monotonic() > until:
+            return "late"
+        if stop.wait(LOOK_S):
+            return "broken off"
+    return "done"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask it to end, then end it and all it started."""
+    if process.poll() is None:
+        _signal(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(FAREWELL_S)
+    if process.poll() is None:
+        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(FAREWELL_S)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+        else:
+            process.kill()
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").strip()

@@ -1,0 +1,129 @@
+"""Many nodes as few rows: nodes that say the same stand together, the worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import RANKS
+from rigright.doctor.record import Finding
+from rigright.machine.record import Machine
+from rigright.report.nodes import Fleet, NodeTold
+from rigright.report.page import Tone
+
+SILENT, WELL = "silent", "well"
+STATES = (SILENT, *RANKS, WELL)  # worst first
+TONES: dict[str, Tone] = {SILENT: "bad", "fault": "bad", "warning": "warn", "note": "plain", WELL: "good"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Nodes with the same state, cards, driver and findings."""
+
+    state: str
+    nodes: tuple[str, ...]
+    cards: str
+    driver: str
+    findings: tuple[Finding, ...]
+    trouble: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """One finding on all the nodes that have it."""
+
+    check: str
+    finding: Finding
+    nodes: tuple[str, ...]
+    things: int  # cards, disks, ... of all these nodes together
+
+
+def state_of(node: NodeTold) -> str:
+    """A node by its worst finding."""
+    if node.trouble is not None:
+        return SILENT
+    return node.findings[0][1].severity if node.findings else WELL
+
+
+def rows_of(fleet: Fleet) -> tuple[Row, ...]:
+    """Every node in a row, the worst rows first, of equals the rarest."""
+    groups: dict[tuple[object, ...], list[NodeTold]] = {}
+    for node in fleet.nodes:
+        groups.setdefault(_alike(node), []).append(node)
+    rows = [_row(nodes) for nodes in groups.values()]
+    rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
+    return tuple(rows)
+
+
+def _alike(node: NodeTold) -> tuple[object, ...]:
+    titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
+    return (state_of(node), cards_of(node.machine), driver_of(node.machine), titles, str(node.trouble or ""))
+
+
+def _row(nodes: list[NodeTold]) -> Row:
+    first = nodes[0]
+    distinct = {str(one.title): one for _, one in reversed(first.findings)}
+    findings = tuple(sorted(distinct.values(), key=lambda one: RANKS.index(one.severity)))
+    return Row(
+        state=state_of(first),
+        nodes=tuple(sorted(one.node for one in nodes)),
+        cards=cards_of(first.machine),
+        driver=driver_of(first.machine),
+        findings=findings,
+        trouble=first.trouble,
+    )
+
+
+def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
+    """Each finding once, with the nodes that have it: worst first, of equals the most widespread."""
+    found: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
+    for node in fleet.nodes:
+        for check, one in node.findings:
+            found.setdefault((check, one.severity, str(one.title)), []).append((node.node, one))
+    shared = [
+        Shared(
+            check=key[0],
+            finding=ones[0][1],
+            nodes=tuple(dict.fromkeys(node for node, _ in ones)),
+            things=len(ones),
+        )
+        for key, ones in found.items()
+    ]
+    shared.sort(key=lambda one: (RANKS.index(one.finding.severity), -len(one.nodes)))
+    return tuple(shared)
+
+
+def silences(nodes: Iterable[NodeTold]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
+    """Why nothing came -> of which nodes, the commonest reason first."""
+    found: dict[str, tuple[Sentence, list[str]]] = {}
+    for node in nodes:
+        if node.trouble is not None:
+            found.setdefault(str(node.trouble), (node.trouble, []))[1].append(node.node)
+    told = sorted(found.values(), key=lambda one: -len(one[1]))
+    return tuple((why, tuple(names)) for why, names in told)
+
+
+def cards_of(machine: Machine | None) -> str:
+    """The accelerators in a few words."""
+    kinds = Counter(one.name or one.vendor for one in machine.devices) if machine else Counter[str]()
+    return " + ".join(f"{count}x {name}" for name, count in kinds.items())
+
+
+def driver_of(machine: Machine | None) -> str:
+    """The driver as its library says."""
+    return (machine.software.driver or "") if machine else ""
+
+
+def counts(fleet: Fleet) -> tuple[Sentence, ...]:
+    """How many nodes are in which state, the worst first."""
+    found = Counter(state_of(node) for node in fleet.nodes)
+    many = {
+        SILENT: say("{count} silent", count=found[SILENT]),
+        "fault": say("{count} with faults", count=found["fault"]),
+        "warning": say("{count} with warnings", count=found["warning"]),
+        "note": say("{count} with notes", count=found["note"]),
+        WELL: say("{count} well", count=found[WELL]),
+    }
+    return tuple(many[state] for state in STATES if found[state])

@@ -1,0 +1,114 @@
+"""What many machines told: each node's machine, findings and figures, and where they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rigright.base.words import Sentence
+from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
+from rigright.doctor.record import Finding
+from rigright.machine.bench.record import Result
+from rigright.machine.record import Machine
+
+EXIT_INTERRUPT = 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTold:
+    """One node, and what came from it; `trouble` says why nothing did."""
+
+    node: str
+    trouble: Sentence | None = None
+    machine: Machine | None = None
+    examined: Examined | None = None
+    results: tuple[Result, ...] = ()
+    seconds: float | None = None  # the node's own
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether nothing is known of it yet, neither words nor trouble."""
+        return self.machine is None and self.trouble is None
+
+    @property
+    def findings(self) -> tuple[tuple[str, Finding], ...]:
+        """Its findings, worst first, each with its check."""
+        return () if self.examined is None else self.examined.findings
+
+    @property
+    def exit_code(self) -> int:
+        """As its own doctor would end; a node that says nothing is as bad as a faulty one."""
+        if self.trouble is not None:
+            return EXIT_FAULT
+        return 0 if self.examined is None else self.examined.exit_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differs:
+    """One trait that is not the same on all nodes of a kind."""
+
+    trait: Sentence
+    kind: str  # "8x NVIDIA H100 80GB HBM3": only like nodes are compared
+    usual: str | None  # what most have; None: nothing is in the majority
+    n_usual: int
+    others: tuple[tuple[str, tuple[str, ...]], ...]  # value -> nodes, the rarest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """One measured figure over the nodes of a kind."""
+
+    part: str
+    what: str
+    kind: str
+    unit: str
+    median: float
+    low: float
+    high: float
+    n_nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Straggler:
+    """A node that is slower than its like."""
+
+    node: str
+    on: str  # the card, link or disk that is: "gpu 3"
+    spread: Spread
+    value: float
+    behind_share: float  # of the median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Every node's answer and what follows from them together."""
+
+    what: Literal["probe", "doctor", "bench"]
+    over: str  # "ssh", "Slurm", "Ray", "Kubernetes", or a folder
+    nodes: tuple[NodeTold, ...]
+    differs: tuple[Differs, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    stragglers: tuple[Straggler, ...] = ()
+    broken_off: bool = False
+    saved: str | None = None
+    seconds: float = 0.0
+    notes: tuple[Sentence, ...] = ()
+
+    @property
+    def silent(self) -> tuple[NodeTold, ...]:
+        """Nodes of which nothing came."""
+        return tuple(one for one in self.nodes if one.trouble is not None)
+
+    @property
+    def told(self) -> tuple[NodeTold, ...]:
+        """Nodes that answered."""
+        return tuple(one for one in self.nodes if one.trouble is None)
+
+    @property
+    def exit_code(self) -> int:
+        """By the worst node; a straggler is a warning, and so are odd ones out."""
+        if self.broken_off:
+            return EXIT_INTERRUPT
+        worst = max((one.exit_code for one in self.nodes), default=0)
+        odd = self.stragglers or (self.what == "probe" and self.differs)
+        return max(worst, EXIT_WARNING if odd else 0)

@@ -1,0 +1,22 @@
+"""The page of files that are printed for somebody else to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rigright.base.words import say
+from rigright.report.page import Column, Page, Table
+
+
+def page(files: Mapping[str, str]) -> Page:
+    """What the files are called and how long they are; their text is printed as it is."""
+    rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
+    columns = (Column(head=say("file"), flexible=True), Column(head=say("lines"), right=True))
+    return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))
+
+
+def text(files: Mapping[str, str]) -> str:
+    """One file as it is; several each under its name, in a comment."""
+    if len(files) == 1:
+        return next(iter(files.values()))
+    return "\n".join(f"# {name}\n{content}" for name, content in files.items())

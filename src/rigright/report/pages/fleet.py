@@ -1,0 +1,267 @@
+"""The page of `fleet`: the verdict, nodes worst first, what they share, the odd ones out, the slow ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rigright.base.words import Sentence, say
+from rigright.machine.stored import plain as stored
+from rigright.report.fleet_rows import TONES, Row, counts, rows_of, shared_findings, silences, state_of
+from rigright.report.measured_figures import shown
+from rigright.report.node_names import folded
+from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+
+MOST_ROWS = 20
+MOST_NAMES = 60  # characters of folded names in a cell
+_STATES: dict[str, Sentence] = {
+    "silent": say("silent"),
+    "fault": say("fault"),
+    "warning": say("warning"),
+    "note": say("note"),
+    "well": say("well"),
+}
+
+
+def page(result: Fleet, *, everything: bool = False) -> Page:
+    """The page for people; `everything`: no table is cut short."""
+    most = None if everything else MOST_ROWS
+    parts: list[Part] = [_verdict(result)]
+    tables = (_nodes(result, most), _findings(result, most), _odd(result, most))
+    parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
+    parts += _silent(result)
+    parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
+    count, over = len(result.nodes), result.over
+    title = (
+        say("1 node over {way}", way=over)
+        if count == 1
+        else say("{count} nodes over {way}", count=count, way=over)
+    )
+    return Page(title=title, parts=tuple(parts))
+
+
+def _verdict(result: Fleet) -> Line:
+    told = _joined(counts(result)) if result.what == "doctor" else _answered(result)
+    rest = [say("{traits} traits differ", traits=len(result.differs))] if result.differs else []
+    if result.what == "bench":
+        rest.append(say("{count} slower than their like", count=len({one.node for one in result.stragglers})))
+    if result.broken_off:
+        rest.append(say("broken off"))
+    said = _joined([told, *rest, say("{seconds} s", seconds=f"{result.seconds:.1f}")])
+    tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
+    return Line(said=said, tone=tone)  # type: ignore[arg-type]
+
+
+def _answered(result: Fleet) -> Sentence:
+    return say("{told} of {count} answered", told=len(result.told), count=len(result.nodes))
+
+
+def _joined(told: Iterable[Sentence]) -> Sentence:
+    first, *others = told
+    for one in others:
+        first = say("{first}, {second}", first=first, second=one)
+    return first
+
+
+def _names(nodes: Iterable[str]) -> Shown:
+    """Nodes in few words; where these are many all the same, how many there are."""
+    names = tuple(nodes)
+    text = folded(names)
+    if len(text) <= MOST_NAMES:
+        return text
+    cut = text[:MOST_NAMES].rpartition(",")[0] or text[:MOST_NAMES]
+    cut += "]" if cut.count("[") > cut.count("]") else ""
+    return say("{names} ... ({count} nodes)", names=cut, count=len(names))
+
+
+def _cut(rows: list[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
+    """So many rows, and a last one that says how many are left out."""
+    if most is None or len(rows) <= most:
+        return tuple(rows)
+    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
+    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
+
+
+def _nodes(result: Fleet, most: int | None) -> Table:
+    rows = rows_of(result)
+    cells = [_node_cells(row, result) for row in rows]
+    tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
+    shown_rows = _cut(cells, most)
+    tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
+    last = say("worst finding") if result.what == "doctor" else say("told")
+    heads = (say("nodes"), say("count"), say("state"), say("cards"), say("driver"), last)
+    columns = tuple(
+        Column(head=head, right=place == 1, flexible=place in {0, 5}) for place, head in enumerate(heads)
+    )
+    return Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
+
+
+def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
+    more = len(row.findings) - 1
+    told: Shown = row.trouble or (row.findings[0].title if row.findings else "")
+    if more > 0:
+        told = say("{told} (and {more} more)", told=told, more=more)
+    state: Shown = _STATES[row.state] if result.what == "doctor" or row.trouble else say("answered")
+    return _names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver, told
+
+
+def _findings(result: Fleet, most: int | None) -> Table | None:
+    found = shared_findings(result)
+    if not found:
+        return None
+    rows: list[tuple[Shown, ...]] = [
+        (
+            _STATES[one.finding.severity],
+            one.finding.title,
+            _names(one.nodes),
+            str(len(one.nodes)),
+            str(one.things),
+        )
+        for one in found
+    ]
+    columns = (
+        Column(head=say("severity")),
+        Column(head=say("finding"), flexible=True),
+        Column(head=say("nodes"), flexible=True),
+        Column(head=say("count"), right=True),
+        Column(head=say("things"), right=True),
+    )
+    return Table(columns=columns, rows=_cut(rows, most), title=say("findings by what they are"))
+
+
+def _odd(result: Fleet, most: int | None) -> Table | None:
+    if not result.differs:
+        return None
+    rows: list[tuple[Shown, ...]] = [
+        (one.trait, _usual(one), value, _names(nodes))
+        for one in result.differs
+        for value, nodes in one.others
+    ]
+    columns = (
+        Column(head=say("trait")),
+        Column(head=say("most have"), flexible=True),
+        Column(head=say("here it is"), flexible=True),
+        Column(head=say("nodes"), flexible=True),
+    )
+    return Table(
+        columns=columns, rows=_cut(rows, most), title=say("the odd ones out, among nodes with the same cards")
+    )
+
+
+def _usual(one: Differs) -> Shown:
+    if one.usual is None:
+        return say("no majority")
+    return say("{value} ({count} nodes)", value=one.usual, count=one.n_usual)
+
+
+def _slow(result: Fleet, most: int | None) -> Table | None:
+    if not result.stragglers:
+        return None
+    rows: list[tuple[Shown, ...]] = [_slow_cells(one) for one in result.stragglers]
+    heads = (say("node"), say("on"), say("measured"), say("value"), say("median"), say("behind by"))
+    columns = tuple(
+        Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
+    )
+    return Table(columns=columns, rows=_cut(rows, most), title=say("slower than their like"))
+
+
+def _slow_cells(one: Straggler) -> tuple[Shown, ...]:
+    spread = one.spread
+    return (
+        one.node,
+        one.on,
+        f"{spread.part}: {spread.what}",
+        shown(one.value, spread.unit),
+        shown(spread.median, spread.unit),
+        f"{one.behind_share:.0%}",
+    )
+
+
+def _spread(result: Fleet, most: int | None) -> Table | None:
+    if not result.spreads:
+        return None
+    rows: list[tuple[Shown, ...]] = [
+        (
+            f"{one.part}: {one.what}",
+            shown(one.low, one.unit),
+            shown(one.median, one.unit),
+            shown(one.high, one.unit),
+            str(one.n_nodes),
+        )
+        for one in result.spreads
+    ]
+    heads = (say("measured"), say("lowest node"), say("median"), say("highest node"), say("nodes"))
+    columns = tuple(
+        Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
+    )
+    title = say("over all nodes with the same cards, each by its slowest card")
+    return Table(columns=columns, rows=_cut(rows, most), title=title)
+
+
+def _silent(result: Fleet) -> Iterator[Part]:
+    items = tuple(
+        say("{nodes}: {why}", nodes=_names(nodes), why=why) for why, nodes in silences(result.nodes)
+    )
+    if items:
+        yield Points(items=items, title=say("nothing came from"), tone="warn")
+
+
+def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
+    if result.saved is None:
+        yield f"rigright fleet {result.what} ... --save answers/"
+    else:
+        yield f"rigright fleet doctor --from {result.saved}"
+    if not everything and len(rows_of(result)) > MOST_ROWS:
+        yield f"rigright fleet {result.what} ... --all"
+    bad = next((one for one in result.nodes if one.exit_code and one.trouble is None), None)
+    if bad is not None and result.saved is not None:
+        yield f"rigright doctor --from {result.saved}/{bad.node}.json"
+
+
+def plain(result: Fleet, language: str) -> dict[str, Any]:
+    """Everything, for scripts."""
+    return {
+        "what": result.what,
+        "over": result.over,
+        "exit_code": result.exit_code,
+        "broken_off": result.broken_off,
+        "seconds": round(result.seconds, 3),
+        "saved": result.saved,
+        "nodes": [_plain_node(one, result, language=language) for one in result.nodes],
+        "differs": [
+            {
+                "trait": one.trait,
+                "kind": one.kind,
+                "usual": one.usual,
+                "n_usual": one.n_usual,
+                "others": [{"value": value, "nodes": list(nodes)} for value, nodes in one.others],
+            }
+            for one in result.differs
+        ],
+        "spreads": [stored(one, language) for one in result.spreads],
+        "stragglers": [stored(one, language) for one in result.stragglers],
+    }
+
+
+def _plain_node(one: NodeTold, result: Fleet, *, language: str) -> dict[str, Any]:
+    machine = one.machine
+    told = {
+        "node": one.node,
+        "state": state_of(one) if result.what == "doctor" or one.trouble else "answered",
+        "exit_code": one.exit_code,
+        "trouble": one.trouble,
+        "seconds": one.seconds,
+        "findings": [
+            {
+                "check": check,
+                "severity": found.severity,
+                "confidence": found.confidence,
+                "about": found.about,
+                "title": found.title,
+            }
+            for check, found in one.findings
+        ],
+        "results": [stored(figure, language) for figure in one.results],
+    }
+    return told | {"machine": None if machine is None else stored(machine, language)}

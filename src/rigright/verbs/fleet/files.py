@@ -1,0 +1,76 @@
+"""Files with which Slurm or Kubernetes ask the nodes by themselves; nothing is installed by printing them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+import sys
+from string import Template
+from typing import Literal
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA
+from rigright.base.words import say
+from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.verbs.fleet.came import PATIENCE_S
+
+FOLDER = DATA / "fleet"
+SCRIPT = "/etc/slurm/rigright-health.sh"
+IMAGE = "python:3.13-slim"
+STAYS_S = 120  # a pod of the Job stays after its answer, so that no other takes its node
+MOST_NODES = 20_000
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
+_DAEMON = """\
+  selector: {matchLabels: {app.kubernetes.io/name: rigright-probe}}
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 100%}}"""
+_JOB = """\
+  completions: $nodes
+  parallelism: $nodes
+  backoffLimit: $nodes
+  activeDeadlineSeconds: 1800
+  ttlSecondsAfterFinished: 3600"""
+_APART = """\
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - labelSelector: {matchLabels: {app.kubernetes.io/name: rigright-probe}}
+            topologyKey: kubernetes.io/hostname"""
+
+
+def files(
+    kind: Literal["slurm", "kubernetes"], *, image: str | None = None, nodes: int | None = None
+) -> dict[str, str]:
+    """File name -> text. For Kubernetes a DaemonSet, or with `nodes` a Job that asks so many once."""
+    if kind == "slurm":
+        command = shlex.join([sys.executable, "-m", "rigright"])
+        return {
+            SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command),
+            "slurm.conf": _filled("slurm.conf", script=SCRIPT),
+        }
+    return {"rigright-probe.yaml": _manifest(image or IMAGE, nodes)}
+
+
+def _manifest(image: str, nodes: int | None) -> str:
+    if not _IMAGE.fullmatch(image):
+        raise AskError(say('"{image}" is no name of an image', image=image[:60]))
+    if nodes is not None and not 1 <= nodes <= MOST_NODES:
+        raise AskError(say("between 1 and {most} nodes, not {count}", most=MOST_NODES, count=nodes))
+    said = parcel(Ask(patience_s=PATIENCE_S), lifeline=False)
+    asked = f"{start_line()} < /parcel/parcel"
+    return _filled(
+        "probe.yaml",
+        parcel=base64.b64encode(said).decode(),
+        api="apps/v1" if nodes is None else "batch/v1",
+        kind="DaemonSet" if nodes is None else "Job",
+        spec=_DAEMON if nodes is None else Template(_JOB).substitute(nodes=nodes),
+        restart="restartPolicy: Always" if nodes is None else "restartPolicy: Never",
+        affinity="" if nodes is None else _APART,
+        image=image,
+        line=f"while true; do {asked}; sleep 3600; done" if nodes is None else f"{asked}; sleep {STAYS_S}",
+    )
+
+
+def _filled(name: str, **values: object) -> str:
+    text = Template((FOLDER / name).read_text(encoding="utf-8")).substitute(values)
+    return "".join(line for line in text.splitlines(keepends=True) if line.strip())

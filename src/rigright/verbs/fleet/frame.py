@@ -1,0 +1,176 @@
+"""Asks every node the same, keeps each answer as it comes, and looks at all of them together."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from rigright.base import shelf
+from rigright.base.errors import AskError, DataError
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import case_of, chosen, examine
+from rigright.doctor.record import Wanted
+from rigright.machine.bench.record import Result
+from rigright.machine.far.parcel import Ask
+from rigright.machine.record import Machine, Unseen
+from rigright.machine.stored import restored
+from rigright.report.nodes import Fleet, NodeTold
+from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Way
+from rigright.verbs.fleet.odd import differences, kinds
+from rigright.verbs.fleet.stragglers import spread_of
+from rigright.verbs.fleet.troubles import BROKEN_OFF
+
+RUNNERS = "rigright.verbs.fleet.runners"
+BENCH_S = 540.0  # more for a node that measures
+MOST_NAME = 253
+What = Literal["probe", "doctor", "bench"]
+Progress = Callable[[int, int, int], None]  # nodes that answered, nodes that will not, nodes expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetWish:
+    """Which nodes, how they are reached, and what they are asked."""
+
+    over: str = "ssh"  # a file of runners/
+    where: str = ""
+    only: tuple[str, ...] = ()  # checks of doctor
+    plan: str | None = None  # that doctor holds the nodes against
+    bench: tuple[str, ...] = ("--quick",)  # words for `bench` on each node
+    patience_s: float | None = None
+    parallel: int = PARALLEL
+    python: str | None = None
+    as_root: bool = False
+    options: tuple[str, ...] = ()
+    save: str | None = None
+
+
+def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> Fleet:
+    """Ask all nodes; Ctrl-C keeps what came until then."""
+    began = time.monotonic()
+    chosen(wish.only)  # a wrong name is told before any node is asked
+    wanted = None if wish.plan is None else wanted_of(wish.plan)
+    read = partial(_node, what=what, only=wish.only, wanted=wanted)
+    if wish.save is not None:
+        _folder(wish.save)
+    nodes: dict[str, NodeTold] = {}
+    broken_off = False
+    try:
+        for came in _asked(what, wish):
+            nodes[came.node] = read(came)
+            if wish.save is not None and came.told is not None:
+                _save(Path(wish.save), came)
+            if progress is not None:
+                progress(*_counts(nodes))
+    except KeyboardInterrupt:
+        if all(one.is_waited_for for one in nodes.values()):
+            raise
+        broken_off = True
+    nodes = {name: one if not one.is_waited_for else _lost(one) for name, one in nodes.items()}
+    result = _together(what, nodes)
+    seconds = time.monotonic() - began
+    name = shelf.take(RUNNERS, wish.over, bears="NAME")
+    return Fleet(over=name, broken_off=broken_off, saved=wish.save, seconds=seconds, **result)
+
+
+def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
+    line = ("bench", "--json", *wish.bench) if what == "bench" else None
+    patience_s = wish.patience_s or (PATIENCE_S + (BENCH_S if what == "bench" else 0.0))
+    way = Way(
+        ask=Ask(patience_s=patience_s, line=line),
+        where=wish.where,
+        parallel=wish.parallel,
+        python=wish.python,
+        as_root=wish.as_root,
+        options=wish.options,
+    )
+    found: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
+    return found
+
+
+def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None) -> NodeTold:
+    """One node's words as records; what cannot be read is told of that node alone."""
+    told = came.told
+    if told is None:  # with no trouble either it is only expected
+        return NodeTold(node=came.node, trouble=came.trouble)
+    try:
+        if "problem" in told:
+            told_of = {"what": "node", "why": told["problem"]}
+            return NodeTold(node=came.node, trouble=restored(Unseen, told_of, where=came.node).why)
+        machine = restored(Machine, told.get("machine"), where=came.node)
+        results, complaint = _results(told.get("answer"), where=came.node)
+    except DataError as error:
+        return NodeTold(node=came.node, trouble=error.sentence)
+    if what == "bench" and complaint is not None:
+        return NodeTold(node=came.node, machine=machine, trouble=complaint)
+    examined = None
+    if what == "doctor":
+        examined = examine(case_of(machine, results=results, wanted=wanted), only)
+    seconds = told.get("seconds")
+    return NodeTold(
+        node=came.node,
+        machine=machine,
+        examined=examined,
+        results=results,
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+    )
+
+
+def _counts(nodes: dict[str, NodeTold]) -> tuple[int, int, int]:
+    waiting = sum(one.is_waited_for for one in nodes.values())
+    silent = sum(one.trouble is not None for one in nodes.values())
+    return len(nodes) - waiting - silent, silent, len(nodes)
+
+
+def _lost(one: NodeTold) -> NodeTold:
+    return NodeTold(node=one.node, trouble=BROKEN_OFF)
+
+
+def _results(answer: Any, *, where: str) -> tuple[tuple[Result, ...], Sentence | None]:
+    """What `bench --json` measured there, or its complaint."""
+    if not isinstance(answer, dict):
+        return (), say("{node} told of no measurement", node=where)
+    told = answer.get("told")
+    listed = told.get("results") if isinstance(told, dict) else None
+    if isinstance(listed, list):
+        return tuple(restored(Result, one, where=where) for one in listed), None
+    complaint = str(answer.get("complaint") or "").strip().rpartition("\n")[2][:200]
+    return (), say("{text}", text=complaint) if complaint else say(
+        "{node} told of no measurement", node=where
+    )
+
+
+def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
+    """What follows from all nodes: the odd ones out and the slow ones."""
+    machines = {node: one.machine for node, one in nodes.items() if one.machine is not None}
+    kind = kinds(machines)
+    spreads, stragglers = spread_of(nodes.values(), kind)
+    return {
+        "what": what,
+        "nodes": tuple(nodes.values()),
+        "differs": differences(machines),
+        "spreads": spreads,
+        "stragglers": stragglers,
+    }
+
+
+def _folder(save: str) -> None:
+    try:
+        Path(save).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AskError(say("cannot write {file}: {why}", file=save, why=error.strerror or error)) from None
+
+
+def _save(folder: Path, came: Came) -> None:
+    """One node's words, to be read again with --from; a full disk loses the copy, not the answer."""
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in came.node)
+    with suppress(OSError):
+        part = folder / f".{name[:MOST_NAME]}.part"
+        part.write_text(json.dumps(came.told), encoding="utf-8")
+        part.replace(folder / f"{name[:200]}.json")

@@ -1,0 +1,104 @@
+"""One node looks after itself: every check, and on a sure fault it leaves Slurm with the reason.
+
+For Slurm's HealthCheckProgram. It drains and never resumes: a person does that, after mending.
+A node that is drained already keeps the reason that somebody gave it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Literal
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import Examined, case_of, chosen, examine
+from rigright.doctor.record import Finding
+from rigright.machine.far.agent import node_name
+from rigright.machine.far.talk import Talked, talk
+from rigright.machine.probe import probe
+from rigright.machine.world import World, here
+from rigright.verbs.fleet.troubles import LATE, meant
+
+PATIENCE_S = 15.0  # for scontrol: Slurm ends a health check that takes a minute
+MOST_REASON = 240  # characters; Slurm cuts nothing, but tables do
+MOST_FAULTS = 3  # named in the reason
+PATHS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # Slurm gives its program a bare PATH
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_STATE = re.compile(r"\bState=(\S+)")
+_UNFIT = re.compile(r"[^ -~]|[\"'\\`$]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How this node is, and what was done about it."""
+
+    node: str
+    examined: Examined
+    done: Literal["nothing", "drained", "drained before"] = "nothing"
+    reason: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """As doctor ends."""
+        return self.examined.exit_code
+
+
+def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None = None) -> Health:
+    """Examine this node; with `drain`, a sure fault takes it out of Slurm."""
+    chosen(only)
+    world = here()
+    name = node or node_name(world)
+    if not _NODE.fullmatch(name):
+        raise AskError(say('"{node}" is no name of a node', node=name[:60]))
+    examined = examine(case_of(probe(world)), only)
+    faults = sure_faults(examined)
+    if not faults:
+        return Health(node=name, examined=examined)
+    reason = reason_of(faults)
+    done: Literal["nothing", "drained", "drained before"] = "nothing"
+    if drain:
+        done = _drained(name, reason, world=world)
+    return Health(node=name, examined=examined, done=done, reason=reason)
+
+
+def sure_faults(examined: Examined) -> tuple[Finding, ...]:
+    """What takes a node out of work: faults that have no other explanation."""
+    return tuple(one for _, one in examined.findings if one.severity == "fault" and one.confidence == "sure")
+
+
+def reason_of(faults: tuple[Finding, ...]) -> str:
+    """The reason as `sinfo -R` shows it: one line of plain letters."""
+    told = dict.fromkeys(f"{one.about}: {one.title}" if one.about else str(one.title) for one in faults)
+    shown = list(told)[:MOST_FAULTS]
+    more = f" (and {len(told) - len(shown)} more)" if len(told) > len(shown) else ""
+    text = _UNFIT.sub(" ", f"rigright: {'; '.join(shown)}")
+    return text[: MOST_REASON - len(more)] + more
+
+
+def _drained(node: str, reason: str, *, world: World) -> Literal["drained", "drained before"]:
+    path = os.pathsep.join((world.env.get("PATH") or "", *PATHS))
+    scontrol = shutil.which("scontrol", path=path)
+    if scontrol is None:
+        raise MissingError(say("there is no command scontrol here: {node} stays in Slurm", node=node))
+    lines: list[bytes] = []
+    asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=PATIENCE_S)
+    found = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
+    if asked.ended != "done" or asked.code or found is None:
+        raise _refused(node, asked)
+    if "DRAIN" in found[1].upper():
+        return "drained before"
+    line = (scontrol, "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
+    told = talk(line, heard=lines.append, patience_s=PATIENCE_S)
+    if told.ended != "done" or told.code:
+        raise _refused(node, told)
+    return "drained"
+
+
+def _refused(node: str, talked: Talked) -> MissingError:
+    why: Sentence | str = (
+        LATE if talked.ended == "late" else meant(talked.complaints) or f"exit {talked.code}"
+    )
+    return MissingError(say("Slurm does not drain {node}: {why}", node=node, why=why))

@@ -1,0 +1,73 @@
+"""The odd ones out: traits in which nodes of one kind differ, held against what most of them have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from rigright.machine.record import Machine
+from rigright.report.nodes import Differs
+from rigright.verbs.fleet.traits import TRAITS, Trait
+
+FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
+BARE = ""
+
+
+def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Node -> its kind: the names of its cards. Few nodes without cards are held against the largest kind."""
+    found = {node: kind_of(machine) for node, machine in machines.items()}
+    bare = [node for node, kind in found.items() if kind == BARE]
+    counts = Counter(kind for kind in found.values() if kind != BARE)
+    if counts and len(bare) <= max(1, FEW_SHARE * len(found)):
+        found |= dict.fromkeys(bare, counts.most_common(1)[0][0])
+    return found
+
+
+def kind_of(machine: Machine) -> str:
+    """The distinct cards of a machine."""
+    return ", ".join(sorted({device.name or device.vendor for device in machine.devices}))
+
+
+def differences(machines: Mapping[str, Machine]) -> tuple[Differs, ...]:
+    """Every trait that is not the same on all nodes of a kind."""
+    kind = kinds(machines)
+    groups: dict[str, list[str]] = {}
+    for node in machines:
+        groups.setdefault(kind[node], []).append(node)
+    return tuple(
+        found
+        for name, nodes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
+        for found in _of_kind(name, {node: machines[node] for node in nodes})
+    )
+
+
+def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
+    for trait in TRAITS:
+        values = _values(trait, machines)
+        if len(values) > 1:
+            yield _differs(trait, values, kind=kind)
+
+
+def _values(trait: Trait, machines: Mapping[str, Machine]) -> dict[str, list[str]]:
+    """Value -> the nodes that have it; what a node does not show says nothing of it."""
+    found: dict[str, list[str]] = {}
+    for node, machine in machines.items():
+        value = trait.read(machine)
+        if value is not None:
+            found.setdefault(value, []).append(node)
+    return found
+
+
+def _differs(trait: Trait, values: dict[str, list[str]], *, kind: str) -> Differs:
+    """The usual value, where more than half have it, and the others from the rarest on."""
+    ranked: Sequence[tuple[str, list[str]]] = sorted(values.items(), key=lambda pair: (len(pair[1]), pair[0]))
+    most, nodes = ranked[-1]
+    in_majority = len(nodes) > sum(map(len, values.values())) / 2
+    others = ranked[:-1] if in_majority else ranked
+    return Differs(
+        trait=trait.name,
+        kind=kind,
+        usual=most if in_majority else None,
+        n_usual=len(nodes) if in_majority else 0,
+        others=tuple((value, tuple(nodes)) for value, nodes in others),
+    )

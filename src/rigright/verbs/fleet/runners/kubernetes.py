@@ -1,0 +1,118 @@
+"""From Kubernetes: what the pods of our Job or DaemonSet wrote to their logs, by kubectl."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+from rigright.base.errors import MissingError
+from rigright.base.words import Sentence, say
+from rigright.machine.far.envelope import Ear
+from rigright.machine.far.talk import Talked, talk
+from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.troubles import LATE, meant
+
+NAME = "Kubernetes"
+SELECTOR = "app.kubernetes.io/name=rigright-probe"
+CONTAINER = "probe"
+REACH_S = 30.0
+TAIL = 20_000  # lines of one pod's log, the last ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod of ours, and the node it is on."""
+
+    name: str
+    namespace: str
+    node: str
+    phase: str
+    why: str = ""  # it waits, where it does
+
+
+def run(way: Way) -> Iterator[Came]:
+    """The last answer of every pod."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        raise MissingError(say("there is no command kubectl here"))
+    line = (kubectl, *way.options)
+    selector = way.where or SELECTOR
+    pods = _pods(line, selector)
+    if not pods:
+        raise MissingError(
+            say(
+                "no pod answers to {selector}; `rigright fleet files --kubernetes` prints what starts them",
+                selector=selector,
+            )
+        )
+    yield from (Came(node=pod.node) for pod in pods)
+    stop = Event()
+    pool = ThreadPoolExecutor(max(1, min(way.parallel, len(pods))))
+    try:
+        for done in as_completed([pool.submit(_one, pod, line, stop=stop) for pod in pods]):
+            yield done.result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _one(pod: Pod, line: tuple[str, ...], *, stop: Event) -> Came:
+    ear = Ear()
+    told: list[dict[str, Any]] = []
+
+    def heard(text: bytes) -> None:
+        found = ear.hear(text)
+        if found is not None:
+            told.append(found)
+
+    argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
+    talked = talk(argv, heard=heard, patience_s=REACH_S, stop=stop)
+    if told:
+        return Came(node=pod.node, told=told[-1])
+    return Came(node=pod.node, trouble=_why(pod, talked))
+
+
+def _why(pod: Pod, talked: Talked) -> Sentence:
+    if pod.phase == "Pending":
+        return say("its pod waits: {why}", why=pod.why or pod.phase)
+    if talked.ended == "late":
+        return LATE
+    complaint = meant(talked.complaints) if talked.code else None
+    return complaint or say("the log of its pod {pod} holds no answer yet", pod=pod.name)
+
+
+def _pods(line: tuple[str, ...], selector: str) -> tuple[Pod, ...]:
+    """Pods by their labels; one node's newest pod speaks for it."""
+    lines: list[bytes] = []
+    argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
+    talked = talk(argv, heard=lines.append, patience_s=REACH_S)
+    try:
+        items = json.loads(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
+        found = [_pod(one) for one in items or ()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        items = None
+    if items is None:
+        why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
+        raise MissingError(say("kubectl does not list the pods: {why}", why=why))
+    newest = {pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}
+    return tuple(newest.values())
+
+
+def _pod(data: dict[str, Any]) -> tuple[str, Pod]:
+    about, status = data["metadata"], data.get("status") or {}
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    reasons = [one["waiting"].get("reason") for one in states if one.get("waiting")]
+    reasons += [one.get("message") for one in status.get("conditions") or () if one.get("status") == "False"]
+    pod = Pod(
+        name=str(about["name"]),
+        namespace=str(about.get("namespace") or "default"),
+        node=str((data.get("spec") or {}).get("nodeName") or about["name"]),
+        phase=str(status.get("phase")),
+        why=next((str(one)[:200] for one in reasons if one), ""),
+    )
+    return str(about.get("creationTimestamp") or ""), pod

@@ -1,0 +1,174 @@
+"""Over Slurm: one task on every node of an allocation, by srun, which speaks to all of them at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Any
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import Sentence, say
+from rigright.machine.far.envelope import Ear
+from rigright.machine.far.parcel import parcel, start_line
+from rigright.machine.far.talk import Talked, talk
+from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.hosts import expand
+from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, meant, trouble
+
+NAME = "Slurm"
+QUEUE_S = 30.0  # beside the nodes' own time: to be given the nodes, to send, to come to an end
+MANNER = (
+    "--ntasks-per-node=1",
+    "--label",  # lines come whole, and say which task they are of
+    "--kill-on-bad-exit=0",
+    "--wait=0",
+    "--export=ALL",
+    "--cpu-bind=none",
+    "--job-name=rigright",
+)
+IDLE = frozenset({"idle"})
+_STATE = re.compile(r"[a-z]+")
+
+
+class _Heard:
+    """What one srun brings, as it comes."""
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self.nodes = set(nodes)  # of the allocation, as far as anybody said
+        self.queue: Queue[Came | None] = Queue()
+        self.words: list[bytes] = []
+        self.talked: Talked | None = None
+        self._ear = Ear()
+
+    def take(self, line: bytes) -> None:
+        told = self._ear.hear(line)
+        if told is None:
+            label, _, rest = line.partition(b": ")
+            if label.strip().isdigit() and rest.startswith(b"rigright-"):
+                self.words.append(rest)
+            return
+        self.nodes |= _listed(told.get("nodes"))
+        self.queue.put(Came(node=str(told.get("node"))[:253], told=told))
+
+
+def run(way: Way) -> Iterator[Came]:
+    """Every node of the allocation; those that srun names and that say nothing come last."""
+    srun = shutil.which("srun")
+    if srun is None:
+        raise MissingError(say("there is no command srun here; run it where jobs are submitted"))
+    chosen, wanted, others = _chosen(way)
+    yield from others
+    yield from (Came(node=node) for node in wanted)
+    command = shlex.split(start_line(python=way.python, as_root=way.as_root))
+    argv = (srun, *chosen, *MANNER, *command)
+    heard, stop = _Heard(wanted), Event()
+    patience_s = way.ask.patience_s + QUEUE_S
+    worker = Thread(
+        target=_talk, args=(heard, argv), kwargs={"way": way, "patience_s": patience_s, "stop": stop}
+    )
+    worker.start()
+    came: set[str] = set()
+    expected = set(wanted)
+    try:
+        while (one := _next(heard)) is not None:
+            yield from (Came(node=node) for node in sorted(heard.nodes - expected - {one.node}))
+            expected |= heard.nodes
+            came.add(one.node)
+            yield one
+    finally:
+        stop.set()
+        worker.join()
+    yield from _silent(heard, came)
+
+
+def _talk(heard: _Heard, argv: tuple[str, ...], *, way: Way, patience_s: float, stop: Event) -> None:
+    try:
+        said = parcel(way.ask, lifeline=False)  # srun ends what it started by itself
+        heard.talked = talk(argv, said=said, heard=heard.take, patience_s=patience_s, stop=stop)
+    finally:
+        heard.queue.put(None)
+
+
+def _next(heard: _Heard) -> Came | None:
+    """The next node; waiting in short steps lets Ctrl-C through on every system."""
+    while True:
+        try:
+            return heard.queue.get(timeout=0.2)
+        except Empty:
+            continue
+
+
+def _silent(heard: _Heard, came: set[str]) -> Iterator[Came]:
+    """Nodes of the allocation that told nothing, and srun itself where none did."""
+    talked = heard.talked or Talked(ended="absent")
+    why = trouble(talked, heard.words)
+    for node in sorted(heard.nodes - came):
+        said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
+        yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)
+    if not came and not heard.nodes:
+        raise MissingError(say("srun brought no node's answer: {why}", why=why))
+
+
+def _listed(text: Any) -> set[str]:
+    try:
+        return set(expand(text)) if isinstance(text, str) else set()
+    except AskError:
+        return set()
+
+
+def _chosen(way: Way) -> tuple[tuple[str, ...], list[str], list[Came]]:
+    """Options of srun (the user's, the allocation's, else all idle nodes), nodes expected, nodes left out."""
+    try:
+        told = tuple(shlex.split(way.where))
+    except ValueError as error:
+        raise AskError(say("cannot read the options of srun: {why}", why=error)) from None
+    if told:
+        return told, [], []
+    count = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES")
+    if "SLURM_JOB_ID" in os.environ and count:
+        return ("--nodes", count, "--overlap"), [], []
+    return _idle()
+
+
+def _idle() -> tuple[tuple[str, ...], list[str], list[Came]]:
+    """All nodes that nobody uses, whole; the others are told with the reason that Slurm gives."""
+    states = _states()
+    idle = [node for node, state in states.items() if state in IDLE]
+    if not idle:
+        shown = ", ".join(sorted(set(states.values()))) or "?"
+        raise MissingError(
+            say("no node of Slurm is idle (they are: {states}); name some with options of srun", states=shown)
+        )
+    others = [
+        Came(node=node, trouble=_not_idle(state)) for node, state in states.items() if state not in IDLE
+    ]
+    wanted = ("--nodes", str(len(idle)), "--nodelist", ",".join(idle))
+    return (*wanted, "--exclusive", f"--immediate={int(QUEUE_S)}"), idle, others
+
+
+def _not_idle(state: str) -> Sentence:
+    return say("Slurm calls it {state}; it was not asked", state=state)
+
+
+def _states() -> dict[str, str]:
+    """Node -> its state, as sinfo says."""
+    lines: list[bytes] = []
+    sinfo = shutil.which("sinfo") or "sinfo"
+    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=QUEUE_S)
+    if talked.ended != "done" or talked.code:
+        why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
+        raise MissingError(say("sinfo does not answer: {why}", why=why))
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, state = line.decode("utf-8", "replace").strip().partition(" ")
+        word = _STATE.match(state.strip().lower())
+        if name and word and not state.strip().endswith("*"):
+            found.setdefault(name, word[0])
+        elif name:
+            found.setdefault(name, "not responding")
+    return found

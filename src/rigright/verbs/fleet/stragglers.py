@@ -1,0 +1,85 @@
+"""Slow nodes: each figure over the nodes of a kind, and who stands apart from the middle.
+
+A node is as slow as the slowest of its cards: work that spans them waits for it. A node is a straggler
+when it is more than 5 % behind the median and, with five nodes or more, also further than chance would
+put it: a robust z-score (0.6745 times the distance from the median, over the median distance) above 3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import median
+
+from rigright.machine.bench.record import Result
+from rigright.report.nodes import NodeTold, Spread, Straggler
+
+BEHIND_SHARE = 0.05
+ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
+NORMAL = 0.6745
+ENOUGH = 5  # nodes, before a spread says what chance does
+LESS_IS_BETTER = frozenset({"s", "bytes"})
+
+Figure = tuple[str, str, str]  # part, what, unit
+
+
+def spread_of(
+    nodes: Iterable[NodeTold], kind: Mapping[str, str]
+) -> tuple[tuple[Spread, ...], tuple[Straggler, ...]]:
+    """Every figure that two nodes of a kind or more have, and the stragglers, the worst first."""
+    figures: dict[tuple[str, Figure], dict[str, Result]] = {}
+    for node in nodes:
+        for figure, result in _worst(node.results).items():
+            figures.setdefault((kind.get(node.node, ""), figure), {})[node.node] = result
+    spreads: list[Spread] = []
+    stragglers: list[Straggler] = []
+    for (name, figure), results in figures.items():
+        if len(results) > 1:
+            spread = _spread(figure, [one.value for one in results.values()], kind=name)
+            spreads.append(spread)
+            stragglers += _behind(spread, results)
+    stragglers.sort(key=lambda one: -one.behind_share)
+    return tuple(spreads), tuple(stragglers)
+
+
+def _worst(results: Iterable[Result]) -> dict[Figure, Result]:
+    """For each figure the slowest card, link or disk of a node."""
+    found: dict[Figure, Result] = {}
+    for one in results:
+        figure = (one.part, one.what, one.unit)
+        known = found.get(figure)
+        if known is None or _lag(one.value, known.value, unit=one.unit) > 0:
+            found[figure] = one
+    return found
+
+
+def _lag(value: float, middle: float, *, unit: str) -> float:
+    """How far a value lies behind another, as a share of it; below zero: ahead."""
+    if not middle:
+        return 0.0
+    return (value - middle if unit in LESS_IS_BETTER else middle - value) / abs(middle)
+
+
+def _spread(figure: Figure, values: list[float], *, kind: str) -> Spread:
+    part, what, unit = figure
+    return Spread(
+        part=part,
+        what=what,
+        kind=kind,
+        unit=unit,
+        median=median(values),
+        low=min(values),
+        high=max(values),
+        n_nodes=len(values),
+    )
+
+
+def _behind(spread: Spread, results: Mapping[str, Result]) -> Iterator[Straggler]:
+    distances = [abs(one.value - spread.median) for one in results.values()]
+    usual = median(distances)
+    for node, one in results.items():
+        share = _lag(one.value, spread.median, unit=spread.unit)
+        by_chance = (
+            len(results) >= ENOUGH and usual and NORMAL * abs(one.value - spread.median) / usual <= ROBUST_Z
+        )
+        if share > BEHIND_SHARE and not by_chance:
+            yield Straggler(node=node, on=one.on, spread=spread, value=one.value, behind_share=share)

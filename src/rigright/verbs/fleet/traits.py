@@ -1,0 +1,144 @@
+"""What should be the same on all nodes of a kind: one line a trait, each with how it is read of a machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rigright.base.units import GIB, GIGA, show_watts
+from rigright.base.words import Sentence, say
+from rigright.machine.device import Device
+from rigright.machine.host import Port
+from rigright.machine.record import Machine
+
+Reading = Callable[[Machine], str | None]
+GBIT = GIGA / 8  # bytes
+ROUGHLY_BYTES = 2.0 * GIB  # of main memory: firmware and kernel keep a little more or less
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """Something to compare; None is not observed, and says nothing."""
+
+    name: Sentence
+    read: Reading
+
+
+def counted(values: Iterable[str | None]) -> str | None:
+    """Like things together: "7x A, 1x B"; one of a kind stands alone."""
+    found = Counter(value for value in values if value)
+    if len(found) == 1 and found.total() == 1:
+        return next(iter(found))
+    return ", ".join(f"{count}x {value}" for value, count in sorted(found.items())) or None
+
+
+def one_of(values: Iterable[str | None]) -> str | None:
+    """The distinct values, without how many of each."""
+    return ", ".join(sorted({value for value in values if value})) or None
+
+
+def each(read: Callable[[Device], str | None]) -> Reading:
+    """A trait of the cards: its distinct values."""
+    return lambda machine: one_of(map(read, machine.devices))
+
+
+def flag(value: bool | None) -> str | None:  # noqa: FBT001 - a flag is what it shows
+    """A switch as a word."""
+    return None if value is None else ("on" if value else "off")
+
+
+def cards(machine: Machine) -> str:
+    """The accelerators that the driver shows."""
+    return counted(device.name or device.vendor for device in machine.devices) or "0x"
+
+
+def _link(device: Device) -> str | None:
+    link = device.pcie
+    if link.gen_max is None or link.lanes_max is None:
+        return None
+    return f"gen {link.gen_max} x{link.lanes_max}"
+
+
+def _active(device: Device) -> str | None:
+    active = [link.active for link in device.links or ()]
+    return str(sum(map(bool, active))) if active and None not in active else None
+
+
+def _gib(size_bytes: float | None, step_bytes: float = 1.0 * GIB) -> str | None:
+    return None if size_bytes is None else f"{round(size_bytes / step_bytes) * step_bytes / GIB:.0f} GiB"
+
+
+def _modules(machine: Machine) -> str | None:
+    modules = [one for one in machine.memory.modules or () if one.size_bytes]
+    return counted(f"{_gib(one.size_bytes)} {one.set_mt_s or 0:.0f} MT/s" for one in modules)
+
+
+def _ports(machine: Machine) -> str | None:
+    return counted(_port(one) for one in machine.ports or () if one.state == "up")
+
+
+def _port(port: Port) -> str | None:
+    if port.kind in {"virtual", "wifi"} or not port.bytes_per_s:
+        return None
+    return f"{port.kind} {port.bytes_per_s / GBIT:.0f} Gbit/s"
+
+
+def _disks(machine: Machine) -> str | None:
+    return counted(one.model or one.kind for one in machine.disks or () if one.kind != "virtual")
+
+
+def _torch(machine: Machine) -> str | None:
+    frameworks = (one for python in machine.software.pythons for one in python.frameworks)
+    return one_of(f"{one.name} {one.version}" for one in frameworks if one.version)
+
+
+def _setting(name: str) -> Reading:
+    return lambda machine: dict(machine.system.settings).get(name)
+
+
+def _toolkits(machine: Machine) -> str | None:
+    return one_of(f"{one.name} {one.version}" for one in machine.software.toolkits if one.version)
+
+
+TRAITS = (
+    Trait(say("cards"), cards),
+    Trait(say("driver"), lambda m: m.software.driver),
+    Trait(say("loaded kernel driver"), lambda m: m.software.kernel_driver),
+    Trait(say("firmware of the cards"), each(lambda d: d.vbios)),
+    Trait(say("memory of a card"), each(lambda d: _gib(d.mem_total_bytes))),
+    Trait(
+        say("power limit of a card"),
+        each(lambda d: None if d.power.limit_w is None else show_watts(d.power.limit_w)),
+    ),
+    Trait(say("error correction"), each(lambda d: None if d.ecc is None else flag(d.ecc.on))),
+    Trait(say("persistence"), each(lambda d: flag(d.persistence))),
+    Trait(say("MIG"), each(lambda d: flag(d.mig))),
+    Trait(say("compute mode"), each(lambda d: d.compute_mode)),
+    Trait(say("link of a card"), each(_link)),
+    Trait(say("active direct links of a card"), each(_active)),
+    Trait(say("fabric manager"), lambda m: m.software.fabric_manager),
+    Trait(say("product"), lambda m: m.system.product),
+    Trait(say("firmware of the board"), lambda m: m.system.bios),
+    Trait(say("processor"), lambda m: m.cpu.name),
+    Trait(say("threads"), lambda m: None if m.cpu.threads is None else str(m.cpu.threads)),
+    Trait(say("microcode"), lambda m: m.cpu.microcode),
+    Trait(say("governor"), lambda m: one_of(m.cpu.governors)),
+    Trait(say("main memory"), lambda m: _gib(m.memory.total_bytes, ROUGHLY_BYTES)),
+    Trait(say("memory modules"), _modules),
+    Trait(
+        say("swap"),
+        lambda m: _gib(m.memory.swap_total_bytes),
+    ),
+    Trait(say("disks"), _disks),
+    Trait(say("network ports that are up"), _ports),
+    Trait(say("firmware of network cards"), lambda m: one_of(one.firmware for one in m.ports or ())),
+    Trait(say("system"), lambda m: m.system.os_name),
+    Trait(say("kernel"), lambda m: m.system.kernel),
+    Trait(say("IOMMU"), lambda m: m.system.iommu),
+    Trait(say("swappiness"), _setting("vm.swappiness")),
+    Trait(say("toolkits"), _toolkits),
+    Trait(say("NCCL"), lambda m: m.software.nccl),
+    Trait(say("container toolkit"), lambda m: m.software.container_toolkit),
+    Trait(say("frameworks"), _torch),
+)

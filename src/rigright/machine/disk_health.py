@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rigright.base.units import MIB
 from rigright.machine.host import Disk
 from rigright.machine.world import World
 
 PATIENCE_S = 2.0
-_MOST_CHARS = 1_000_000
+_MOST_CHARS = MIB
 _KELVIN = 273
 _CRITICAL = (  # bits of an NVMe disk's critical warning (NVM Express base specification, SMART log)
     "spare blocks below the threshold",
@@ -21,7 +22,7 @@ _CRITICAL = (  # bits of an NVMe disk's critical warning (NVM Express base speci
     "backup of volatile memory failed",
     "persistent memory read only",
 )
-_REALLOCATED, _PENDING, _UNCORRECTABLE = 5, 197, 198  # SMART attributes of SATA disks
+_REALLOCATED, _PENDING, _LOST = 5, 197, 198  # SMART attributes of SATA disks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +96,7 @@ def _of_smartctl(told: Mapping[str, Any]) -> Health:
 
 def _attributes(table: list[Any]) -> list[tuple[str, int]]:
     """Sectors a SATA disk has given up, or is about to."""
-    names = {
-        _REALLOCATED: "reallocated sectors", _PENDING: "pending sectors", _UNCORRECTABLE: "unreadable sectors",
-    }  # fmt: skip
+    names = {_REALLOCATED: "reallocated sectors", _PENDING: "pending sectors", _LOST: "unreadable sectors"}
     rows = [row for row in table[:256] if isinstance(row, dict) and row.get("id") in names]
     return [(names[row["id"]], _whole(_part(row, "raw").get("value")) or 0) for row in rows]
 

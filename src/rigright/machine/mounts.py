@@ -95,7 +95,7 @@ def _wanted(every: tuple[Entry, ...]) -> list[Entry]:
 def _asked(world: World, group: list[Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
     """Blocks and files of a group, by path."""
     paths = {_place(world, entry.path): entry.path for entry in group}
-    blocks, files = _df(world, "-kP", paths, unit=KIB), _df(world, "-iP", paths, unit=1)
+    blocks, files = _df(world, "-kP", paths=paths, unit=KIB), _df(world, "-iP", paths=paths, unit=1)
     return blocks, files
 
 
@@ -104,7 +104,7 @@ def _place(world: World, path: str) -> str:
     return str(world.at(path)) if world.is_live and world.commands is None else path
 
 
-def _df(world: World, how: str, paths: dict[str, str], *, unit: int) -> dict[str, _Space]:
+def _df(world: World, how: str, *, paths: dict[str, str], unit: int) -> dict[str, _Space]:
     said = world.run("df", how, *paths, patience_s=PATIENCE_S)
     found = {}
     for line in (said.out if said is not None else "").splitlines()[1:]:

@@ -41,7 +41,7 @@ def read(world: World) -> Read:
         return Read(unseen=(Unseen(what="ports", why=why, see="ifconfig -a"),))
     ports = [_port(world, name) for name in world.names(NET)[:_MOST] if _is_wanted(world, name)]
     for card in world.names(RDMA)[:_MOST]:
-        ports += [_rdma_port(world, card, number) for number in world.names(f"{RDMA}/{card}/ports")]
+        ports += [_rdma_port(world, card, number=number) for number in world.names(f"{RDMA}/{card}/ports")]
     return Read(fields=(("ports", tuple(ports)),))
 
 
@@ -78,7 +78,7 @@ def _port(world: World, name: str) -> Port:
         pci=address_above(world.link(f"{at}/device")),
         mtu=positive_of(world, f"{at}/mtu"),
         numa_node=numa_of(world, f"{at}/device"),
-        counters=(*_counted(world, f"{at}/statistics", _COUNTERS), *_links(world, at)),
+        counters=(*_counted(world, f"{at}/statistics", names=_COUNTERS), *_links(world, at)),
     )
 
 
@@ -98,7 +98,7 @@ def _most(world: World, name: str) -> float | None:
     return max(speeds) * MEGA / BITS if speeds else None
 
 
-def _counted(world: World, folder: str, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+def _counted(world: World, folder: str, *, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     found = ((name, whole_of(world, f"{folder}/{name}")) for name in names)
     return tuple((name, count) for name, count in found if count is not None)
 
@@ -115,7 +115,7 @@ def _links(world: World, at: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _rdma_port(world: World, card: str, number: str) -> Port:
+def _rdma_port(world: World, card: str, *, number: str) -> Port:
     """One port of an InfiniBand or RoCE card."""
     at = f"{RDMA}/{card}/ports/{number}"
     rate = _RATE.match(word_of(world, f"{at}/rate") or "")
@@ -134,7 +134,7 @@ def _rdma_port(world: World, card: str, number: str) -> Port:
         firmware=word_of(world, f"{RDMA}/{card}/fw_ver"),
         numa_node=numa_of(world, f"{RDMA}/{card}/device"),
         counters=(
-            *_counted(world, f"{at}/counters", _RDMA_COUNTERS),
-            *_counted(world, f"{at}/hw_counters", _RDMA_HARDWARE),
+            *_counted(world, f"{at}/counters", names=_RDMA_COUNTERS),
+            *_counted(world, f"{at}/hw_counters", names=_RDMA_HARDWARE),
         ),
     )

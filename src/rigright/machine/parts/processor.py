@@ -38,8 +38,8 @@ def read(world: World) -> Read:
             cores=cores,
             threads=told.threads,
             usable=_usable(world, told.threads),
-            max_hz=_clock(world, policies, "cpuinfo_max_freq"),
-            now_hz=_clock(world, policies, "scaling_cur_freq") or _mega(told.fastest_mhz),
+            max_hz=_clock(world, policies, name="cpuinfo_max_freq"),
+            now_hz=_clock(world, policies, name="scaling_cur_freq") or _mega(told.fastest_mhz),
             governors=_governors(world, policies),
             driver=word_of(world, f"{first}/scaling_driver") if first else None,
             preference=word_of(world, f"{first}/energy_performance_preference") if first else None,
@@ -89,7 +89,7 @@ def _governors(world: World, policies: list[str]) -> tuple[str, ...]:
     return tuple(sorted({one for one in found if one is not None}))
 
 
-def _clock(world: World, policies: list[str], name: str) -> float | None:
+def _clock(world: World, policies: list[str], *, name: str) -> float | None:
     """The highest of all cores; the kernel counts in kilohertz."""
     clocks = [clock for at in policies[:_MOST] if (clock := whole_of(world, f"{at}/{name}")) is not None]
     return max(clocks) * KILO if clocks else None

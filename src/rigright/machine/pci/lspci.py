@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rigright.base.units import parse_bytes
+from rigright.base.units import KIB, parse_bytes
 from rigright.machine.host import PciDevice
 from rigright.machine.pci.link import BRIDGE, gen_of, is_bridge, is_kept, lanes_of
 
@@ -128,7 +128,7 @@ def _binary(size: str) -> str:
     """As a size in powers of two, which lspci writes "128GB" or "16M"."""
     number = size.rstrip("BKMGTP")
     unit = size[len(number) :].rstrip("B")
-    return str(int(number) * 2**10) + "TiB" if unit == "P" else f"{number}{unit}i" if unit else number
+    return str(int(number) * KIB) + "TiB" if unit == "P" else f"{number}{unit}i" if unit else number
 
 
 def _acs(lines: tuple[str, ...]) -> bool | None:

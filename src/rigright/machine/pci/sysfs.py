@@ -25,7 +25,9 @@ def functions(world: World) -> tuple[PciDevice, ...]:
     addresses = [name for name in world.names(FOLDER) if ADDRESS.fullmatch(name)][:_MOST]
     classes = {address: _class(world, address) for address in addresses}
     kept = [
-        address for address in addresses if is_kept(classes[address], _hex(world, address, "vendor") or "")
+        address
+        for address in addresses
+        if is_kept(classes[address], _hex(world, address, name="vendor") or "")
     ]
     above = {parent for address in kept for parent in parents_of(world, address)}
     wanted = sorted({*kept, *(address for address in above if address in classes)})
@@ -56,8 +58,8 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
     more = extended(world.raw(f"{folder}/config", WHOLE) or b"") or Extended()
     return PciDevice(
         address=address,
-        id=_pair(world, address, ("vendor", "device")) or "",
-        board_id=_pair(world, address, ("subsystem_vendor", "subsystem_device")),
+        id=_pair(world, address, names=("vendor", "device")) or "",
+        board_id=_pair(world, address, names=("subsystem_vendor", "subsystem_device")),
         pci_class=pci_class,
         driver=driver.rpartition("/")[2] if driver else None,
         parents=parents_of(world, address),
@@ -79,14 +81,14 @@ def _class(world: World, address: str) -> str | None:
     return word_of(world, f"{FOLDER}/{address}/class")
 
 
-def _hex(world: World, address: str, name: str) -> str | None:
+def _hex(world: World, address: str, *, name: str) -> str | None:
     text = word_of(world, f"{FOLDER}/{address}/{name}")
     return text.removeprefix("0x") if text else None
 
 
-def _pair(world: World, address: str, names: tuple[str, str]) -> str | None:
+def _pair(world: World, address: str, *, names: tuple[str, str]) -> str | None:
     """An id as "10de:2330"; a board of zeros is none."""
-    vendor, device = (_hex(world, address, name) for name in names)
+    vendor, device = (_hex(world, address, name=name) for name in names)
     return f"{vendor}:{device}" if vendor and device and vendor != "0000" else None
 
 

@@ -50,8 +50,8 @@ def _module(one: Structure, *, corrects: bool | None) -> MemoryModule:
         channel=channel_of(slot, bank),
         size_bytes=size,
         kind=KINDS.get(one.byte(0x12) or 0),
-        rated_mt_s=_rate(one, 0x15, 0x54),
-        set_mt_s=_rate(one, 0x20, 0x58),
+        rated_mt_s=_rate(one, 0x15, more_at=0x54),
+        set_mt_s=_rate(one, 0x20, more_at=0x58),
         ecc=wide if corrects is None or wide is None else wide and corrects,
         maker=told(one.string(0x17)),
         part=told(one.string(0x1A)),
@@ -69,7 +69,7 @@ def _size(one: Structure) -> float | None:
     return float((int(size or 0) & 0x7FFF) * (KIB if int(size or 0) & 0x8000 else MIB))
 
 
-def _rate(one: Structure, at: int, more_at: int) -> float | None:
+def _rate(one: Structure, at: int, *, more_at: int) -> float | None:
     """Transfers a second, in millions, as modules are sold."""
     rate = one.word(at)
     if rate == 0xFFFF:

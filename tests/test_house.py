@@ -62,7 +62,8 @@ SHELVES = {
     "doctor/checks": {"TITLE", "check"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
-    "machine/bench/parts": {"TITLE", "run"},
+    "machine/forms": {"matches", "read"},
+    "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
     "sim/policies": {"MANNER", "pick"},
 }
 

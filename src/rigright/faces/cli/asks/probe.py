@@ -1,0 +1,49 @@
+"""`probe`: this machine as a record."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("what is in this machine: cards, links, memory, disks, network, drivers; changes nothing")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `probe`."""
+    parser.add_argument(
+        "--from",
+        dest="from_file",
+        metavar="FILE",
+        help=str(
+            say(
+                "another machine: what --save or --bundle wrote, nvidia-smi -q -x, a tree of /sys; - is stdin"
+            )
+        ),
+    )
+    parser.add_argument("--save", metavar="FILE", help=str(say("keep the record, for --from and --on")))
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE.tar.gz",
+        help=str(say("keep all that was read, without serials, addresses and names, to show to others")),
+    )
+    parser.add_argument("--all", action="store_true", help=str(say("every disk, port and sensor")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Read it."""
+    from rigright.report.pages import probe as pages
+    from rigright.verbs.probe import bundle, probe, save
+
+    if options.bundle is not None and options.from_file is not None:
+        raise AskError(say("a bundle is made of this machine: leave --from out, or use --save"))
+    bundled = None if options.bundle is None else bundle(options.bundle)
+    machine = probe(options.from_file) if bundled is None else bundled.machine
+    if options.save is not None:
+        save(machine, options.save)
+    return Answer(
+        page=lambda: pages.page(machine, everything=options.all, saved=options.save, bundled=bundled),
+        plain=lambda language: pages.plain(machine, language),
+    )

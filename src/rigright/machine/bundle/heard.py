@@ -1,0 +1,135 @@
+"""A world that writes down whatever is read through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from rigright.base.units import MIB
+from rigright.machine.world import PATIENCE_S, Said, World
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was asked and what was answered; readers ask from many threads."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    links: dict[str, str | None] = field(default_factory=dict)
+    there: dict[str, bool] = field(default_factory=dict)
+    closed: dict[str, bool] = field(default_factory=dict)
+    commands: dict[tuple[str, ...], Said] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard(Mapping[str, str]):
+    """The environment; a variable whose value is taken is kept."""
+
+    real: Mapping[str, str]
+    kept: dict[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        value = self.real[name]
+        self.kept[name] = value
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.real)
+
+    def __len__(self) -> int:
+        return len(self.real)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard(World):
+    """A live machine, overheard."""
+
+    kept: Kept
+
+    def raw(self, path: str, most: int = MIB) -> bytes | None:
+        """The first bytes of a file, kept."""
+        found = World.raw(self, path, most)
+        with self.kept.lock:
+            if found is not None and len(found) >= len(self.kept.files.get(path, b"")):
+                self.kept.files[path] = found
+        return found
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lies in a folder, kept."""
+        found = World.names(self, folder)
+        self.kept.folders[folder] = found
+        return found
+
+    def link(self, path: str) -> str | None:
+        """Where a link leads, kept."""
+        found = World.link(self, path)
+        self.kept.links[path] = found
+        return found
+
+    def has(self, path: str) -> bool:
+        """Whether something is there, kept."""
+        found = World.has(self, path)
+        self.kept.there[path] = found
+        return found
+
+    def denied(self, path: str) -> bool:
+        """Whether it is closed to us, kept."""
+        found = World.denied(self, path)
+        self.kept.closed[path] = found
+        return found
+
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+        """What a command says, kept."""
+        found = World.run(self, *argv, patience_s=patience_s)
+        if found is not None:
+            self.kept.commands[argv] = found
+        return found
+
+
+def overheard(world: World) -> Heard:
+    """The same machine, with somebody listening."""
+    kept = Kept()
+    return Heard(
+        root=world.root,
+        env=_Heard(world.env, kept.env),
+        is_live=world.is_live,
+        commands=world.commands,
+        kept=kept,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay(World):
+    """A machine that answers as it once did, and knows nothing else."""
+
+    kept: Kept
+    root: Path = Path("/nowhere")
+
+    def raw(self, path: str, most: int = MIB) -> bytes | None:
+        """The first bytes of a file that was kept."""
+        found = self.kept.files.get(path)
+        return None if found is None else found[:most]
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lay in the folder."""
+        return self.kept.folders.get(folder, ())
+
+    def link(self, path: str) -> str | None:
+        """Where the link led."""
+        return self.kept.links.get(path)
+
+    def has(self, path: str) -> bool:
+        """Whether something was there."""
+        return self.kept.there.get(path, path in self.kept.files or path in self.kept.folders)
+
+    def denied(self, path: str) -> bool:
+        """Whether it was closed."""
+        return self.kept.closed.get(path, False)
+
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:  # noqa: ARG002 - it said it already
+        """What the command said."""
+        return self.kept.commands.get(argv)

@@ -1,0 +1,115 @@
+"""Opens a bundle that may come from anywhere: nothing is unpacked, nothing is larger than it may be."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import Sentence, say
+from rigright.machine.bundle.heard import Kept, Replay
+from rigright.machine.filled import devices_filled, filled
+from rigright.machine.probe import probe
+from rigright.machine.record import Machine
+from rigright.machine.stored import restored
+from rigright.machine.world import Said
+
+MOST_BYTES = 128 * MIB  # of all that is in it
+MOST_MEMBERS = 50_000
+_MOST_ASKED = 4096
+_TAR = (b"ustar", 257)
+
+
+def unzipped(raw: bytes, *, name: str) -> bytes:
+    """What a gzip holds, if it is not too much."""
+    try:
+        squeezed = zlib.decompressobj(wbits=31)
+        whole = squeezed.decompress(raw, MOST_BYTES + 1)
+    except zlib.error as error:
+        raise _broken(name, say("{why}", why=error)) from None
+    if len(whole) > MOST_BYTES:
+        raise _broken(name, say("there are more than {limit} MiB in it", limit=MOST_BYTES // MIB))
+    if not squeezed.eof:
+        raise _broken(name, say("it ends too early"))
+    return whole
+
+
+def is_archive(raw: bytes) -> bool:
+    """Whether these bytes are a tar."""
+    mark, at = _TAR
+    return raw[at : at + len(mark)] == mark
+
+
+def open_bundle(raw: bytes, *, name: str) -> Machine:
+    """The machine of the bundle: read again by today's readers, its gaps filled with what was seen there."""
+    members = _members(raw, name=name)
+    stored = restored(Machine, _object(members, "machine.json", name=name), where=name)
+    index = _object(members, "index.json", name=name)
+    try:
+        kept = _kept(index, members)
+    except (AttributeError, TypeError, ValueError):
+        raise _broken(name, say("its index is not one")) from None
+    seen = probe(Replay(kept=kept, env=kept.env), origin=name)
+    whole = filled(seen, stored)
+    devices = devices_filled(stored.devices, seen.devices) if stored.devices else seen.devices
+    return replace(whole, devices=devices, unseen=stored.unseen, origin=name)
+
+
+def _members(raw: bytes, *, name: str) -> dict[str, bytes]:
+    """The plain files of the archive by name; links, devices and all else are passed over."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            for place, member in enumerate(tar):
+                if place >= MOST_MEMBERS:
+                    raise _broken(name, say("there are more than {limit} files in it", limit=MOST_MEMBERS))
+                file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
+                if file is not None:
+                    found[member.name.removeprefix("./")] = file.read(MOST_BYTES)
+    except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
+        raise _broken(name, say("{why}", why=error)) from None
+    return found
+
+
+def _object(members: Mapping[str, bytes], member: str, *, name: str) -> dict[str, Any]:
+    """A JSON object in it."""
+    try:
+        data = json.loads(members.get(member, b""))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise _broken(name, say("there is no {member} in it", member=member))
+    return data
+
+
+def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Kept:
+    """What the readers will be answered; names are keys and never places on a disk."""
+    files = {name.removeprefix("files"): raw for name, raw in members.items() if name.startswith("files/")}
+    return Kept(
+        files=files,
+        folders={str(name): tuple(map(str, names)) for name, names in index["folders"].items()}
+        if "folders" in index
+        else {},
+        links={str(name): None if to is None else str(to) for name, to in index.get("links", {}).items()},
+        there={str(name): bool(there) for name, there in index.get("there", {}).items()},
+        closed={str(name): bool(closed) for name, closed in index.get("closed", {}).items()},
+        commands={
+            tuple(map(str, one["argv"])): Said(
+                code=int(one["code"]),
+                out=members.get(f"commands/{one['file']}", b"").decode("utf-8", "replace"),
+                err=str(one.get("err", "")),
+            )
+            for one in index.get("commands", [])[:_MOST_ASKED]
+        },
+        env={str(name): str(value) for name, value in index.get("env", {}).items()},
+    )
+
+
+def _broken(name: str, why: Sentence) -> DataError:
+    return DataError(say("{file} is no bundle that can be read: {why}", file=name, why=why))

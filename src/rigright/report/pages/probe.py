@@ -1,0 +1,258 @@
+"""The page of `probe`: the cards, how they reach each other, what stands around them, what was not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import show_bytes, to_gib
+from rigright.base.words import Sentence, say
+from rigright.machine import stored
+from rigright.machine.bundle.write import Bundled
+from rigright.machine.device import Device
+from rigright.machine.host import Path, PciDevice
+from rigright.machine.record import Machine, Unseen
+from rigright.report.diagnosed import machine_name
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.pages.probe_host import host_rows
+from rigright.report.pages.probe_state import state_of
+
+MOST_UNSEEN = 8
+_MOST_IN_MATRIX = 16
+_COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
+_DISPLAYS = {"0x0300", "0x0380"}
+_MAKERS = {"10de", "1002"}  # NVIDIA, AMD
+
+
+def page(
+    machine: Machine, *, everything: bool = False, saved: str | None = None, bundled: Bundled | None = None
+) -> Page:
+    """The page for people."""
+    parts: list[Part] = [_verdict(machine)]
+    if machine.devices:
+        parts.append(_cards(machine))
+    parts += _downshifted(machine)
+    parts += _slices(machine)
+    if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
+        parts.append(_matrix(machine))
+    rows = tuple(host_rows(machine, everything=everything))
+    if rows:
+        parts.append(Table(columns=_PLAIN, rows=rows))
+    parts += _unseen(machine, everything=everything)
+    if saved is not None:
+        parts.append(Line(said=say("saved to {file}", file=saved), tone="good"))
+    if bundled is not None:
+        parts += _bundled(bundled)
+    parts.append(Commands(items=_next(machine), title=say("next")))
+    return Page(title=machine_name(machine), parts=tuple(parts))
+
+
+_PLAIN = (Column(head=""), Column(head="", flexible=True))
+
+
+def _verdict(machine: Machine) -> Line:
+    """What a program would find, in one line."""
+    gone = [device for device in machine.devices if device.state != "ok"]
+    if gone:
+        told = ", ".join(f"{device.index}" for device in gone)
+        said = say(
+            "{count} of {all} cards do not answer: {which}",
+            count=len(gone),
+            all=len(machine.devices),
+            which=told,
+        )
+        return Line(said=said, tone="bad")
+    if not machine.devices:
+        return _none(machine)
+    sizes = [device.mem_total_bytes for device in machine.devices]
+    free = [_free(device) for device in machine.devices]
+    if any(size is None for size in (*sizes, *free)):
+        return Line(said=say("the memory of some cards was not observed"), tone="warn")
+    told_free = show_bytes(sum(size or 0.0 for size in free))
+    told_all = show_bytes(sum(size or 0.0 for size in sizes))
+    if any(device.unified_memory for device in machine.devices):
+        return Line(
+            said=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
+        )
+    return Line(
+        said=say("memory of the cards: {free} of {all} free", free=told_free, all=told_all), tone="good"
+    )
+
+
+def _none(machine: Machine) -> Line:
+    """No driver shows a card: whether the bus holds some."""
+    held = [one for one in machine.pci or () if _computes(one)]
+    if held:
+        names = Counter(one.name or one.id for one in held)
+        told = ", ".join(f"{count}x {name}" for name, count in names.items())
+        said = say("no driver answers for what is on the bus: {cards}", cards=told)
+        return Line(said=said, tone="warn")
+    return Line(said=say("no accelerator was found"), tone="warn")
+
+
+def _computes(function: PciDevice) -> bool:
+    """Whether it is made to compute, or a display of one who makes such."""
+    kind = (function.pci_class or "")[:6]
+    return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)
+
+
+def _free(device: Device) -> float | None:
+    """What is free of it, as far as its driver tells."""
+    if device.mem_free_bytes is not None:
+        return device.mem_free_bytes
+    if device.mem_total_bytes is None or device.mem_used_bytes is None:
+        return None
+    return device.mem_total_bytes - device.mem_used_bytes
+
+
+def _cards(machine: Machine) -> Table:
+    states = [state_of(device) for device in machine.devices]
+    return Table(
+        columns=(
+            Column(head="#", right=True),
+            Column(head=say("card"), flexible=True),
+            Column(head=say("free GiB"), right=True),
+            Column(head=say("of"), right=True),
+            Column(head="PCIe"),
+            Column(head="W", right=True),
+            Column(head="°C", right=True),
+            Column(head=say("busy"), right=True),
+            Column(head=say("state"), flexible=True),
+        ),
+        rows=tuple(
+            (
+                str(device.index),
+                (device.name or device.vendor).removeprefix("NVIDIA "),
+                _gib(_free(device)),
+                _gib(device.mem_total_bytes),
+                _link(device),
+                _watts(device),
+                _whole(device.thermal.gpu_c),
+                "" if device.busy_share is None else f"{device.busy_share:.0%}",
+                said,
+            )
+            for device, (said, _) in zip(machine.devices, states, strict=True)
+        ),
+        tones=tuple(tone for _, tone in states),
+    )
+
+
+def _gib(size_bytes: float | None) -> str:
+    return "?" if size_bytes is None else f"{to_gib(size_bytes):.1f}"
+
+
+def _whole(number: float | None) -> str:
+    return "" if number is None else f"{number:.0f}"
+
+
+def _watts(device: Device) -> str:
+    power = device.power
+    told = "" if power.draw_w is None else f"{power.draw_w:.0f}"
+    return told if power.limit_w is None else f"{told or '?'}/{power.limit_w:.0f}"
+
+
+def _link(device: Device) -> str:
+    """Now, and behind an arrow the most where that is more: "1>4 x16"."""
+    pcie = device.pcie
+    gen = _rising(pcie.gen, pcie.gen_max)
+    lanes = _rising(pcie.lanes, pcie.lanes_max)
+    return f"{gen} x{lanes}" if gen and lanes else ""
+
+
+def _rising(now: int | None, most: int | None) -> str:
+    if now is None:
+        return ""
+    return str(now) if most is None or most <= now else f"{now}/{most}"
+
+
+def _downshifted(machine: Machine) -> Iterator[Part]:
+    """How to read a link that runs below what it can."""
+    if any("/" in _link(device) for device in machine.devices):
+        said = say(
+            "PCIe 1/4 x8/16: now generation 1 of 4, 8 of 16 lanes; idle cards lower the generation alone"
+        )
+        yield Line(said=said, tone="dim")
+
+
+def _slices(machine: Machine) -> Iterator[Part]:
+    """MIG instances, a line a card."""
+    items = []
+    for device in machine.devices:
+        kinds = Counter(one.profile or _gib(one.mem_total_bytes) + " GiB" for one in device.slices)
+        told = ", ".join(f"{count}x {kind}" for kind, count in kinds.items())
+        if kinds:
+            items.append(say("card {index}: {slices}", index=device.index, slices=told))
+    if items:
+        yield Points(items=tuple(items), title=say("MIG instances"))
+
+
+def _matrix(machine: Machine) -> Table:
+    """How each pair of cards reaches each other."""
+    indices = sorted({place for path in machine.paths or () for place in (path.a, path.b)})
+    kinds = {(path.a, path.b): path for path in machine.paths or ()}
+    rows = tuple((str(row), *(_cell(kinds, row, column=column) for column in indices)) for row in indices)
+    heads = (Column(head=""), *(Column(head=str(index)) for index in indices))
+    return Table(columns=heads, rows=rows, title=say("how the cards reach each other"))
+
+
+def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
+    path = kinds.get((row, column)) or kinds.get((column, row))
+    if row == column:
+        return "·"
+    return "?" if path is None else path.kind
+
+
+def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
+    """What could not be read, and what would show it."""
+    kinds: dict[tuple[Sentence, str | None], list[Unseen]] = {}
+    for one in machine.unseen:
+        kinds.setdefault((one.why, one.see), []).append(one)
+    items: list[Shown] = [
+        _blind(why, see, what=[one.what for one in same]) for (why, see), same in kinds.items()
+    ]
+    most = len(items) if everything else MOST_UNSEEN
+    if len(items) > most:
+        items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
+    if items:
+        yield Points(items=tuple(items), title=say("not observed"), tone="dim")
+
+
+def _blind(why: Sentence, see: str | None, *, what: list[str]) -> Sentence:
+    names = ", ".join(dict.fromkeys(what))
+    if see is None:
+        return say("{what}: {why}", what=names, why=why)
+    return say("{what}: {why}; `{see}` shows it", what=names, why=why, see=see)
+
+
+def _bundled(bundled: Bundled) -> Iterator[Part]:
+    """What was written, and what was kept out of it."""
+    said = say(
+        "{files} files and {commands} answers of commands are in {file}",
+        files=bundled.files,
+        commands=bundled.commands,
+        file=bundled.file,
+    )
+    yield Line(said=said, tone="good")
+    told = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
+    if told:
+        yield Line(said=say("under made-up names, the same for the same: {kinds}", kinds=told), tone="dim")
+    yield Line(
+        said=say("look through it before you hand it on: `tar -tzf {file}`", file=bundled.file), tone="dim"
+    )
+
+
+def _next(machine: Machine) -> tuple[str, ...]:
+    """What to type after it."""
+    there = "" if machine.origin == "live" else f" --from {machine.origin}"
+    on = "" if machine.origin == "live" else f" --on {machine.origin}"
+    doctor = f"rigright doctor{there}"
+    if not machine.devices:
+        return (doctor,)
+    return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
+
+
+def plain(machine: Machine, language: str) -> dict[str, Any]:
+    """The record itself."""
+    told: dict[str, Any] = stored.plain(machine, language)
+    return told

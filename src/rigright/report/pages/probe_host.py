@@ -1,0 +1,196 @@
+"""What stands around the cards, a line each: CPU, memory, disks, network, system, software."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rigright.base.units import GIGA, show_bytes, show_seconds
+from rigright.base.words import say
+from rigright.machine.host import Cpu, Disk, Memory, Port
+from rigright.machine.record import Machine
+from rigright.machine.system import Software, System
+from rigright.report.page import Shown
+
+MOST_LINES = 4  # of disks and of ports
+BITS = 8
+
+Row = tuple[Shown, ...]
+
+
+def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
+    """Name and what there is, of all that was observed."""
+    most = 1000 if everything else MOST_LINES
+    yield from _row(say("CPU"), _cpu(machine.cpu))
+    yield from _row(say("memory"), _memory(machine.memory))
+    yield from _row("", _modules(machine.memory))
+    yield from _row("", _swap(machine.memory))
+    yield from _rows(say("disks"), [_disk(one) for one in machine.disks or ()], most=most)
+    yield from _rows(say("network"), [_port(one) for one in _real(machine.ports or ())], most=most)
+    yield from _row(say("board"), _words(machine.system.maker, machine.system.product, machine.system.board))
+    yield from _row(say("system"), _system(machine.system))
+    yield from _row(say("driver"), _driver(machine.software))
+    yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
+    yield from _row(say("containers"), _containers(machine.software))
+    if everything:
+        yield from _rows(
+            say("sensors"),
+            [_sensor(machine, place) for place in range(len(machine.sensors or ()))],
+            most=most,
+        )
+
+
+def _row(name: Shown, told: Shown | None) -> Iterator[Row]:
+    if told:
+        yield (name, told)
+
+
+def _rows(name: Shown, told: list[Shown], *, most: int) -> Iterator[Row]:
+    """Like ones counted, the rest a line each."""
+    kinds = Counter(told)
+    lines: list[Shown] = [
+        one if count == 1 else say("{count} x {what}", count=count, what=one) for one, count in kinds.items()
+    ]
+    for place, line in enumerate(lines[:most]):
+        yield ("" if place else name, line)
+    if len(lines) > most:
+        yield ("", say("and {count} more: --all", count=len(lines) - most))
+
+
+def _words(*told: str | None) -> str | None:
+    """What is known, each said once."""
+    kept: list[str] = []
+    for one in told:
+        if one and not any(one in other for other in kept):
+            kept.append(one)
+    return ", ".join(kept) or None
+
+
+def _joined(told: list[Shown | None]) -> Shown | None:
+    """What is known, one behind another."""
+    kept = [one for one in told if one]
+    if not kept:
+        return None
+    whole: Shown = kept[0]
+    for one in kept[1:]:
+        whole = say("{first}, {second}", first=whole, second=one)
+    return whole
+
+
+def _cpu(cpu: Cpu) -> Shown | None:
+    sockets = f"{cpu.sockets}x " if (cpu.sockets or 1) > 1 else ""
+    name = cpu.name or cpu.arch
+    told: list[Shown | None] = [
+        f"{sockets}{name}" if name else None,
+        None if cpu.cores is None else say("{count} cores", count=cpu.cores),
+        None if cpu.threads is None else say("{count} threads", count=cpu.threads),
+        say("{count} of them usable", count=cpu.usable)
+        if (cpu.usable or 0) < (cpu.threads or 0) and cpu.usable
+        else None,
+        say("{count} memory domains", count=len(cpu.nodes)) if len(cpu.nodes) > 1 else None,
+    ]
+    return _joined(told)
+
+
+def _memory(memory: Memory) -> Shown | None:
+    if memory.total_bytes is None:
+        return None
+    told: list[Shown | None] = [show_bytes(memory.total_bytes)]
+    if memory.available_bytes is not None:
+        told.append(say("{size} available", size=show_bytes(memory.available_bytes)))
+    if memory.limit_bytes is not None and memory.limit_bytes < memory.total_bytes:
+        told.append(say("this container may take {size}", size=show_bytes(memory.limit_bytes)))
+    return _joined(told)
+
+
+def _modules(memory: Memory) -> Shown | None:
+    """Modules, like ones counted, and the places that are left."""
+    held = [one for one in memory.modules or () if one.size_bytes]
+    if not held:
+        return None
+    kinds = Counter((one.size_bytes, one.kind, one.set_mt_s) for one in held)
+    told: list[Shown | None] = []
+    for (size, kind, speed), count in kinds.items():
+        name = f"{count} x {show_bytes(size or 0)} {kind or ''}".strip()
+        told.append(name if speed is None else say("{what} at {speed} MT/s", what=name, speed=f"{speed:.0f}"))
+    empty = len(memory.modules or ()) - len(held)
+    told.append(say("{count} places empty", count=empty) if empty else None)
+    return _joined(told)
+
+
+def _swap(memory: Memory) -> Shown | None:
+    if memory.swap_total_bytes is None:
+        return None
+    if not memory.swap_total_bytes:
+        return say("no swap")
+    used = show_bytes(memory.swap_used_bytes or 0)
+    return say("swap {size}, {used} used", size=show_bytes(memory.swap_total_bytes), used=used)
+
+
+def _disk(disk: Disk) -> Shown:
+    link = f"PCIe {disk.gen} x{disk.lanes}" if disk.gen and disk.lanes else None
+    size = None if disk.size_bytes is None else show_bytes(disk.size_bytes)
+    return _words(disk.model, disk.kind, size, link) or disk.name
+
+
+def _real(ports: tuple[Port, ...]) -> list[Port]:
+    """Ports one can plug a cable into, and those that are up."""
+    return [port for port in ports if port.kind != "virtual" or port.state == "up"]
+
+
+def _port(port: Port) -> Shown:
+    rate = None if not port.bytes_per_s else f"{port.bytes_per_s * BITS / GIGA:g} Gbit/s"
+    kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
+    return f"{port.name}: {_words(kind, port.driver, rate, port.state)}"
+
+
+def _system(system: System) -> Shown | None:
+    told: list[Shown | None] = [
+        system.os_name,
+        None if system.kernel is None else say("kernel {version}", version=system.kernel),
+        system.virtual if system.virtual not in {None, "none"} else None,
+        None if system.container in {None, "none"} else say("in a container: {kind}", kind=system.container),
+        None if system.up_s is None else say("up {time}", time=show_seconds(system.up_s)),
+        None if system.as_root is not False else say("read without root"),
+    ]
+    return _joined(told)
+
+
+def _driver(software: Software) -> Shown | None:
+    told: list[Shown | None] = [
+        software.driver or software.kernel_driver,
+        None if software.driver_cuda is None else say("speaks CUDA {version}", version=software.driver_cuda),
+        software.driver_error,
+        *(f"{one.name} {one.version or '?'}" for one in software.toolkits),
+        None if software.nccl is None else f"NCCL {software.nccl}",
+        None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",
+    ]
+    return _joined(told)
+
+
+def _frameworks(software: Software) -> list[Shown]:
+    told: list[Shown] = []
+    for python in software.pythons:
+        names = ", ".join(f"{one.name} {one.version or '?'}" for one in python.frameworks)
+        if names:
+            told.append(say("Python {version}: {names}", version=python.version or "?", names=names))
+    return told
+
+
+def _containers(software: Software) -> Shown | None:
+    told: list[Shown | None] = [
+        None if software.docker is None else f"Docker {software.docker}",
+        None
+        if software.container_toolkit is None
+        else f"NVIDIA Container Toolkit {software.container_toolkit}",
+    ]
+    return _joined(told)
+
+
+def _sensor(machine: Machine, place: int) -> Shown:
+    sensor = (machine.sensors or ())[place]
+    unit = {"volt": "V", "temperature": "°C", "fan": "/min", "power": "W", "current": "A"}.get(
+        sensor.kind, ""
+    )
+    value = "" if sensor.value is None else f" {sensor.value:g} {unit}".rstrip()
+    return f"{sensor.name}:{value} {sensor.status or ''}".rstrip()

@@ -1,0 +1,46 @@
+"""How a card is, in a word or two, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.machine.device import Device
+from rigright.report.page import Shown, Tone
+
+_HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
+_GONE = {
+    "lost": say("lost: it fell off the bus"),
+    "hung": say("hung: its driver does not answer"),
+    "no driver": say("no driver"),
+    "denied": say("closed to this user"),
+}
+
+
+def state_of(device: Device) -> tuple[Shown, Tone]:
+    """What a person must know of it first."""
+    if device.state != "ok":
+        return _GONE.get(device.state, device.state), "bad"
+    worst = [*_broken(device)]
+    if worst:
+        return worst[0], "bad"
+    slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
+    if slowed:
+        return say("slowed by {what}", what=", ".join(slowed)), "warn"
+    if device.mig:
+        return say("MIG, {count} instances", count=len(device.slices)), "plain"
+    used = len(device.programs or ())
+    if used:
+        return (say("1 program") if used == 1 else say("{count} programs", count=used)), "plain"
+    return say("idle") if device.busy_share == 0 else "ok", "plain"
+
+
+def _broken(device: Device) -> Iterator[Sentence]:
+    if device.recovery not in {None, "none"}:
+        yield say("needs: {what}", what=device.recovery)
+    if device.retired is not None and device.retired.rows_failed:
+        yield say("memory rows cannot be replaced")
+    if device.retired is not None and (device.retired.rows_pending or device.retired.pages_pending):
+        yield say("needs: {what}", what="gpu reset")
+    if device.ecc is not None and device.ecc.uncorrected_volatile:
+        yield say("uncorrected memory errors: {count}", count=device.ecc.uncorrected_volatile)

@@ -1,0 +1,120 @@
+"""NVIDIA's driver: its branches, which chips each knows, and the packages that install it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, read_rows, text, whole, yes
+from rigright.facts.software import Capability, version_of
+
+OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
+OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
+_PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One branch of the driver: 580 of 580.95.05."""
+
+    branch: int
+    kind: str  # "long term", "production", "new feature", "legacy"
+    ends: str | None  # "2028-06"
+    ended: bool  # no fixes any more, whether or not the month is known
+    cc_min: Capability  # the oldest chips it knows
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+    def has_ended(self, today: str) -> bool:
+        """Whether it gets no more fixes on a day."""
+        return self.ended if self.ends is None else self.ends < today[: len(self.ends)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverPackages:
+    """How one distribution installs a branch."""
+
+    os: tuple[str, ...]  # ids of /etc/os-release
+    versions: tuple[str, ...]
+    manager: str  # "apt", "dnf"
+    branch: int
+    repo: str | None  # NVIDIA's repository for it; None: the distribution's own
+    open_packages: tuple[str, ...]
+    closed_packages: tuple[str, ...]
+    fabric_packages: tuple[str, ...]
+    headers: tuple[str, ...]
+    toolkit_packages: str | None  # with {cuda} for "13-0"
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+
+def _capability(said: str) -> Capability:
+    major, minor = version_of(said)
+    return major, minor
+
+
+def _words(cell: str) -> tuple[str, ...]:
+    return tuple(cell.split())
+
+
+@cache
+def branches() -> dict[int, Branch]:
+    """Every branch of the table, newest first."""
+    readers = {
+        "branch": whole, "kind": text, "ends": text, "ended": yes, "cc_min": _capability,
+    } | _PROVENANCE  # fmt: skip
+    required = ("branch", "kind", "ended", "cc_min", "source", "as_of", "confidence")
+    rows = read_rows(DATA / "driver_branches.csv", readers, required=required)
+    return {row["branch"]: Branch(**row) for row in rows}
+
+
+def branch_of(driver: str) -> Branch | None:
+    """The branch a driver belongs to: 580.95.05 -> 580; a beta of a branch is counted to the one before."""
+    first = version_of(driver)[0]
+    known = [branch for branch in branches() if branch <= first]
+    return branches()[max(known)] if known else None
+
+
+def newest_branch(capability: Capability, *, today: str) -> Branch | None:
+    """The branch to install for a chip: long term before production, of equals the newest."""
+    fit = [one for one in branches().values() if one.cc_min <= capability and not one.has_ended(today)]
+    kept = [one for one in fit if one.kind == "long term"] or fit
+    return max(kept, key=lambda one: one.branch, default=None)
+
+
+def last_branch(capability: Capability) -> Branch | None:
+    """The last branch that knows a chip."""
+    return max(
+        (one for one in branches().values() if one.cc_min <= capability),
+        key=lambda one: one.branch,
+        default=None,
+    )
+
+
+@cache
+def driver_packages() -> tuple[DriverPackages, ...]:
+    """Every way of the table; a distribution's own packages before NVIDIA's repository."""
+    lists = ("os", "versions", "open_packages", "closed_packages", "fabric_packages", "headers")
+    readers = dict.fromkeys(lists, _words) | {
+        "manager": text, "branch": whole, "repo": text, "toolkit_packages": text,
+    } | _PROVENANCE  # fmt: skip
+    required = ("os", "versions", "manager", "branch", "open_packages", "closed_packages", "source", "as_of")
+    rows = read_rows(DATA / "driver_packages.csv", readers, required=required)
+    return tuple(
+        DriverPackages(
+            **{name: () if value is None and name in lists else value for name, value in row.items()}
+        )
+        for row in rows
+    )
+
+
+def packages_for(os_id: str, os_version: str) -> tuple[DriverPackages, ...]:
+    """The ways that fit a distribution: 24.04 of Ubuntu, 9 of 9.4."""
+    major = os_version.partition(".")[0]
+    return tuple(
+        one for one in driver_packages() if os_id in one.os and {os_version, major} & set(one.versions)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from rigright.base.tables import DATA, read_rows, text, whole, yes
+from rigright.base.tables import DATA, Row, read_rows, text, whole, yes
 from rigright.facts.software import Capability, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
@@ -104,12 +104,12 @@ def driver_packages() -> tuple[DriverPackages, ...]:
     } | _PROVENANCE  # fmt: skip
     required = ("os", "versions", "manager", "branch", "open_packages", "closed_packages", "source", "as_of")
     rows = read_rows(DATA / "driver_packages.csv", readers, required=required)
-    return tuple(
-        DriverPackages(
-            **{name: () if value is None and name in lists else value for name, value in row.items()}
-        )
-        for row in rows
-    )
+    return tuple(DriverPackages(**_filled(row, lists)) for row in rows)
+
+
+def _filled(row: Row, lists: tuple[str, ...]) -> Row:
+    """An empty list is one with nothing in it."""
+    return {name: () if value is None and name in lists else value for name, value in row.items()}
 
 
 def packages_for(os_id: str, os_version: str) -> tuple[DriverPackages, ...]:

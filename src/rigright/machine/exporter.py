@@ -109,6 +109,11 @@ class Server:
         self._thread.start()
         self._running.wait(_PATIENCE_S)
 
+    @property
+    def address(self) -> str:
+        """Where the metrics are."""
+        return f"http://{self.place}/metrics"
+
     def close(self) -> None:
         """Hang up on everybody."""
         with suppress(RuntimeError):

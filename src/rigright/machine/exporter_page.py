@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rigright import __version__
 from rigright.base.errors import MissingError
@@ -15,9 +15,7 @@ from rigright.machine.exporter_tally import Tally, reasons
 from rigright.machine.history_columns import prefix
 from rigright.machine.tick import DeviceTick
 
-if TYPE_CHECKING:
-    from prometheus_client import Metric as Family
-
+Family = Any  # of prometheus-client, which may be absent
 Samples = Iterator[tuple[tuple[str, ...], float]]
 _STATES = ("ok", "lost", "hung", "stale")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
@@ -65,7 +63,7 @@ def _family(metric: Metric, samples: list[tuple[tuple[str, ...], float]]) -> Fam
     family = make(metric.name.removesuffix("_total"), metric.help, labels=metric.labels)
     for labels, value in samples:
         family.add_metric(labels, value)
-    return family  # type: ignore[no-any-return]
+    return family
 
 
 def _alias(metric: Metric, tally: Tally) -> Iterator[Family]:

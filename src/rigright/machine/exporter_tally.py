@@ -53,7 +53,9 @@ def reasons() -> tuple[str, ...]:
 class Tally:
     """Eats moments and events in one thread, is read in another."""
 
-    def __init__(self, world: World, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, world: World, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.settings = settings
         self.lock = Lock()
         self.tick: Tick | None = None

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from rigright.base.errors import DataError
@@ -70,9 +69,7 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -95,7 +92,7 @@ class History:
         packed = zlib.compress(json.dumps(plain(machine)).encode())
         with told(self.path), whole(self._open):
             self._open.execute("INSERT INTO machine (key, at_s, told) VALUES (?, ?, ?)", (key, at_s, packed))
-            self._keep_newest("machine", MOST_MACHINES, "key = ?", key)
+            self._keep_newest("machine", MOST_MACHINES, key=key)
         return key
 
     def add_results(self, results: Iterable[Result], machine: Machine) -> None:
@@ -217,7 +214,9 @@ class History:
             raise _damaged(self.path) from None
         return restored(kind, data, where=str(self.path))
 
-    def _keep_newest(self, table: str, most: int, where: str = "1", *values: str) -> None:
+    def _keep_newest(self, table: str, most: int, *, key: str | None = None) -> None:
+        """The newest rows of a table, or of one machine in it."""
+        where, values = ("1", ()) if key is None else ("key = ?", (key,))
         self._open.execute(
             f"DELETE FROM {table} WHERE {where} AND n <= "  # noqa: S608 - both are ours
             f"(SELECT n FROM {table} WHERE {where} ORDER BY n DESC LIMIT 1 OFFSET ?)",

@@ -50,9 +50,7 @@ def step_of(column: str) -> float:
     return next((step for end, step in _STEPS if name.endswith(end)), MS)
 
 
-_OF_STALE = {
-    name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "age_s")
-}  # old readings are no news
+_OF_STALE = {name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "age_s")}  # the rest is no news
 _STEP_OF = {name: step_of(name) for name in (*DEVICE_KINDS, *HOST_KINDS)}
 
 
@@ -71,9 +69,10 @@ def flat(tick: Tick) -> Row:
     row: Row = {AT: round(tick.at_s / MS), CLOCK: round(tick.clock_s / MS)}
     if tick.on_bus is not None:
         row[ON_BUS] = tick.on_bus
-    _put(row, tick.host, HOST, kinds=HOST_KINDS)
+    _put(row, tick.host, front=HOST, kinds=HOST_KINDS)
     for device in tick.devices:
-        _put(row, device, prefix(device), kinds=_OF_STALE if device.state == "stale" else DEVICE_KINDS)
+        kinds = _OF_STALE if device.state == "stale" else DEVICE_KINDS
+        _put(row, device, front=prefix(device), kinds=kinds)
     return row
 
 
@@ -101,7 +100,7 @@ def _device(kept: Mapping[str, Any], vendor: str, *, index: int) -> DeviceTick:
     return DeviceTick(**{**_taken(kept, DEVICE_KINDS), **own})
 
 
-def _put(row: Row, record: DeviceTick | HostTick, front: str, *, kinds: Mapping[str, str]) -> None:
+def _put(row: Row, record: DeviceTick | HostTick, *, front: str, kinds: Mapping[str, str]) -> None:
     for name, kind in kinds.items():
         value = getattr(record, name)
         if value is None:

@@ -38,7 +38,7 @@ GRAINS = (
 )
 
 
-def put(connection: sqlite3.Connection, rows: Sequence[Row], grain_s: int = 0) -> None:
+def put(connection: sqlite3.Connection, rows: Sequence[Row], *, grain_s: int = 0) -> None:
     """Rows that wait to be packed."""
     connection.executemany(
         "INSERT INTO tick (grain_s, at_ms, row) VALUES (?, ?, ?)",
@@ -91,7 +91,7 @@ def _thin_oldest(connection: sqlite3.Connection, grain: Grain, *, after: Grain |
         "SELECT n, packed FROM block WHERE grain_s = ? ORDER BY n LIMIT 1", (grain.step_s,)
     ).fetchone()
     if after is not None:
-        put(connection, thinned(unpacked(block), after.step_s), after.step_s)
+        put(connection, thinned(unpacked(block), after.step_s), grain_s=after.step_s)
         _pack(connection, after)
     connection.execute("DELETE FROM block WHERE n = ?", (n,))
 

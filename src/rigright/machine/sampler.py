@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from rigright.machine.sampler_driver import WAIT_S, Asked, DriverReader, nvml_session
@@ -38,9 +37,7 @@ class Sampler:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def tick(self, wait_s: float = WAIT_S) -> Tick:

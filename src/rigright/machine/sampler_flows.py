@@ -32,7 +32,8 @@ class Flows:
         """Fields of a HostTick; none at the first call."""
         if clock_s - self._listed_s >= _AGAIN_S:
             self._list(clock_s)
-        return self._rates(clock_s, *self._counted())
+        totals, busy_ms = self._counted()
+        return self._rates(clock_s, totals, busy_ms=busy_ms)
 
     def foreign_rates(self, clock_s: float) -> dict[str, float]:
         """The same by psutil."""
@@ -44,7 +45,7 @@ class Flows:
             totals |= {"disk_read_bytes_per_s": disk.read_bytes, "disk_write_bytes_per_s": disk.write_bytes}
         if net is not None:
             totals |= {"net_rx_bytes_per_s": net.bytes_recv, "net_tx_bytes_per_s": net.bytes_sent}
-        return self._rates(clock_s, totals, {})
+        return self._rates(clock_s, totals, busy_ms={})
 
     def _list(self, clock_s: float) -> None:
         self._listed_s = clock_s
@@ -118,7 +119,7 @@ class Flows:
         return int(told) * _IB_WORD_BYTES if told.isdecimal() else 0
 
     def _rates(
-        self, clock_s: float, totals: Mapping[str, int], busy_ms: Mapping[str, int]
+        self, clock_s: float, totals: Mapping[str, int], *, busy_ms: Mapping[str, int]
     ) -> dict[str, float]:
         before, self._before = self._before, (clock_s, dict(totals), dict(busy_ms))
         if before is None or clock_s <= before[0]:

@@ -1,0 +1,142 @@
+"""`watch`: the machine again and again, on the screen, as metrics, in the history."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rigright.base.errors import AskError
+from rigright.base.units import parse_seconds
+from rigright.base.words import say, tell
+from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.live import Live, can_live
+from rigright.faces.cli.terminal import screen
+from rigright.report.draw.cells import clean
+
+if TYPE_CHECKING:
+    from rigright.verbs.watch.frame import Watch
+
+SUMMARY = say("this machine live: cards, host, programs, events; as Prometheus metrics; kept in the history")
+
+_QUIT = {"q", "Q", "\x1b", "\x03", "\x04"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `watch`."""
+    parser.add_argument("--every", metavar="TIME", default="1s", help=str(say("how often: 1s, 500ms, 10s")))
+    parser.add_argument("--for", dest="for_s", metavar="TIME", help=str(say("end after that time: 10min")))
+    parser.add_argument("--once", action="store_true", help=str(say("look once, and end")))
+    parser.add_argument(
+        "--serve",
+        nargs="?",
+        const="9477",
+        metavar="[HOST:]PORT",
+        help=str(say("Prometheus metrics at this address; on 127.0.0.1, port 9477 where none is said")),
+    )
+    parser.add_argument(
+        "--token",
+        metavar="FILE",
+        help=str(say("whoever reads the metrics must bear the token in this file; needed beyond 127.0.0.1")),
+    )
+    parser.add_argument(
+        "--dcgm-names",
+        action="store_true",
+        help=str(say("the metrics under the names of NVIDIA's exporter too, for dashboards that are there")),
+    )
+    parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Watch, until somebody ends it."""
+    from rigright.report.pages import watch as pages
+    from rigright.verbs.watch.frame import WatchWish, watch
+
+    if not options.once and options.form not in {"text", "json"}:
+        raise AskError(say("with --{form} watch looks once: add --once", form=options.form))
+    wish = WatchWish(
+        every_s=parse_seconds(options.every),
+        keep=not (options.no_history or options.once),
+        serve=options.serve,
+        token_file=options.token,
+        dcgm_names=options.dcgm_names,
+        for_s=None if options.for_s is None else parse_seconds(options.for_s),
+    )
+    with watch(wish) as moments:
+        if options.once:
+            moment = moments.twice()
+            return Answer(
+                page=lambda: pages.page(moment), plain=lambda language: pages.plain(moment, language)
+            )
+        show = _lines if options.form == "json" or not can_live() else _live
+        _until_told(moments, lambda: show(moments, options))
+    options.form = "text"  # all was said while it went on
+    return Answer(page=lambda: pages.page(None), plain=lambda _language: None, text=str)
+
+
+def _until_told(moments: Watch, run: Callable[[], None]) -> None:
+    """SIGTERM and Ctrl-C are the usual ends, and no errors."""
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: moments.end())
+    try:
+        run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _live(moments: Watch, options: argparse.Namespace) -> None:
+    """Drawn over and over, until q is pressed."""
+    from dataclasses import replace
+
+    from rigright.report.live.recent import Recent
+    from rigright.report.live.view import lines
+
+    recent = Recent()
+    with Live() as live:
+
+        def draw() -> None:
+            columns, rows = live.size()
+            seen = replace(
+                screen(options, options.language, stream=sys.stdout), width=options.width or columns
+            )
+            live.draw(lines(recent, seen, height=rows))
+
+        draw()
+        while not moments.is_over:
+            recent.add(moments.look())
+            draw()
+            if live.wait(moments.rest_s(), redraw=draw) in _QUIT:
+                return
+
+
+def _lines(moments: Watch, options: argparse.Namespace) -> None:
+    """A line for each reading, or for each moment with --json; with --serve only the news."""
+    from rigright.report.live import log
+    from rigright.report.pages.watch import plain
+
+    told: set[str] = set()
+    if moments.serves:
+        _aside(tell(say("metrics at {address}", address=moments.serves), options.language))
+    for moment in moments:
+        for note in moment.notes:
+            said = tell(note, options.language)
+            if said not in told:
+                told.add(said)
+                _aside(said)
+        if options.form == "json":
+            sys.stdout.write(json.dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
+        else:
+            quiet = moments.serves is not None
+            shown = [*log.news(moment, options.language)]
+            shown = shown if quiet else [*log.readings(moment, options.language), *shown]
+            sys.stdout.writelines(f"{line}\n" for line in shown)
+        sys.stdout.flush()
+
+
+def _aside(said: str) -> None:
+    sys.stderr.write(f"rigright: {clean(said)}\n")
+    sys.stderr.flush()

@@ -1,0 +1,129 @@
+"""The cards of a live view: on three lines each where there is room, else on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rigright.base.words import Sentence, say, tell
+from rigright.machine.tick import DeviceTick
+from rigright.report.draw.cells import clean, pad, width
+from rigright.report.draw.ink import toned
+from rigright.report.live import words
+from rigright.report.live.pieces import LEAST_PICTURE, MOST_PICTURE, Past, cut_to, line_of, picture
+from rigright.report.live.recent import Recent, card
+from rigright.report.page import Tone
+from rigright.report.screen import Screen
+from rigright.report.watched import Moment
+
+_ROOMY = 72  # cells from which a card's line also bears a picture
+_SMALL_PICTURE = 24
+_CARD_LINES = 3  # of a card drawn large
+_REST_LINES = 6  # for host, programs and events, so that large cards leave room for them
+
+
+def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> list[str]:
+    """Every card, or as many as there is room for."""
+    devices = moment.tick.devices
+    if not devices:
+        return [line_of(say("no accelerator that a driver shows"), screen, tone="dim")]
+    large = len(devices) * _CARD_LINES + _REST_LINES <= room and screen.width >= _ROOMY
+    found: list[str] = []
+    for place, device in enumerate(devices):
+        drawn = (_large if large else _small)(recent, device, screen=screen)
+        if len(found) + len(drawn) >= room and place + 1 < len(devices):
+            more = say("and {count} more; make the window higher", count=len(devices) - place)
+            return [*found, line_of(more, screen, tone="dim")]
+        found += drawn
+    return found
+
+
+def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
+    """A card on three lines: who it is, how busy, how warm."""
+    told, tone = words.state(device)
+    name = f"{card(device)}  {device.name or ''}".rstrip()
+    said = clean(tell(told, screen.language))
+    room = screen.width - width(said) - 2
+    head = toned(pad(cut_to(name, room, screen=screen), room), "strong", screen=screen)
+    half = screen.width // 2 - 2
+    busy = (say("busy"), words.share(device.busy_share), f"{card(device)}.busy")
+    power = (say("power"), words.power(device.power_w, device.power_limit_w), f"{card(device)}.power")
+    gauges = [_gauge(*one[:2], past=recent.past(one[2]), room=half, screen=screen) for one in (busy, power)]
+    return [
+        f"{head}  {toned(said, tone, screen=screen)}",
+        f"{gauges[0]}  {gauges[1].lstrip()}",
+        _fit(_details(device), screen),
+    ]
+
+
+def _gauge(label: Sentence, shown: str, *, past: Past, room: int, screen: Screen) -> str:
+    head = f"  {pad(tell(label, screen.language), 5)} {pad(shown, 10, right=True)} "
+    cells = min(room - width(head), MOST_PICTURE)
+    return head + picture(past, cells, screen=screen) if cells >= LEAST_PICTURE else head
+
+
+def _details(device: DeviceTick) -> list[tuple[Sentence | str, Tone]]:
+    """Pieces of a card's last line, the most important first."""
+    plain: Tone = "plain"
+    memory = words.memory(device.mem_used_bytes, device.mem_total_bytes)
+    found: list[tuple[Sentence | str, Tone]] = [(say("memory {memory}", memory=memory), plain)]
+    found.append((words.celsius(device.gpu_c), plain))
+    found += [(told, "bad") for told in words.troubles(device)]
+    held = words.held_back(device)
+    found += [held] if held is not None else []
+    if device.mem_c is not None:
+        found.append((say("memory at {heat}", heat=words.celsius(device.mem_c)), plain))
+    found.append((words.clock(device.sm_hz), plain))
+    if device.fan_share is not None:
+        found.append((say("fan {share}", share=words.share(device.fan_share)), plain))
+    if device.pcie_gen is not None and device.pcie_lanes is not None:
+        found.append((f"PCIe {device.pcie_gen} x{device.pcie_lanes}", plain))
+    return found
+
+
+def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen, *, indent: int = 2) -> str:
+    """As many pieces as there is room for."""
+    line, used = " " * indent, indent
+    for said, tone in pieces:
+        told = clean(tell(said, screen.language))
+        gap = 0 if used == indent else 3
+        if used + gap + width(told) > screen.width:
+            continue
+        line += " " * gap + toned(told, tone, screen=screen)
+        used += gap + width(told)
+    return line
+
+
+def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
+    """A card on one line."""
+    label = pad(card(device), 6)
+    if device.state not in {"ok", "stale"}:
+        told, tone = words.state(device)
+        return [f"{label}{line_of(told, screen, tone=tone, less=6)}"]
+    columns = (
+        (words.share(device.busy_share), 6),
+        (words.memory(device.mem_used_bytes, device.mem_total_bytes), 16),
+        (words.celsius(device.gpu_c), 7),
+        (words.power(device.power_w, device.power_limit_w), 11),
+    )
+    line, used = label, width(label)
+    for shown, cells in columns:
+        if used + cells + 1 <= screen.width:
+            line, used = f"{line} {pad(shown, cells, right=True)}", used + cells + 1
+    room = min(screen.width - used - 2, _SMALL_PICTURE if screen.width >= _ROOMY else 0)
+    if room >= LEAST_PICTURE:
+        line += "  " + picture(recent.past(f"{card(device)}.busy"), room, screen=screen)
+        used += room + 2
+    return [line + _rest(device, screen, room=screen.width - used - 2)]
+
+
+def _rest(device: DeviceTick, screen: Screen, *, room: int) -> str:
+    """What is wrong with a card, behind its figures, where there is room."""
+    told: list[tuple[Sentence | str, Tone]] = [(one, "bad") for one in words.troubles(device)]
+    if device.state != "ok":
+        told.insert(0, words.state(device))
+    held = words.held_back(device)
+    told += [held] if held is not None else []
+    if not told or room < 6:
+        return ""
+    said, tone = told[0]
+    return "  " + line_of(said, screen, tone=tone, less=screen.width - room)

@@ -1,0 +1,44 @@
+"""A moment as lines of a log: one for the host, one for each card, one for each event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say, tell
+from rigright.report.draw.cells import clean
+from rigright.report.live import words
+from rigright.report.live.recent import card, clock
+from rigright.report.watched import Moment
+
+
+def readings(moment: Moment, language: str) -> Iterator[str]:
+    """The host and each card."""
+    at = clock(moment.tick.at_s)
+    host = "  ".join(_told(piece, language) for piece in words.host(moment.tick.host))
+    yield f"{at}  {'host':<6} {host}"
+    for device in moment.tick.devices:
+        if device.state == "ok":
+            pieces: list[Sentence | str] = [
+                words.share(device.busy_share),
+                words.memory(device.mem_used_bytes, device.mem_total_bytes),
+                words.power(device.power_w, device.power_limit_w),
+                words.celsius(device.gpu_c),
+                words.clock(device.sm_hz),
+                *words.troubles(device),
+            ]
+            held = words.held_back(device)
+            pieces += [held[0]] if held is not None else []
+        else:
+            pieces = [words.state(device)[0]]
+        yield f"{at}  {card(device):<6} {'  '.join(_told(piece, language) for piece in pieces)}"
+
+
+def news(moment: Moment, language: str) -> Iterator[str]:
+    """What happened."""
+    for event in moment.events:
+        at = clock(moment.tick.at_s if event.at_s is None else event.at_s)
+        yield f"{at}  {_told(say('event'), language):<6} {_told(words.event(event)[0], language)}"
+
+
+def _told(said: Sentence | str, language: str) -> str:
+    return clean(tell(said, language))

@@ -1,0 +1,131 @@
+"""Readings of one moment in few letters; a dash where nothing was read."""
+
+from __future__ import annotations
+
+from rigright.base.units import GIB, MEGA, show_bytes
+from rigright.base.words import Sentence, say
+from rigright.machine.system import Event
+from rigright.machine.tick import DeviceTick, HostTick
+from rigright.report.page import Tone
+
+NONE = "-"
+STATES: dict[str, tuple[Sentence, Tone]] = {
+    "ok": (say("ok"), "good"),
+    "lost": (say("lost: the driver cannot reach it any more"), "bad"),
+    "hung": (say("hung: the driver does not answer"), "bad"),
+    "stale": (say("no answer for {seconds} s", seconds=0), "warn"),
+}
+_REASONS = {
+    "app_clocks": say("set clocks"),
+    "sw_power_cap": say("power limit"),
+    "hw_slowdown": say("board's brake"),
+    "sync_boost": say("slowest of its group"),
+    "sw_thermal": say("heat"),
+    "hw_thermal": say("overheated"),
+    "hw_power_brake": say("power supply"),
+    "display_clock": say("screen"),
+    "board_limit": say("board's limit"),
+    "reliability": say("highest voltage"),
+}
+GRAVE = {"hw_slowdown", "hw_thermal", "hw_power_brake"}
+
+
+def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
+    """How the card is, for people."""
+    if device.state == "stale":
+        return say("no answer for {seconds} s", seconds=round(device.age_s or 0)), "warn"
+    return STATES.get(device.state, (device.state, "bad"))
+
+
+def share(value: float | None) -> str:
+    """Such as 98 %."""
+    return NONE if value is None else f"{value * 100:.0f} %"
+
+
+def memory(used: float | None, total: float | None) -> str:
+    """Such as 61.2/79.6 GiB."""
+    if used is None:
+        return NONE
+    return f"{used / GIB:.1f} GiB" if total is None else f"{used / GIB:.1f}/{total / GIB:.1f} GiB"
+
+
+def power(draw_w: float | None, limit_w: float | None) -> str:
+    """Such as 655/700 W."""
+    if draw_w is None:
+        return NONE
+    return f"{draw_w:.0f} W" if limit_w is None else f"{draw_w:.0f}/{limit_w:.0f} W"
+
+
+def celsius(value: float | None) -> str:
+    """A temperature."""
+    return NONE if value is None else f"{value:.0f} °C"
+
+
+def clock(value: float | None) -> str:
+    """Such as 1980 MHz."""
+    return NONE if value is None else f"{value / MEGA:.0f} MHz"
+
+
+def flow(value: float | None) -> str:
+    """Such as 1.20 GiB/s."""
+    return NONE if value is None else f"{show_bytes(value)}/s"
+
+
+def held_back(device: DeviceTick) -> tuple[Sentence, Tone] | None:
+    """Why it is below its full clock, where that is told and is news."""
+    found = [_REASONS[one] for one in device.slowed_by or () if one in _REASONS]
+    if not found:
+        return None
+    told = say("{one}", one=found[0])
+    for one in found[1:]:
+        told = say("{before}, {one}", before=told, one=one)
+    tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
+    return say("held back: {reasons}", reasons=told), tone
+
+
+def troubles(device: DeviceTick) -> list[Sentence]:
+    """What else is wrong with a card."""
+    found = []
+    if device.ecc_uncorrected:
+        found.append(say("{count} memory errors not corrected", count=device.ecc_uncorrected))
+    if device.rows_failed:
+        found.append(say("a memory row cannot be replaced"))
+    if device.rows_pending:
+        found.append(say("memory rows wait for a reset"))
+    if device.recovery not in {None, "none"}:
+        found.append(say("the driver asks for: {action}", action=device.recovery))
+    return found
+
+
+def event(one: Event) -> tuple[Sentence | str, Tone]:
+    """An event in a line."""
+    if one.kind == "xid":
+        where = one.pci or NONE
+        return say("XID {code} of {where}: {text}", code=one.code, where=where, text=one.text), "bad"
+    return f"{one.kind}: {one.text}", "warn"
+
+
+def host(tick: HostTick) -> list[Sentence]:
+    """The host in short pieces, the most important first."""
+    found = [
+        say("cpu {share}", share=share(tick.cpu_share)),
+        say("memory {memory}", memory=memory(tick.mem_used_bytes, tick.mem_total_bytes)),
+        say("busiest core {share}", share=share(tick.busiest_core_share)),
+        say(
+            "disk {read} in, {written} out",
+            read=flow(tick.disk_read_bytes_per_s),
+            written=flow(tick.disk_write_bytes_per_s),
+        ),
+        say(
+            "net {received} in, {sent} out",
+            received=flow(tick.net_rx_bytes_per_s),
+            sent=flow(tick.net_tx_bytes_per_s),
+        ),
+    ]
+    if tick.wait_share and tick.wait_share >= 0.01:
+        found.append(say("waits for disks {share}", share=share(tick.wait_share)))
+    if tick.swap_used_bytes:
+        found.append(say("swap {size}", size=show_bytes(tick.swap_used_bytes)))
+    if tick.mem_pressure and tick.mem_pressure >= 0.01:
+        found.append(say("memory pressure {share}", share=share(tick.mem_pressure)))
+    return found

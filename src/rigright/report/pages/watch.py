@@ -1,0 +1,80 @@
+"""The page of `watch --once`: the machine at one moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.machine.stored import plain as plain_record
+from rigright.report.live import words
+from rigright.report.live.recent import card, clock
+from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.report.watched import Moment
+
+
+def page(moment: Moment | None) -> Page:
+    """The page for people."""
+    if moment is None:
+        return Page(title="", parts=())
+    tick = moment.tick
+    parts: list[Part] = []
+    if tick.devices:
+        parts.append(_table(moment))
+    else:
+        parts.append(Line(said=say("no accelerator that a driver shows"), tone="dim"))
+    parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
+    parts += [Line(said=told, tone=tone) for told, tone in map(words.event, moment.events)]
+    parts += [Line(said=note, tone="warn") for note in moment.notes]
+    return Page(title=say("{host} at {time}", host=moment.host, time=clock(tick.at_s)), parts=tuple(parts))
+
+
+def _table(moment: Moment) -> Table:
+    heads = (say("name"), say("state"), say("busy"), say("memory"), say("power"), say("heat"), say("cores"))
+    flexible = {0, 1, 7}
+    columns = [
+        Column(head=head, right=place > 1, flexible=place in flexible) for place, head in enumerate(heads)
+    ]
+    rows = []
+    tones: list[Tone] = []
+    for device in moment.tick.devices:
+        told, tone = words.state(device)
+        held = words.held_back(device)
+        wrong: list[Shown] = [*words.troubles(device), *([held[0]] if held else [])]
+        rows.append(
+            (
+                card(device),
+                device.name or words.NONE,
+                told,
+                words.share(device.busy_share),
+                words.memory(device.mem_used_bytes, device.mem_total_bytes),
+                words.power(device.power_w, device.power_limit_w),
+                words.celsius(device.gpu_c),
+                words.clock(device.sm_hz),
+                _joined(wrong),
+            )
+        )
+        tones.append("plain" if tone == "good" else tone)
+    return Table(
+        columns=(Column(head=say("card")), *columns, Column(head=say("news"), flexible=True)),
+        rows=tuple(rows),
+        tones=tuple(tones),
+    )
+
+
+def _joined(said: list[Shown]) -> Shown:
+    if not said:
+        return ""
+    told: Sentence = say("{one}", one=said[0])
+    for one in said[1:]:
+        told = say("{before}, {one}", before=told, one=one)
+    return told
+
+
+def plain(moment: Moment, language: str) -> dict[str, Any]:
+    """The same for scripts: one object a moment."""
+    return {
+        "host_name": moment.host,
+        **plain_record(moment.tick, language),
+        "events": [plain_record(one, language) for one in moment.events],
+        "notes": [tell(note, language) for note in moment.notes],
+    }

@@ -1,0 +1,61 @@
+"""What `watch` hands over each time it looks, and what `history` found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.machine.system import Event
+from rigright.machine.tick import Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The machine now, what happened since the moment before, and what cannot be done."""
+
+    tick: Tick
+    events: tuple[Event, ...] = ()
+    notes: tuple[Sentence, ...] = ()  # lasting ones: no history, a closed log
+    host: str = ""
+    every_s: float = 1.0
+    serves: str | None = None  # where the metrics are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """One quantity over a time."""
+
+    column: str  # "gpu0.power_w"
+    mean: float
+    p95: float
+    most: float
+    least: float
+    last: float
+    values: tuple[float | None, ...]  # over the whole time, in equal stretches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardSpan:
+    """One card over a time."""
+
+    card: str  # "gpu0"
+    name: str | None = None
+    uuid: str | None = None
+    figures: tuple[Figures, ...] = ()
+    energy_j: float | None = None
+    seen_s: float = 0.0  # time for which it was ok
+    away_s: float = 0.0  # time for which it was lost, hung or its readings old
+    slowed_s: tuple[tuple[str, float], ...] = ()  # reason -> at most so long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The machine over a time."""
+
+    path: str
+    since_s: float | None
+    until_s: float | None
+    n_moments: int
+    seen_s: float  # time for which there are moments
+    cards: tuple[CardSpan, ...] = ()
+    host: tuple[Figures, ...] = ()

@@ -1,0 +1,188 @@
+"""The verb itself: looks at the machine at a steady pace, keeps what it sees and serves it."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Event as Flag
+from threading import Thread
+from typing import Protocol, Self
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.machine.exporter_tally import Settings, Tally
+from rigright.machine.record import Machine
+from rigright.machine.sampler import Sampler
+from rigright.machine.sampler_log import LogReader
+from rigright.machine.system import Event
+from rigright.machine.tick import Tick
+from rigright.machine.world import World, here
+from rigright.report.watched import Moment
+from rigright.verbs.watch.keeper import Keeper
+
+LEAST_S, MOST_S = 0.1, 3600.0
+_BETWEEN_S = 0.3  # two looks that rates are told from
+_FIRST_WAIT_S = 8.0  # for the driver at the first look: it may have to be started
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchWish:
+    """How to watch."""
+
+    every_s: float = 1.0
+    keep: bool = True  # in the history
+    serve: str | None = None  # "9477", "0.0.0.0:9477"
+    token_file: str | None = None
+    dcgm_names: bool = False
+    for_s: float | None = None  # and then end
+
+
+class Served(Protocol):
+    """What is needed of a server of metrics."""
+
+    @property
+    def address(self) -> str:
+        """Where the metrics are."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+def watch(wish: WatchWish | None = None, *, world: World | None = None) -> Watch:
+    """Moments of this machine, to be used as a context manager and then as an iterator."""
+    return Watch(wish or WatchWish(), world=here() if world is None else world)
+
+
+class Watch:
+    """Moments without end, each at its time; a context manager."""
+
+    def __init__(
+        self,
+        wish: WatchWish,
+        *,
+        world: World,
+        keeper: Keeper | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        if not LEAST_S <= wish.every_s <= MOST_S:
+            raise AskError(say("--every: between {least} s and {most} s", least=LEAST_S, most=round(MOST_S)))
+        self.wish = wish
+        self._clock = clock
+        self._log = LogReader(world, clock=clock, wall=wall)
+        self._keeper = (keeper or Keeper(clock=clock)) if wish.keep else None
+        self.tally = Tally(
+            world,
+            Settings(
+                every_s=wish.every_s,
+                keeps_history=lambda: self._keeper is not None and self._keeper.is_up,
+                reads_log=lambda: self._log.is_open,
+            ),
+            clock=clock,
+        )
+        self._server = _served(wish, self.tally)
+        self._sampler = Sampler(world, clock=clock, wall=wall)
+        self._machine: list[Machine] = []
+        if self._keeper is not None:
+            Thread(target=self._probe, args=(world,), daemon=True, name="probe").start()
+        self._began_wall_s = wall()
+        self._began_s = self._due_s = clock()
+        self._end = Flag()
+        self._host = world.text("/proc/sys/kernel/hostname") or platform.node()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Moment]:
+        """Every moment at its time, until the time asked for is over or somebody ends it."""
+        while not self.is_over:
+            yield self.look()
+            self._end.wait(self.rest_s())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no moment is to come."""
+        for_s = self.wish.for_s
+        return self._end.is_set() or (for_s is not None and self._due_s - self._began_s >= for_s)
+
+    @property
+    def serves(self) -> str | None:
+        """The address of the metrics."""
+        return None if self._server is None else self._server.address
+
+    def rest_s(self) -> float:
+        """Time until the next moment; moments that were missed are left out."""
+        return max(self._due_s - self._clock(), 0.0)
+
+    def look(self) -> Moment:
+        """The machine now."""
+        start_s = self._clock()
+        tick = self._sampler.tick(_FIRST_WAIT_S) if self.tally.tick is None else self._sampler.tick()
+        self.tally.add(tick, self._clock() - start_s)
+        told = self._log.read()
+        new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
+        self.tally.add_events(new)
+        self._keep(tick, told)
+        missed = int((self._clock() - self._due_s) / self.wish.every_s)
+        self._due_s += self.wish.every_s * (1 + max(missed, 0))
+        return Moment(
+            tick=tick,
+            events=new,
+            notes=tuple(self._notes()),
+            host=self._host,
+            every_s=self.wish.every_s,
+            serves=self.serves,
+        )
+
+    def twice(self) -> Moment:
+        """One moment with its rates: two looks, shortly after each other."""
+        self.look()
+        self._end.wait(_BETWEEN_S)
+        return self.look()
+
+    def end(self) -> None:
+        """Let the iteration end; may be called from a signal or another thread."""
+        self._end.set()
+
+    def close(self) -> None:
+        """End the server, the talk with the driver and the history."""
+        self._end.set()
+        if self._server is not None:
+            self._server.close()
+        self._sampler.close()
+        self._log.close()
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def _keep(self, tick: Tick, events: tuple[Event, ...]) -> None:
+        if self._keeper is not None:
+            self._keeper.add(tick, events)
+            if self._machine:
+                self._keeper.add_machine(self._machine.pop())
+
+    def _probe(self, world: World) -> None:
+        """Read the whole machine once, beside the watch; the history keeps it."""
+        from rigright.machine.probe import probe
+
+        self._machine.append(probe(world))
+
+    def _notes(self) -> Iterator[Sentence]:
+        if self._keeper is not None and self._keeper.problem is not None:
+            yield say("nothing is kept: {why}", why=self._keeper.problem)
+        if not self._log.is_open:
+            yield say("the kernel log is closed to this user: XID errors are not seen; root would see them")
+
+
+def _served(wish: WatchWish, tally: Tally) -> Served | None:
+    if wish.serve is not None:
+        from rigright.verbs.watch.serving import serve
+
+        return serve(tally, wish.serve, token_file=wish.token_file, dcgm_names=wish.dcgm_names)
+    if wish.token_file is not None or wish.dcgm_names:
+        raise AskError(say("--token and --dcgm-names are for --serve"))
+    return None

@@ -1,0 +1,73 @@
+"""Keeps what a watch sees, and goes on without where it cannot: a full disk ends no watch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from rigright.base.errors import RigError
+from rigright.base.words import Sentence
+from rigright.machine.history import History, open_history
+from rigright.machine.record import Machine
+from rigright.machine.system import Event
+from rigright.machine.tick import Tick
+
+AGAIN_S = 60.0  # until a history that failed is tried again
+_MACHINE_S = 3600.0  # a machine is kept once an hour at most
+
+
+class Keeper:
+    """The history behind a watch, with what stands in its way."""
+
+    def __init__(
+        self, start: Callable[[], History] = open_history, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._start, self._clock = start, clock
+        self._history: History | None = None
+        self._retry_s = clock()
+        self.problem: Sentence | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether what is seen is kept now."""
+        return self._history is not None
+
+    def add(self, tick: Tick, events: Iterable[Event] = ()) -> None:
+        """Keep a moment and its events."""
+
+        def keep(history: History) -> None:
+            history.add_tick(tick)
+            history.add_events(events)
+
+        self._try(keep)
+
+    def add_machine(self, machine: Machine) -> None:
+        """Keep the machine, unless it was kept lately."""
+        self._try(lambda history: _add_machine(history, machine))
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self._history is not None:
+            with suppress(Exception):
+                self._history.close()
+            self._history = None
+
+    def _try(self, act: Callable[[History], object]) -> None:
+        if self._history is None and self._clock() < self._retry_s:
+            return
+        try:
+            if self._history is None:
+                self._history = self._start()
+            act(self._history)
+            self.problem = None
+        except RigError as error:
+            self.close()
+            self.problem = error.sentence
+            self._retry_s = self._clock() + AGAIN_S
+
+
+def _add_machine(history: History, machine: Machine) -> None:
+    now_s = machine.system.now_s or time.time()
+    if not history.machines(now_s - _MACHINE_S):
+        history.add_machine(machine)

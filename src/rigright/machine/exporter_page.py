@@ -12,7 +12,6 @@ from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.exporter_table import Metric, metrics
 from rigright.machine.exporter_tally import Tally, reasons
-from rigright.machine.history_columns import prefix
 from rigright.machine.tick import DeviceTick
 
 Family = Any  # of prometheus-client, which may be absent
@@ -70,7 +69,9 @@ def _alias(metric: Metric, tally: Tally) -> Iterator[Family]:
     """The reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters."""
     from prometheus_client import Metric as Plain
 
-    devices = {_labels(one): one for one in (tally.tick.devices if tally.tick else ()) if one.vendor is None}
+    devices = {
+        _labels(one) for one in (tally.tick.devices if tally.tick else ()) if one.card.startswith("gpu")
+    }
     bare = replace(metric, labels=("gpu", "uuid", "name"))
     factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
     family = Plain(str(metric.dcgm), metric.help, metric.kind if metric.kind == "gauge" else "unknown")
@@ -109,14 +110,14 @@ def _single(field: str, device: DeviceTick, *, tally: Tally) -> float | None:
         return float(RECOVERIES.index(device.recovery)) if device.recovery in RECOVERIES else None
     found = getattr(device, field)
     if found is None and field == "energy_j":
-        return tally.sums.of_device.get((prefix(device), field))
+        return tally.sums.of_device.get((device.card, field))
     return None if found is None else float(found)
 
 
 _ALWAYS: dict[str, Callable[[DeviceTick, Tally], float]] = {  # told of a lost card too
     "up": lambda device, _tally: float(device.state == "ok"),
     "age_s": lambda device, _tally: device.age_s or 0.0,
-    "last_xid": lambda device, tally: float(device.last_xid or tally.sums.last_xid.get(prefix(device), 0)),
+    "last_xid": lambda device, tally: float(device.last_xid or tally.sums.last_xid.get(device.card, 0)),
 }
 
 
@@ -131,12 +132,12 @@ def _states(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
 
 def _slowed(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
     for reason in reasons():
-        yield reason, tally.sums.slowed_s.get((prefix(device), reason), 0.0)
+        yield reason, tally.sums.slowed_s.get((device.card, reason), 0.0)
 
 
 def _xids(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
     for (where, code), count in tally.sums.xids.items():
-        if where == prefix(device):
+        if where == device.card:
             yield str(code), float(count)
 
 

@@ -12,7 +12,6 @@ from threading import Lock
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.exporter_programs import Owner, Owners
 from rigright.machine.exporter_table import metrics
-from rigright.machine.history_columns import prefix
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, Tick
 from rigright.machine.world import World
@@ -88,7 +87,7 @@ class Tally:
 
     def _xid(self, event: Event, code: int) -> None:
         devices = self.tick.devices if self.tick is not None else ()
-        where = next((prefix(one) for one in devices if same_place(one.pci, event.pci)), "")
+        where = next((one.card for one in devices if same_place(one.pci, event.pci)), "")
         self.sums.last_xid[where] = code
         if (where, code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(len(devices), 1):
             self.sums.xids[where, code] += 1
@@ -104,7 +103,7 @@ class Tally:
                 self._sum_device(device, passed_s)
 
     def _sum_device(self, device: DeviceTick, passed_s: float) -> None:
-        where = prefix(device)
+        where = device.card
         for reason in device.slowed_by or ():
             if reason in reasons():
                 self.sums.slowed_s[where, reason] += passed_s

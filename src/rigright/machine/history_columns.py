@@ -50,18 +50,15 @@ def step_of(column: str) -> float:
     return next((step for end, step in _STEPS if name.endswith(end)), MS)
 
 
-_OF_STALE = {name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "age_s")}  # the rest is no news
+_OF_STALE = {
+    name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "vendor", "age_s")
+}  # the rest is no news
 _STEP_OF = {name: step_of(name) for name in (*DEVICE_KINDS, *HOST_KINDS)}
 
 
 def si(kept: int, step: float) -> float:
     """A kept whole number in its unit, without the dust of fractions."""
     return kept / round(1 / step) if step < 1 else float(kept * step)
-
-
-def prefix(device: DeviceTick) -> str:
-    """What stands before the names of a device's columns: "gpu0."."""
-    return f"{device.vendor or 'gpu'}{device.index}."
 
 
 def flat(tick: Tick) -> Row:
@@ -72,7 +69,7 @@ def flat(tick: Tick) -> Row:
     _put(row, tick.host, front=HOST, kinds=HOST_KINDS)
     for device in tick.devices:
         kinds = _OF_STALE if device.state == "stale" else DEVICE_KINDS
-        _put(row, device, front=prefix(device), kinds=kinds)
+        _put(row, device, front=f"{device.card}.", kinds=kinds)
     return row
 
 
@@ -90,14 +87,13 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
         at_s=int(row[AT]) * MS,
         clock_s=int(row.get(CLOCK, 0)) * MS,
         host=HostTick(**_taken(parts.get(HOST, {}), HOST_KINDS)),
-        devices=tuple(_device(parts[front], vendor, index=index) for _, vendor, index, front in places),
+        devices=tuple(_device(parts[front], index) for _, _, index, front in places),
         on_bus=int(row[ON_BUS]) if ON_BUS in row else None,
     )
 
 
-def _device(kept: Mapping[str, Any], vendor: str, *, index: int) -> DeviceTick:
-    own = {"index": index, "vendor": None if vendor == "gpu" else vendor}
-    return DeviceTick(**{**_taken(kept, DEVICE_KINDS), **own})
+def _device(kept: Mapping[str, Any], index: int) -> DeviceTick:
+    return DeviceTick(**{**_taken(kept, DEVICE_KINDS), "index": index})
 
 
 def _put(row: Row, record: DeviceTick | HostTick, *, front: str, kinds: Mapping[str, str]) -> None:

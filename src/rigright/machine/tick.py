@@ -41,9 +41,15 @@ class DeviceTick:
     links_active: int | None = None
     last_xid: int | None = None
     programs: tuple[Program, ...] | None = None
-    vendor: str | None = None  # None: NVIDIA's
+    vendor: str | None = None  # "nvidia", "amd", "intel"
     pci: str | None = None  # "0000:19:00.0"
     age_s: float | None = None  # how old the readings are; None: of this moment
+
+    @property
+    def card(self) -> str:
+        """The device in one word: "gpu0" (NVIDIA's), "amd1"."""
+        kind = "gpu" if self.vendor in {None, "nvidia"} else self.vendor
+        return f"{kind}{self.index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from rigright.report.draw.cells import clean, pad, width
 from rigright.report.draw.ink import toned
 from rigright.report.live import words
 from rigright.report.live.pieces import LEAST_PICTURE, MOST_PICTURE, Past, cut_to, line_of, picture
-from rigright.report.live.recent import Recent, card
+from rigright.report.live.recent import Recent
 from rigright.report.page import Tone
 from rigright.report.screen import Screen
 from rigright.report.watched import Moment
@@ -40,13 +40,13 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
 def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     """A card on three lines: who it is, how busy, how warm."""
     told, tone = words.state(device)
-    name = f"{card(device)}  {device.name or ''}".rstrip()
+    name = f"{device.card}  {device.name or ''}".rstrip()
     said = clean(tell(told, screen.language))
     room = screen.width - width(said) - 2
     head = toned(pad(cut_to(name, room, screen=screen), room), "strong", screen=screen)
     half = screen.width // 2 - 2
-    busy = (say("busy"), words.share(device.busy_share), f"{card(device)}.busy")
-    power = (say("power"), words.power(device.power_w, device.power_limit_w), f"{card(device)}.power")
+    busy = (say("busy"), words.share(device.busy_share), f"{device.card}.busy")
+    power = (say("power"), words.power(device.power_w, device.power_limit_w), f"{device.card}.power")
     gauges = [_gauge(*one[:2], past=recent.past(one[2]), room=half, screen=screen) for one in (busy, power)]
     return [
         f"{head}  {toned(said, tone, screen=screen)}",
@@ -95,7 +95,7 @@ def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen, *, inden
 
 def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     """A card on one line."""
-    label = pad(card(device), 6)
+    label = pad(device.card, 6)
     if device.state not in {"ok", "stale"}:
         told, tone = words.state(device)
         return [f"{label}{line_of(told, screen, tone=tone, less=6)}"]
@@ -111,7 +111,7 @@ def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
             line, used = f"{line} {pad(shown, cells, right=True)}", used + cells + 1
     room = min(screen.width - used - 2, _SMALL_PICTURE if screen.width >= _ROOMY else 0)
     if room >= LEAST_PICTURE:
-        line += "  " + picture(recent.past(f"{card(device)}.busy"), room, screen=screen)
+        line += "  " + picture(recent.past(f"{device.card}.busy"), room, screen=screen)
         used += room + 2
     return [line + _rest(device, screen, room=screen.width - used - 2)]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say, tell
 from rigright.report.draw.cells import clean
 from rigright.report.live import words
-from rigright.report.live.recent import card, clock
+from rigright.report.live.recent import clock
 from rigright.report.watched import Moment
 
 
@@ -30,7 +30,7 @@ def readings(moment: Moment, language: str) -> Iterator[str]:
             pieces += [held[0]] if held is not None else []
         else:
             pieces = [words.state(device)[0]]
-        yield f"{at}  {card(device):<6} {'  '.join(_told(piece, language) for piece in pieces)}"
+        yield f"{at}  {device.card:<6} {'  '.join(_told(piece, language) for piece in pieces)}"
 
 
 def news(moment: Moment, language: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ class Recent:
         self._put("cpu", moment.tick.host.cpu_share)
         for device in moment.tick.devices:
             for name, read in _OF_DEVICE.items():
-                self._put(f"{card(device)}.{name}", read(device))
+                self._put(f"{device.card}.{name}", read(device))
         for event in moment.events:
             at_s = moment.tick.at_s if event.at_s is None else event.at_s
             self.events.append((clock(at_s), event))
@@ -39,11 +39,6 @@ class Recent:
 
     def _put(self, name: str, value: float | None) -> None:
         self._past.setdefault(name, deque(maxlen=KEPT)).append(value)
-
-
-def card(device: DeviceTick) -> str:
-    """A card in one word: "gpu0", "amd1"."""
-    return f"{device.vendor or 'gpu'}{device.index}"
 
 
 def clock(at_s: float) -> str:

@@ -9,7 +9,7 @@ from rigright.report.draw.ink import toned
 from rigright.report.live import words
 from rigright.report.live.cards import draw_cards
 from rigright.report.live.pieces import LEAST_PICTURE, MOST_PICTURE, cut_to, line_of, picture
-from rigright.report.live.recent import Recent, card, clock
+from rigright.report.live.recent import Recent, clock
 from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
@@ -63,7 +63,7 @@ def _programs(moment: Moment, screen: Screen) -> list[str]:
         for program in device.programs or ():
             key = (program.user or "", f"{program.pid} {program.name or ''}".strip())
             size, cards = held.get(key, (0.0, []))
-            held[key] = size + (program.mem_bytes or 0.0), [*cards, card(device)]
+            held[key] = size + (program.mem_bytes or 0.0), [*cards, device.card]
     found = [line_of(say("programs"), screen, tone="dim")] if held else []
     for (user, name), (size, cards) in sorted(held.items(), key=lambda one: -one[1][0]):
         held_of = f"  {pad(show_bytes(size), 10, right=True)}  {pad(user, 10)} "

@@ -7,7 +7,7 @@ from typing import Any
 from rigright.base.words import Sentence, say, tell
 from rigright.machine.stored import plain as plain_record
 from rigright.report.live import words
-from rigright.report.live.recent import card, clock
+from rigright.report.live.recent import clock
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.watched import Moment
 
@@ -42,7 +42,7 @@ def _table(moment: Moment) -> Table:
         wrong: list[Shown] = [*words.troubles(device), *([held[0]] if held else [])]
         rows.append(
             (
-                card(device),
+                device.card,
                 device.name or words.NONE,
                 told,
                 words.share(device.busy_share),

@@ -10,11 +10,9 @@ from pathlib import Path
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.doctor.examine import Examined, case_of, chosen, examine
-from rigright.machine.bench.record import Result
-from rigright.machine.probe import probe
-from rigright.machine.record import Machine
-from rigright.machine.world import here
+from rigright.verbs.benched import results_of
 from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.probe import probe
 
 
 def doctor(from_file: str | None = None, *, only: tuple[str, ...] = (), plan: str | None = None) -> Examined:
@@ -22,20 +20,10 @@ def doctor(from_file: str | None = None, *, only: tuple[str, ...] = (), plan: st
     start = time.perf_counter()
     chosen(only)  # a wrong name is told before the machine is read
     wanted = None if plan is None else wanted_of(plan)
-    machine = _machine(from_file)
-    case = case_of(machine, results=_results(machine), wanted=wanted)
+    machine = probe(from_file)
+    results = results_of(machine) if from_file is None else ()
+    case = case_of(machine, results=results, wanted=wanted)
     return replace(examine(case, only), seconds=time.perf_counter() - start)
-
-
-def _machine(from_file: str | None) -> Machine:
-    if from_file is None:
-        return probe(here())
-    raise AskError(say("{file}: only this machine can be examined yet", file=from_file))
-
-
-def _results(_machine: Machine) -> tuple[Result, ...]:
-    """The last benchmarks of this machine, where its history holds some."""
-    return ()
 
 
 def write_script(path: str, text: str) -> None:

@@ -1,0 +1,100 @@
+"""Memory of a card that is in use though no program is seen, and memory that programs hold.
+
+Without a program a card uses next to nothing (operators allow 15 MiB; a screen takes some hundred). More
+than 2 % and 600 MiB without a program: warning, likely: the rest of a program that died, or a program that
+is hidden from us in another container. Programs that hold more than a tenth: note, or a warning where a
+plan wants the card: a plan must do with what is free.
+
+Source: gcm (15 MiB at idle); limits widened for screens and for what drivers count as used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import MIB, show_bytes
+from rigright.base.words import say
+from rigright.doctor.gpus import answering, label, query
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.machine.device import Device, Program
+
+TITLE = say("memory of a card is free")
+LEAST_BYTES, LEAST_SHARE = 600 * MIB, 0.02
+MUCH_SHARE = 0.1
+MOST_NAMED = 4
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict a card with memory of its own."""
+    for device, _ in answering(case):
+        used, total = device.mem_used_bytes, device.mem_total_bytes
+        if used is None or not total or device.unified_memory or device.mig:
+            continue
+        if device.programs is None:
+            yield NotSeen(
+                why=say("the driver does not tell which programs use it"),
+                see="sudo fuser -v /dev/nvidia*",
+                about=label(device),
+            )
+        elif not device.programs and used > max(LEAST_BYTES, LEAST_SHARE * total):
+            yield _unowned(case, device, used_bytes=used)
+        elif device.programs and used > MUCH_SHARE * total:
+            yield _held(case, device, programs=device.programs)
+        else:
+            yield Fine(says=say("{size} in use", size=show_bytes(used)), about=label(device))
+
+
+def _unowned(case: Case, device: Device, *, used_bytes: float) -> Finding:
+    contained = case.machine.system.container not in {None, "none"}
+    return Finding(
+        severity="note" if contained else "warning",
+        title=say("memory is in use, and no program is seen that holds it"),
+        evidence=(
+            Evidence(
+                shows=say("{size} in use, no program", size=show_bytes(used_bytes)),
+                command=query(device, "memory.used", "memory.total"),
+            ),
+        ),
+        why=say("a model that should fit will not; the memory comes back only when its holder is gone"),
+        fix=(
+            Step(
+                says=say("see who has the card open, in other containers too"),
+                command="fuser -v /dev/nvidia*",
+                as_root=True,
+            ),
+            Step(says=say("end what is left of a dead program, then look again")),
+            Step(
+                says=say("if nobody holds it, reset the card once nothing runs on it"),
+                command=f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None,
+                as_root=True,
+                disturbs=True,
+            ),
+        ),
+        verify=query(device, "memory.used"),
+        confidence="maybe" if contained else "likely",
+        about=label(device),
+    )
+
+
+def _held(case: Case, device: Device, *, programs: tuple[Program, ...]) -> Finding:
+    largest = sorted(programs, key=lambda one: -(one.mem_bytes or 0))[:MOST_NAMED]
+    return Finding(
+        severity="note" if case.wanted is None else "warning",
+        title=say("programs hold memory of the card"),
+        evidence=tuple(
+            Evidence(
+                shows=say(
+                    "{name} ({pid}): {size}",
+                    name=one.name or "?",
+                    pid=one.pid,
+                    size="?" if one.mem_bytes is None else show_bytes(one.mem_bytes),
+                ),
+                command="nvidia-smi" if device.vendor == "nvidia" else None,
+            )
+            for one in largest
+        ),
+        why=say("a plan must do with what is free, and programs on one card slow each other"),
+        fix=(Step(says=say("end them, or plan with what is free"), command="rigright fit --on here"),),
+        verify=query(device, "memory.used"),
+        about=label(device),
+    )

@@ -129,7 +129,8 @@ def _flag(value: bool | None) -> Callable[[str], bool | None]:  # noqa: FBT001 -
     return read
 
 
-def _usd(text: str) -> float:
+def usd_of(text: str) -> float:
+    """An amount of money in dollars, at the dated rate of the table."""
     from rigright.cost.money import from_currency
 
     return from_currency(*parse_money(_sum(text)))
@@ -199,9 +200,9 @@ OPTIONS = {
     "tpot": Option(field="tpot_s", read=parse_seconds),
     "percentile": Option(field="percentile", read=_percentile),
     "tok-per-s": Option(field="tok_per_s", read=parse_amount),
-    "budget": Option(field="budget_usd", read=_usd),
-    "per-hour": Option(field="usd_per_h", read=_usd),
-    "per-mtok": Option(field="usd_per_mtok", read=_usd),
+    "budget": Option(field="budget_usd", read=usd_of),
+    "per-hour": Option(field="usd_per_h", read=usd_of),
+    "per-mtok": Option(field="usd_per_mtok", read=usd_of),
     "watts": Option(field="power_w", read=parse_watts),
     "max-chips": Option(field="most_chips", read=parse_count),
     "growth": Option(field="growth", read=parse_factor),
@@ -217,7 +218,7 @@ OPTIONS = {
     "steps": Option(field="steps", read=parse_count),
     "latency": Option(field="latency_s", read=parse_seconds),
     "days": Option(field="days", read=_days),
-    "tariff": Option(field="tariff_usd_per_kwh", read=_usd),
+    "tariff": Option(field="tariff_usd_per_kwh", read=usd_of),
     "pue": Option(field="pue", read=_pue),
     "years": Option(field="years", read=parse_amount),
     "duty": Option(field="duty", read=_share),

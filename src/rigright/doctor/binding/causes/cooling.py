@@ -17,7 +17,7 @@ REMEDIES = (
     Step(says=say("leave a slot free between cards that blow into each other")),
     Step(says=say("a lower power limit costs little speed and much heat"), command="nvidia-smi -q -d POWER"),
 )
-_HEAT = frozenset({"sw_thermal", "hw_thermal", "hw_slowdown"})
+_HEAT = frozenset({"sw_thermal", "hw_thermal"})  # a bare hw_slowdown may be heat or power: its own bits say
 _SURE = 3.0  # it comes before a power cap that stands beside it
 
 

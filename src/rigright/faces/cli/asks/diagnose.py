@@ -35,7 +35,7 @@ def answer(options: argparse.Namespace) -> Answer:
         since_s=None if options.since is None else parse_seconds(options.since),
         live_s=None if options.live is None else parse_seconds(options.live),
         history=options.history,
-        progress=lambda gone_s, all_s: _progress(gone_s, all_s, language=options.language),
+        progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(
         page=lambda: pages.page(result),
@@ -43,7 +43,7 @@ def answer(options: argparse.Namespace) -> Answer:
     )
 
 
-def _progress(gone_s: float, all_s: float, *, language: str) -> None:
+def show_progress(gone_s: float, all_s: float, *, language: str) -> None:
     """One line that is written over, where somebody looks."""
     if sys.stderr.isatty():
         said = tell(

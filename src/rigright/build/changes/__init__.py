@@ -1,0 +1,1 @@
+"""One kind of change a file; each bears `propose(standing) -> Iterator[Change]`."""

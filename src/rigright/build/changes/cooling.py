@@ -1,0 +1,47 @@
+"""Cooling and power: cards that hold themselves back are freed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.prices import part_usd
+from rigright.build.record import Change, Standing
+from rigright.facts.parts import parts
+
+_FREED = 1.25  # clocks that heat took, given back; cards that brake hard gain more
+
+
+def propose(standing: Standing) -> Iterator[Change]:
+    """What keeps clocks up."""
+    if not standing.chips:
+        return
+    yield Change(
+        kind="cooling",
+        title=say("clean filters and air paths, faster fans, free slots between cards"),
+        helps={"cooling": _FREED},
+        usd=None,
+        command="rigright doctor --only thermal*",
+        source="rule of experience, not measured here",
+    )
+    for part in parts("cooling"):
+        yield Change(
+            kind="cooling",
+            title=say("more moving air: {part}", part=part.name),
+            helps={"cooling": _FREED},
+            usd=part_usd(part),
+            more_w=part.power_w,
+            source=part.source,
+        )
+    if standing.limit_share is not None and standing.limit_share < 1.0:
+        yield Change(
+            kind="power",
+            title=say(
+                "raise the power limit from {share} of its default to all of it",
+                share=f"{standing.limit_share:.0%}",
+            ),
+            helps={"power": 1.0 / standing.limit_share ** (1 / 3)},
+            usd=None,
+            command="nvidia-smi -q -d POWER",
+            source="clocks go about as the cube root of power (CMOS: voltage squared times frequency)",
+        )

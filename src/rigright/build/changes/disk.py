@@ -1,0 +1,49 @@
+"""Disks: NVMe where SATA or turning disks hold the data, a newer generation where NVMe is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import GIGA
+from rigright.base.words import say
+from rigright.build.prices import part_usd
+from rigright.build.record import Change, Fit, Standing
+from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.parts import Part, parts
+
+_USUAL = {"hdd": 0.2 * GIGA, "ssd": 0.55 * GIGA, "nvme": 3.4 * GIGA, "virtual": GIGA}
+_LEAST_FASTER = 1.3
+
+
+def propose(standing: Standing) -> Iterator[Change]:
+    """Every NVMe disk that reads much faster than what is there."""
+    now = standing.disk_bytes_per_s or _slowest(standing)
+    if now is None:
+        return
+    for part in parts("nvme"):
+        rate = _in_slot(part, standing.slot_gen)
+        if rate / now >= _LEAST_FASTER:
+            yield Change(
+                kind="disk",
+                title=say("{part} for the data", part=part.name),
+                helps={"disk": rate / now},
+                usd=part_usd(part),
+                fits=(Fit(says=say("a free M.2, U.2 or PCIe place with 4 lanes"), holds=None),),
+                more_w=part.power_w,
+                command="rigright bench disk",
+                source=part.source,
+            )
+
+
+def _slowest(standing: Standing) -> float | None:
+    """What the slowest kind of disk that is there usually reads."""
+    rates = [_USUAL[kind] for kind in standing.disk_kinds or () if kind in _USUAL]
+    return min(rates, default=None)
+
+
+def _in_slot(part: Part, gen: int | None) -> float:
+    """What it reads in the slots of this machine."""
+    rate = part.rate or 0.0
+    if gen is None or part.needs_gen is None or gen >= part.needs_gen:
+        return rate
+    return min(rate, pcie_bytes_per_s(gen, part.needs_lanes or 4))

@@ -1,0 +1,41 @@
+"""Main memory: enough of it that nothing is swapped and files stay cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.prices import part_usd
+from rigright.build.record import Change, Fit, Standing
+from rigright.facts.parts import parts
+
+_NO_SWAP = 20.0  # times as fast as swapping: memory against a disk, kept low on purpose
+_CACHED = 2.0  # where files that are read each epoch stay in memory
+
+
+def propose(standing: Standing) -> Iterator[Change]:
+    """Twice the memory, in modules of the kind that is there."""
+    if not standing.mem_bytes or standing.mem_kind is None:
+        return
+    word = "rdimm" if standing.mem_registered else "udimm"
+    part = next(
+        (one for one in parts("memory") if one.id.startswith(f"{standing.mem_kind.lower()}-{word}")), None
+    )
+    if part is None or not part.rate:
+        return
+    count = max(1, round(standing.mem_bytes / part.rate))
+    free = standing.mem_places_free
+    yield Change(
+        kind="memory",
+        title=say("{count}x {part}: twice the main memory", count=count, part=part.name),
+        helps={"main_memory": _NO_SWAP, "disk": _CACHED},
+        usd=part_usd(part, count),
+        fits=(
+            Fit(
+                says=say("{count} free places, alike in all channels", count=count),
+                holds=None if free is None else free >= count,
+            ),
+        ),
+        more_w=count * (part.power_w or 0.0),
+        source=part.source,
+    )

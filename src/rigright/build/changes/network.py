@@ -1,0 +1,38 @@
+"""The network: a faster port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.prices import part_usd
+from rigright.build.record import Change, Fit, Standing
+from rigright.facts.parts import parts
+
+_LEAST_FASTER = 1.5
+
+
+def propose(standing: Standing) -> Iterator[Change]:
+    """Every card that carries much more than the fastest port here."""
+    now = standing.net_bytes_per_s
+    if not now:
+        return
+    free = standing.free_slots
+    for part in parts("nic"):
+        if part.rate and part.rate / now >= _LEAST_FASTER:
+            lanes = part.needs_lanes or 1
+            yield Change(
+                kind="network",
+                title=say("{part}, and a switch port of that speed", part=part.name),
+                helps={"network": part.rate / now},
+                usd=part_usd(part),
+                fits=(
+                    Fit(
+                        says=say("a free slot with {lanes} lanes", lanes=lanes),
+                        holds=None if free is None else any(one >= lanes for one in free),
+                    ),
+                    Fit(says=say("the switch has such a port free"), holds=None),
+                ),
+                more_w=part.power_w,
+                source=part.source,
+            )

@@ -1,0 +1,39 @@
+"""Settings: they cost nothing and come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.record import Change, Fit, Standing
+
+# what such a change often brings where its cause binds: by experience of users, no measurement of ours
+_OFTEN = 1.5
+_LAUNCHES = 1.3
+_NEARLY_FULL = 0.9  # of a card's memory
+
+
+def propose(standing: Standing) -> Iterator[Change]:
+    """What a program or its loader may do otherwise."""
+    yield Change(
+        kind="settings",
+        title=say("load data in more processes, ahead and pinned; the best setting is found by a bench"),
+        helps={"one_core": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
+        usd=None,
+        command="rigright bench dataloader",
+        source="rule of experience, not measured here",
+    )
+    yield Change(
+        kind="settings",
+        title=say("larger batches, CUDA graphs or torch.compile: fewer and larger kernels"),
+        helps={"small_kernels": _OFTEN, "program": _LAUNCHES, "one_core": _LAUNCHES, "gpu_memory": _LAUNCHES},
+        usd=None,
+        fits=(Fit(says=say("memory of the cards leaves room for it"), holds=_has_room(standing)),),
+        source="rule of experience, not measured here",
+    )
+
+
+def _has_room(standing: Standing) -> bool | None:
+    if standing.used_bytes is None or not standing.chips:
+        return None
+    return standing.used_bytes < _NEARLY_FULL * min(chip.mem_usable_bytes for chip in standing.chips)

@@ -1,0 +1,52 @@
+"""`upgrade`: which part to change first."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.units import parse_count
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.asks.diagnose import show_progress
+
+SUMMARY = say(
+    "which part of this machine to change first: what it gains, costs, needs, and how to roll it out"
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `upgrade`."""
+    parser.add_argument(
+        "--bound",
+        metavar="SHARES",
+        help=str(say('what binds, where you know: "disk=60%,compute=40%"; else it is diagnosed')),
+    )
+    parser.add_argument(
+        "--machines", metavar="N", help=str(say("how many machines such as this get the change"))
+    )
+    parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: $8000, 5万")))
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help=str(say("a machine that `probe --save` or --bundle wrote")),
+    )
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Rank changes."""
+    from rigright.report.pages import upgrade as pages
+    from rigright.verbs.planning.words import usd_of
+    from rigright.verbs.upgrade.frame import upgrade
+
+    result = upgrade(
+        options.source,
+        bound=options.bound,
+        machines=1 if options.machines is None else parse_count(options.machines),
+        budget_usd=None if options.budget is None else usd_of(options.budget),
+        progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
+    )
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+    )

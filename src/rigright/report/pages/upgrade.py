@@ -1,0 +1,192 @@
+"""What to change first, as a page and as data: the guides' five stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import show_usd
+from rigright.base.words import Sentence, say, tell
+from rigright.build.record import Change, Fit, Worth
+from rigright.cost.estimate import Estimate
+from rigright.machine.stored import plain as as_data
+from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
+from rigright.report.pages.diagnose import verdict
+from rigright.report.upgraded import Upgraded, Wave
+
+
+def page(result: Upgraded) -> Page:
+    """The whole page."""
+    return Page(title=say("what to change first"), parts=tuple(_parts(result)))
+
+
+def _parts(result: Upgraded) -> Iterator[Part]:
+    yield _answer(result)
+    yield Points(title=say("1. baseline"), items=(_baseline(result),))
+    yield _bottleneck(result)
+    if result.findings:
+        items = tuple(dict.fromkeys(finding.title for _, finding in result.findings))
+        yield Points(title=say("mend first: it may cost nothing"), items=items, tone="warn")
+    if result.worth:
+        yield _table(result)
+        yield Points(title=say("3. does it fit"), items=tuple(_fitting(result)))
+    yield Points(title=say("4. cost"), items=tuple(_costs(result)))
+    if result.refused:
+        yield Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
+    yield Points(title=say("5. roll-out"), items=tuple(_rollout(result)))
+    yield Commands(items=tuple(_next(result)), title=say("next"))
+
+
+def _answer(result: Upgraded) -> Line:
+    if not result.worth:
+        return Line(said=say("no change known here would make this work faster"), tone="warn")
+    first = result.worth[0]
+    said = say(
+        "first: {change}: the whole {gain} times as fast, {cost}",
+        change=first.change.title, gain=f"{first.gain:.2f}", cost=_cost(first.change.usd),
+    )  # fmt: skip
+    return Line(said=said, tone="good")
+
+
+def _baseline(result: Upgraded) -> Sentence:
+    if result.baseline:
+        return say(
+            "{count} benchmarks are in the history: what comes after is held against them",
+            count=result.baseline,
+        )
+    return say(
+        "none yet: run `rigright bench --quick` before any change, else nobody can tell what it brought"
+    )
+
+
+def _bottleneck(result: Upgraded) -> Bars:
+    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
+    return Bars(
+        title=say("2. bottleneck"), bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),)
+    )
+
+
+def _table(result: Upgraded) -> Table:
+    columns = (
+        Column(head=say("change"), flexible=True),
+        Column(head=say("times as fast"), right=True),
+        Column(head=say("cost"), right=True),
+        Column(head=say("for $1000"), right=True),
+        Column(head=say("power"), right=True),
+    )
+    rows = tuple(_row(one) for one in result.worth)
+    tones: tuple[Tone, ...] = tuple("good" if one.per_kusd is None else "plain" for one in result.worth)
+    return Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
+
+
+def _row(one: Worth) -> tuple[Sentence | str, ...]:
+    change = one.change
+    per = "" if one.per_kusd is None else f"+{one.per_kusd:.0%}"
+    watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
+    return change.title, f"{one.gain:.2f}", _cost(change.usd), per, watts
+
+
+def _cost(usd: Estimate | None) -> Sentence | str:
+    if usd is None:
+        return say("free")
+    return f"{show_usd(usd.value)} ({show_usd(usd.low)}-{show_usd(usd.high)})"
+
+
+def _fitting(result: Upgraded) -> Iterator[Sentence]:
+    for one in result.worth:
+        for fit in one.change.fits:
+            yield say("{change}: {fit}: {state}", change=one.change.title, fit=fit.says, state=_state(fit))
+
+
+def _state(fit: Fit) -> Sentence:
+    if fit.holds is None:
+        return say("not observed, look")
+    return say("yes") if fit.holds else say("no")
+
+
+def _costs(result: Upgraded) -> Iterator[Sentence]:
+    priced = next((one for one in result.worth if one.change.usd is not None), None)
+    if priced is not None and priced.change.usd is not None:
+        usd = priced.change.usd
+        yield say("prices are as of {date}: look them up before acting on them", date=usd.as_of or "?")
+        if result.n_machines > 1:
+            yield say(
+                "{change} in {count} machines: {usd}",
+                change=priced.change.title,
+                count=result.n_machines,
+                usd=_cost(_times(usd, result.n_machines)),
+            )
+    if result.over_budget:
+        yield say("{count} changes cost more than the budget", count=result.over_budget)
+    yield say(
+        "gains are upper bounds where a cause was concluded; a change of settings is told by experience"
+    )
+
+
+def _times(usd: Estimate, count: int) -> Estimate:
+    return Estimate(
+        value=usd.value * count, low=usd.low * count, high=usd.high * count, mark=usd.mark, as_of=usd.as_of
+    )
+
+
+def _refused(change: Change) -> Sentence:
+    broken = next(fit for fit in change.fits if fit.holds is False)
+    return say("{change}: needs {fit}", change=change.title, fit=broken.says)
+
+
+def _rollout(result: Upgraded) -> Iterator[Sentence]:
+    for place, wave in enumerate(result.waves):
+        yield _wave(wave, canary=place == 0)
+    yield say(
+        "before and after each wave: `rigright bench --quick`, `rigright doctor`, power at the wall over IPMI"
+    )
+    yield say("stop and go back where a benchmark falls, the doctor finds something new, or no gain shows")
+
+
+def _wave(wave: Wave, *, canary: bool) -> Sentence:
+    if canary:
+        return say("machine {first} alone, under real work for a day", first=wave.first)
+    return say("machines {first} to {last}, once the wave before is proven", first=wave.first, last=wave.last)
+
+
+def _next(result: Upgraded) -> Iterator[str]:
+    if not result.baseline:
+        yield "rigright bench --quick"
+    yield from dict.fromkeys(one.change.command for one in result.worth if one.change.command)
+
+
+def plain(result: Upgraded, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "machines": result.n_machines,
+        "verdict": None if result.diagnosed is None else tell(verdict(result.diagnosed), language),
+        "baseline": result.baseline,
+        "shares": {name: share for name, _, share in result.shares},
+        "findings": [{"check": check, **as_data(finding, language)} for check, finding in result.findings],
+        "changes": [_plain(one, language) for one in result.worth],
+        "refused": [
+            {"title": tell(one.title, language), "fits": as_data(one.fits, language)}
+            for one in result.refused
+        ],
+        "over_budget": result.over_budget,
+        "waves": as_data(result.waves),
+    }
+
+
+def _plain(one: Worth, language: str) -> dict[str, Any]:
+    change = one.change
+    usd = change.usd
+    return {
+        "kind": change.kind,
+        "title": tell(change.title, language),
+        "gain": one.gain,
+        "helps": dict(change.helps),
+        "usd": None
+        if usd is None
+        else {name: getattr(usd, name) for name in ("value", "low", "high", "as_of")},
+        "gain_per_kusd": one.per_kusd,
+        "more_w": change.more_w,
+        "fits": as_data(change.fits, language),
+        "command": change.command,
+        "source": change.source,
+    }

@@ -1,0 +1,38 @@
+"""What to change first on a machine, as an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.build.record import Change, Worth
+from rigright.doctor.record import Finding
+from rigright.report.binding import Diagnosed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Machines that get a change together, counted from one."""
+
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgraded:
+    """The five stages: baseline, bottleneck, does it fit, cost, roll-out."""
+
+    n_machines: int
+    baseline: int  # benchmarks in the history
+    shares: tuple[tuple[str, Sentence, float], ...]  # cause, its title, its share of the time
+    diagnosed: Diagnosed | None  # None: the shares were given
+    findings: tuple[tuple[str, Finding], ...]  # faults to mend before anything is bought
+    worth: tuple[Worth, ...]  # the first ones first
+    refused: tuple[Change, ...]  # what would help and does not fit
+    over_budget: int
+    waves: tuple[Wave, ...]

@@ -1,0 +1,133 @@
+"""Ranks changes to a machine by what they bring for the money."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from rigright.base import shelf
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.build.record import Change, Worth
+from rigright.build.worth import LEAST_GAIN, gain, ranked
+from rigright.doctor.binding.judge import causes
+from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Case
+from rigright.report.binding import Diagnosed
+from rigright.report.upgraded import Upgraded
+from rigright.verbs.benched import results_of
+from rigright.verbs.clock import today
+from rigright.verbs.diagnose import diagnose
+from rigright.verbs.probe import probe
+from rigright.verbs.upgrade.stages import waves
+from rigright.verbs.upgrade.standing import standing_of
+
+CHANGES = "rigright.build.changes"
+MOST_SHOWN = 8
+MOST_OF_A_KIND = 2
+MOST_MACHINES = 100_000
+_SHARE = re.compile(r"([a-z_ ]+)=(\d{1,3}(?:\.\d+)?)%?")
+
+Progress = Callable[[float, float], None]
+
+
+def upgrade(
+    source: str | None = None,
+    *,
+    bound: str | None = None,
+    machines: int = 1,
+    budget_usd: float | None = None,
+    progress: Progress | None = None,
+) -> Upgraded:
+    """What to change first on this machine, or on one read from a file with `bound` told."""
+    if not 1 <= machines <= MOST_MACHINES:
+        raise AskError(
+            say("{count} is no number of machines; write 1 to {most}", count=machines, most=MOST_MACHINES)
+        )
+    if source is not None and bound is None:
+        raise AskError(
+            say('of a machine in a file nobody knows what binds it; say --bound "disk=60%,compute=40%"')
+        )
+    machine = probe(source)
+    case = case_of(machine, results=results_of(machine))
+    diagnosed = None if bound is not None else diagnose(progress=progress)
+    shares = read_shares(bound) if bound is not None else _shares(diagnosed)
+    return _ranked(case, shares, diagnosed=diagnosed, machines=machines, budget_usd=budget_usd)
+
+
+def _ranked(
+    case: Case,
+    shares: dict[str, float],
+    *,
+    diagnosed: Diagnosed | None,
+    machines: int,
+    budget_usd: float | None,
+) -> Upgraded:
+    standing = standing_of(case, today())
+    changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
+    every = ranked(changes, shares)
+    cheap = tuple(one for one in every if _within(one.change, budget_usd, machines=machines))
+    titles = {cause.name: cause.title for cause in causes()}
+    findings = tuple(one for one in examine(case).findings if one[1].severity != "note")
+    return Upgraded(
+        n_machines=machines,
+        baseline=len(case.results),
+        shares=tuple((name, titles[name], share) for name, share in shares.items()),
+        diagnosed=diagnosed,
+        findings=findings,
+        worth=_varied(cheap),
+        refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
+            :MOST_OF_A_KIND
+        ],
+        over_budget=len(every) - len(cheap),
+        waves=waves(machines),
+    )
+
+
+def _within(change: Change, budget_usd: float | None, *, machines: int) -> bool:
+    return budget_usd is None or change.usd is None or change.usd.value * machines <= budget_usd
+
+
+def _varied(found: Iterable[Worth]) -> tuple[Worth, ...]:
+    """The best of each kind before the rest: ten cards alike help nobody to choose."""
+    kept: list[Worth] = []
+    counts: dict[str, int] = {}
+    for one in found:
+        counts[one.change.kind] = counts.get(one.change.kind, 0) + 1
+        if counts[one.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
+            kept.append(one)
+    return tuple(kept)
+
+
+def _shares(diagnosed: Diagnosed | None) -> dict[str, float]:
+    bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
+    if not bounds:
+        raise AskError(
+            say(
+                "nothing ran, so nobody knows what binds: start the work and ask again, "
+                'or say it: --bound "disk=60%,compute=40%"'
+            )
+        )
+    return {bound.cause.name: bound.share for bound in bounds}
+
+
+def read_shares(text: str) -> dict[str, float]:
+    """Read "disk=60%,compute=40%"; a cause alone is all of the time."""
+    known = {cause.name: cause.title for cause in causes()}
+    found: dict[str, float] = {}
+    for piece in text.split(","):
+        said = piece.strip().lower() if "=" in piece else f"{piece.strip().lower()}=100"
+        match = _SHARE.fullmatch(said)
+        name = match.group(1).strip().replace(" ", "_") if match else ""
+        if match is None or name not in known:
+            raise AskError(
+                say(
+                    '"{text}" says no share of a cause; causes are {known}',
+                    text=piece.strip(),
+                    known=", ".join(known),
+                )
+            )
+        found[name] = float(match.group(2)) / 100
+    if sum(found.values()) > 1.0 + 1e-9:
+        raise AskError(say('the shares in "{text}" come to more than all of the time', text=text))
+    return found

@@ -1,0 +1,19 @@
+"""How to roll a change out over many machines: a few first, each wave proven before the next."""
+
+from __future__ import annotations
+
+import math
+
+from rigright.report.upgraded import Wave
+
+_SHARES = (0.05, 0.25, 1.0)  # of the machines that have the change after each wave; one machine comes first
+
+
+def waves(n_machines: int) -> tuple[Wave, ...]:
+    """The canary, then waves that grow."""
+    done, found = 0, []
+    for total in (1, *(math.ceil(share * n_machines) for share in _SHARES)):
+        if total > done:
+            found.append(Wave(first=done + 1, last=total))
+            done = total
+    return tuple(found)

@@ -8,7 +8,7 @@ from typing import Literal
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import Finding
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
 
 EXIT_INTERRUPT = 130
@@ -23,6 +23,7 @@ class NodeTold:
     machine: Machine | None = None
     examined: Examined | None = None
     results: tuple[Result, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     seconds: float | None = None  # the node's own
 
     @property

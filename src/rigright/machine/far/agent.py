@@ -4,47 +4,48 @@ from __future__ import annotations
 
 import json
 import platform
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from rigright.base.errors import RigError
 from rigright.base.words import say
 from rigright.machine.far.envelope import lines
 from rigright.machine.probe import probe
-from rigright.machine.stored import plain
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain, restored
 from rigright.machine.world import World, here
-
-MOST_COMPLAINT = 2000  # bytes of what a command said went wrong
 
 
 def gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
     """Everything that is asked of this node, as plain data."""
     began = time.monotonic()
-    told = {
+    machine = probe(world)
+    told: dict[str, Any] = {
         "node": node_name(world),
         "nodes": world.env.get("SLURM_STEP_NODELIST") or world.env.get("SLURM_JOB_NODELIST"),
-        "machine": plain(probe(world)),
+        "machine": plain(machine),
     }
-    if ask["line"] is not None:
-        told["answer"] = answered(ask["line"])
+    if ask["bench"] is not None:
+        told |= benched(ask["bench"], machine, world=world)
     told["seconds"] = time.monotonic() - began
     return told
 
 
-def answered(line: Sequence[str]) -> dict[str, Any]:
-    """What this program says to a command line here: its JSON, or its complaint."""
-    done = subprocess.run(
-        [sys.executable, "-m", "rigright", *line], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    try:
-        told = json.loads(done.stdout)
-    except ValueError:
-        told = None
-    complaint = done.stderr[-MOST_COMPLAINT:].decode("utf-8", "replace").strip()
-    return {"code": done.returncode, "told": told, "complaint": complaint}
+def benched(asked: dict[str, Any], machine: Machine, *, world: World) -> dict[str, Any]:
+    """What was measured here, and what was not and why; a signal to end keeps what is there."""
+    from rigright.machine.bench.record import Result
+    from rigright.machine.bench.session import Wish, measured, pick
+
+    wish = restored(Wish, asked["wish"], where="ask")
+    found: dict[str, list[Any]] = {"results": [], "skipped": []}
+    with suppress(KeyboardInterrupt):
+        for one in measured(
+            pick(asked["parts"], wish), wish, machine=machine, env=world.env, progress=lambda *_: None
+        ):
+            found["results" if isinstance(one, Result) else "skipped"].append(plain(one))
+    return found
 
 
 def node_name(world: World) -> str:

@@ -12,18 +12,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from rigright.machine.bench.session import Wish
+
+BENCH = "bench"
 PACKAGE = Path(__file__).parents[2]  # this very program
-READERS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine
-NOT_READERS = (
-    "bench",
-    "bundle",
-    "history",
-    "exporter",
-    "sampler",
-    "demand",
-    "py.typed",
-)  # beginnings of names
-WHOLE = ("**/*",)  # to answer any command line
+ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and to measure it
+NOT_SENT = ("bundle", "history", "exporter", "sampler", "demand")  # beginnings of names
 READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
 NO_PYTHON = "rigright-no-python"
 STARTER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
@@ -34,17 +28,25 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What a node is asked to measure."""
+
+    wish: Wish
+    parts: tuple[str, ...] = ()  # none: all of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """What a node is asked to do."""
 
     patience_s: float
-    line: tuple[str, ...] | None = None  # a command line of ours to be answered there, after the probe
+    bench: Bench | None = None  # to be measured there, after the probe
 
 
 def parcel(ask: Ask, *, lifeline: bool = True) -> bytes:
     """All that goes to a node's standard input."""
     landing = (Path(__file__).parent / "landing.py").read_bytes()
-    packed = program(READERS if ask.line is None else WHOLE)
+    packed = program(with_bench=ask.bench is not None)
     head = {
         "size_bytes": len(packed),
         "lifeline": lifeline,
@@ -55,19 +57,19 @@ def parcel(ask: Ask, *, lifeline: bool = True) -> bytes:
 
 
 @cache
-def program(rooms: tuple[str, ...] = READERS) -> bytes:
+def program(*, with_bench: bool = False) -> bytes:
     """The program, packed; the same bytes for the same files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in _files(rooms):
+        for name, content in _files(() if with_bench else (BENCH,)):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 
-def _files(rooms: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    found = {path for room in rooms for path in PACKAGE.glob(room)}
-    if rooms == READERS:
-        found = {path for path in found if not _is_more_than_reading(path.relative_to(PACKAGE))}
+def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    left_out = (*NOT_SENT, *not_sent)
+    found = {path for room in ROOMS for path in PACKAGE.glob(room)}
+    found = {path for path in found if not _begins(path.relative_to(PACKAGE), left_out)}
     found |= {path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if _is_of_machine(path)}
     for path in sorted(found):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -77,8 +79,8 @@ def _files(rooms: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
         yield f"{READINGS}.py", Path(spec.origin).read_bytes()
 
 
-def _is_more_than_reading(path: Path) -> bool:
-    return any(part.startswith(NOT_READERS) for part in path.parts)
+def _begins(path: Path, names: tuple[str, ...]) -> bool:
+    return any(part.startswith(names) for part in path.parts)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say
 from rigright.machine.stored import plain as stored
-from rigright.report.fleet_rows import TONES, Row, counts, rows_of, shared_findings, silences, state_of
+from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
 from rigright.report.measured_figures import shown
 from rigright.report.node_names import folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
@@ -30,7 +30,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     parts: list[Part] = [_verdict(result)]
     tables = (_nodes(result, most), _findings(result, most), _odd(result, most))
     parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
-    parts += _silent(result)
+    parts += [*_silent(result), *_unmeasured(result)]
     parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
     count, over = len(result.nodes), result.over
     title = (
@@ -44,7 +44,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
 def _verdict(result: Fleet) -> Line:
     told = _joined(counts(result)) if result.what == "doctor" else _answered(result)
     rest = [say("{traits} traits differ", traits=len(result.differs))] if result.differs else []
-    if result.what == "bench":
+    if result.stragglers:
         rest.append(say("{count} slower than their like", count=len({one.node for one in result.stragglers})))
     if result.broken_off:
         rest.append(say("broken off"))
@@ -89,7 +89,7 @@ def _nodes(result: Fleet, most: int | None) -> Table:
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
     shown_rows = _cut(cells, most)
     tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
-    last = say("worst finding") if result.what == "doctor" else say("told")
+    last = say("worst finding") if result.what != "probe" else say("told")
     heads = (say("nodes"), say("count"), say("state"), say("cards"), say("driver"), last)
     columns = tuple(
         Column(head=head, right=place == 1, flexible=place in {0, 5}) for place, head in enumerate(heads)
@@ -102,7 +102,7 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     told: Shown = row.trouble or (row.findings[0].title if row.findings else "")
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
-    state: Shown = _STATES[row.state] if result.what == "doctor" or row.trouble else say("answered")
+    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
     return _names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver, told
 
 
@@ -207,6 +207,20 @@ def _silent(result: Fleet) -> Iterator[Part]:
         yield Points(items=items, title=say("nothing came from"), tone="warn")
 
 
+def _unmeasured(result: Fleet) -> Iterator[Part]:
+    """Parts that were left out, each with its reason and the nodes it holds for."""
+    found: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
+    for node in result.nodes:
+        for one in node.skipped:
+            found.setdefault((one.part, str(one.why)), (one.why, []))[1].append(node.node)
+    items = tuple(
+        say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
+        for (part, _), (why, nodes) in found.items()
+    )
+    if items:
+        yield Points(items=items, title=say("not measured"), tone="dim")
+
+
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
     if result.saved is None:
         yield f"rigright fleet {result.what} ... --save answers/"
@@ -248,7 +262,7 @@ def _plain_node(one: NodeTold, result: Fleet, *, language: str) -> dict[str, Any
     machine = one.machine
     told = {
         "node": one.node,
-        "state": state_of(one) if result.what == "doctor" or one.trouble else "answered",
+        "state": "answered" if state_of(one) == WELL and result.what != "doctor" else state_of(one),
         "exit_code": one.exit_code,
         "trouble": one.trouble,
         "seconds": one.seconds,
@@ -262,6 +276,7 @@ def _plain_node(one: NodeTold, result: Fleet, *, language: str) -> dict[str, Any
             }
             for check, found in one.findings
         ],
+        "skipped": [stored(part, language) for part in one.skipped],
         "results": [stored(figure, language) for figure in one.results],
     }
     return told | {"machine": None if machine is None else stored(machine, language)}

@@ -9,15 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
-from rigright.machine.bench.record import Result
-from rigright.machine.far.parcel import Ask
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
+from rigright.machine.bench.session import Wish as BenchWish
+from rigright.machine.far.parcel import Ask, Bench
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
 from rigright.report.nodes import Fleet, NodeTold
@@ -28,8 +30,10 @@ from rigright.verbs.fleet.stragglers import spread_of
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
 RUNNERS = "rigright.verbs.fleet.runners"
-BENCH_S = 540.0  # more for a node that measures
-MOST_NAME = 253
+BENCH_SLACK = 1.5  # a part that was begun may take longer than its share
+R = TypeVar("R")
+MOST_FIGURES = 20_000  # of one node
+HELD = ("bench",)  # checks of what was measured
 What = Literal["probe", "doctor", "bench"]
 Progress = Callable[[int, int, int], None]  # nodes that answered, nodes that will not, nodes expected
 
@@ -42,7 +46,7 @@ class FleetWish:
     where: str = ""
     only: tuple[str, ...] = ()  # checks of doctor
     plan: str | None = None  # that doctor holds the nodes against
-    bench: tuple[str, ...] = ("--quick",)  # words for `bench` on each node
+    bench: Bench | None = None  # None: the quick run of all parts
     patience_s: float | None = None
     parallel: int = PARALLEL
     python: str | None = None
@@ -80,10 +84,10 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
 
 
 def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
-    line = ("bench", "--json", *wish.bench) if what == "bench" else None
-    patience_s = wish.patience_s or (PATIENCE_S + (BENCH_S if what == "bench" else 0.0))
+    bench = (wish.bench or bench_of()) if what == "bench" else None
+    patience_s = wish.patience_s or (PATIENCE_S + (0.0 if bench is None else _bench_s(bench)))
     way = Way(
-        ask=Ask(patience_s=patience_s, line=line),
+        ask=Ask(patience_s=patience_s, bench=bench),
         where=wish.where,
         parallel=wish.parallel,
         python=wish.python,
@@ -92,6 +96,16 @@ def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
     )
     found: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
     return found
+
+
+def bench_of(parts: tuple[str, ...] = (), *, full: bool = False, python: str | None = None) -> Bench:
+    """What nodes are asked to measure."""
+    return Bench(wish=BenchWish(quick=not full, python=python), parts=parts)
+
+
+def _bench_s(bench: Bench) -> float:
+    wish = bench.wish
+    return BENCH_SLACK * (wish.budget_s or (QUICK_BUDGET_S if wish.quick else BUDGET_S))
 
 
 def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None) -> NodeTold:
@@ -104,20 +118,21 @@ def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | Non
             told_of = {"what": "node", "why": told["problem"]}
             return NodeTold(node=came.node, trouble=restored(Unseen, told_of, where=came.node).why)
         machine = restored(Machine, told.get("machine"), where=came.node)
-        results, complaint = _results(told.get("answer"), where=came.node)
+        results = _listed(Result, told, where=came.node)
+        skipped = _listed(Skipped, told, where=came.node)
     except DataError as error:
         return NodeTold(node=came.node, trouble=error.sentence)
-    if what == "bench" and complaint is not None:
-        return NodeTold(node=came.node, machine=machine, trouble=complaint)
     examined = None
-    if what == "doctor":
-        examined = examine(case_of(machine, results=results, wanted=wanted), only)
+    if what != "probe":
+        about = only if what == "doctor" else HELD
+        examined = examine(case_of(machine, results=results, wanted=wanted), about)
     seconds = told.get("seconds")
     return NodeTold(
         node=came.node,
         machine=machine,
         examined=examined,
         results=results,
+        skipped=skipped,
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
     )
 
@@ -132,18 +147,12 @@ def _lost(one: NodeTold) -> NodeTold:
     return NodeTold(node=one.node, trouble=BROKEN_OFF)
 
 
-def _results(answer: Any, *, where: str) -> tuple[tuple[Result, ...], Sentence | None]:
-    """What `bench --json` measured there, or its complaint."""
-    if not isinstance(answer, dict):
-        return (), say("{node} told of no measurement", node=where)
-    told = answer.get("told")
-    listed = told.get("results") if isinstance(told, dict) else None
-    if isinstance(listed, list):
-        return tuple(restored(Result, one, where=where) for one in listed), None
-    complaint = str(answer.get("complaint") or "").strip().rpartition("\n")[2][:200]
-    return (), say("{text}", text=complaint) if complaint else say(
-        "{node} told of no measurement", node=where
-    )
+def _listed(kind: type[R], told: dict[str, Any], *, where: str) -> tuple[R, ...]:
+    """What was measured there, or was not."""
+    listed = told.get("results" if kind is Result else "skipped")
+    if not isinstance(listed, list) or len(listed) > MOST_FIGURES:
+        return ()
+    return tuple(restored(kind, one, where=where) for one in listed)
 
 
 def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
@@ -171,6 +180,6 @@ def _save(folder: Path, came: Came) -> None:
     """One node's words, to be read again with --from; a full disk loses the copy, not the answer."""
     name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in came.node)
     with suppress(OSError):
-        part = folder / f".{name[:MOST_NAME]}.part"
+        part = folder / f".{name[:200]}.part"
         part.write_text(json.dumps(came.told), encoding="utf-8")
         part.replace(folder / f"{name[:200]}.json")

@@ -24,8 +24,9 @@ def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 def kind_of(machine: Machine) -> str:
-    """The distinct cards of a machine."""
-    return ", ".join(sorted({device.name or device.vendor for device in machine.devices}))
+    """The distinct cards of a machine; one that is lost and tells no name is of their kind."""
+    names = {device.name for device in machine.devices if device.name}
+    return ", ".join(sorted(names or {device.vendor for device in machine.devices}))
 
 
 def differences(machines: Mapping[str, Machine]) -> tuple[Differs, ...]:

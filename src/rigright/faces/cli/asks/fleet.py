@@ -80,9 +80,8 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
         metavar="PLAN",
         help=str(say('doctor: against a plan.json, or cards: "8x h100"')),
     )
-    parser.add_argument(
-        "--bench", metavar="WORDS", help=str(say('bench: words for it on each node, such as "gemm memory"'))
-    )
+    parser.add_argument("--parts", metavar="PARTS", help=str(say("bench: these parts, by commas: gemm,ram")))
+    parser.add_argument("--full", action="store_true", help=str(say("bench: in full, not the quick run")))
     parser.add_argument("--timeout", metavar="TIME", help=str(say("for one node: 90s, 10min")))
     parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked at once; by default 32")))
     parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.11 or newer")))
@@ -130,7 +129,7 @@ def _health(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import health as pages
     from rigright.verbs.fleet.health import health
 
-    found = health(only=_only(options), drain=options.drain, node=options.node)
+    found = health(only=_listed(options.only), drain=options.drain, node=options.node)
     done, reason = found.done, found.reason
     return Answer(
         page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
@@ -155,15 +154,15 @@ def _files(options: argparse.Namespace) -> Answer:
 
 
 def _wish(options: argparse.Namespace) -> Any:
-    from rigright.verbs.fleet.frame import FleetWish
+    from rigright.verbs.fleet.frame import FleetWish, bench_of
 
     way = _way(options)
     return FleetWish(
         over=_WAYS[way],
         where="" if getattr(options, way) == BARE else getattr(options, way),
-        only=_only(options),
+        only=_listed(options.only),
         plan=options.plan,
-        bench=("--quick", *_words(options.bench, "--bench")),
+        bench=bench_of(_listed(options.parts), full=options.full, python=options.python),
         patience_s=None if options.timeout is None else _seconds(options.timeout),
         parallel=_parallel(options.parallel),
         python=options.python,
@@ -173,8 +172,8 @@ def _wish(options: argparse.Namespace) -> Any:
     )
 
 
-def _only(options: argparse.Namespace) -> tuple[str, ...]:
-    return tuple(options.only.split(",")) if options.only else ()
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
 
 
 def _way(options: argparse.Namespace) -> str:

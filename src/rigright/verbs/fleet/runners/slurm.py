@@ -107,6 +107,9 @@ def _silent(heard: _Heard, came: set[str]) -> Iterator[Came]:
     """Nodes of the allocation that told nothing, and srun itself where none did."""
     talked = heard.talked or Talked(ended="absent")
     why = trouble(talked, heard.words)
+    said_last = meant(talked.complaints)
+    if why == LATE and said_last is not None and not came:
+        why = say("no answer in time; srun says: {why}", why=said_last)
     for node in sorted(heard.nodes - came):
         said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
         yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)

@@ -35,7 +35,8 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     trains = wish.work in TRAINED
     wish = wish if trains else replace(wish, work="image")
     network = _network(arch, wish, trains=trains)
-    kinds = kinds_of(wish, counts=COUNTS if _wants_many(wish, trains=trains) else (1,))
+    counts = COUNTS if _wants_many(wish, trains=trains) else (1,)
+    kinds = kinds_of(wish, counts=counts, there=market.there)
     ways = ways_of(network, wish, kinds=kinds, trains=trains)
     if not ways:
         raise AskError(say("no engine runs such weights on any of the chips; leave a format or engine out"))

@@ -8,6 +8,7 @@ from datetime import date
 
 from rigright.cost.money import from_currency
 from rigright.facts.clouds import Offer, offers
+from rigright.facts.nodes import Node
 from rigright.facts.prices import Price, dated, prices
 
 
@@ -18,6 +19,7 @@ class Market:
     today: date
     cards: Mapping[str, Price]  # the newest price of each chip
     offers: Mapping[str, tuple[Offer, ...]]  # whole cards with a price, by chip
+    there: Node | None = None  # what is on or owned, where it was looked at and not named
 
 
 def market_on(today: date, *, own: Iterable[Price] = ()) -> Market:

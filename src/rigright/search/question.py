@@ -32,6 +32,7 @@ NODE_CHIPS = 8
 MOST_CHIPS = 64
 COUNTS = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 MOST_OF = {"consumer": 16, "workstation": 32}  # nobody fills a room with such cards unasked
+FREE_ENOUGH = 0.8  # of what the freest of its kind has: less, and a card counts as taken
 SERVERS = ("vllm", "sglang", "tensorrt-llm")  # engines of data centres
 SINGLE = frozenset({"soc", "embedded"})
 _SIZE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+) *(?P<unit>[mbt])", re.IGNORECASE)
@@ -91,7 +92,7 @@ class Question:
 
 def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
     """Fill the question in: which kinds of cards, and which ways to run on them."""
-    kinds = kinds_of(wish, counts=COUNTS)
+    kinds = kinds_of(wish, counts=COUNTS, there=market.there)
     return Question(
         arch=arch,
         wish=wish,
@@ -102,9 +103,9 @@ def ask(arch: Arch, wish: PlanWish, *, market: Market) -> Question:
     )
 
 
-def kinds_of(wish: PlanWish, *, counts: tuple[int, ...]) -> tuple[Kind, ...]:
+def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None = None) -> tuple[Kind, ...]:
     """The kinds of cards that may be taken: a machine, what is owned, or the whole catalogue."""
-    kinds = tuple(_kinds(wish, counts=counts))
+    kinds = tuple(_kinds(wish, counts=counts, there=there))
     if not kinds:
         raise AskError(say("no chip is all that was asked; leave a chip or vendor out"))
     return kinds
@@ -118,34 +119,34 @@ def _params_of(text: str) -> float:
     return float(told["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[told["unit"].lower()]
 
 
-def _kinds(wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
-    there = wish.on if wish.on is not None else wish.owned
-    node = find_node(there) if there is not None else None
+def _kinds(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None) -> Iterator[Kind]:
+    named = wish.on if wish.on is not None else wish.owned
+    node = find_node(named) if there is None and named is not None else there
     if node is not None:
         yield from _of_node(node, wish, counts=() if wish.on is not None else counts)
     if wish.on is not None:
         return
-    named = {find_node(name).cards[0].chip.id for name in wish.chips}
+    chosen = {find_node(name).cards[0].chip.id for name in wish.chips}
     owned = set() if node is None else {card.chip.id for card in node.cards}
     vendors = {vendor.casefold() for vendor in wish.vendors}
     for chip in chips():
-        allowed = (not named or chip.id in named) and (not vendors or chip.vendor.casefold() in vendors)
-        if allowed and chip.id not in owned and (named or chip.segment != "embedded"):
-            yield _catalogue(chip, wish, counts=counts, named=bool(named))
+        allowed = (not chosen or chip.id in chosen) and (not vendors or chip.vendor.casefold() in vendors)
+        if allowed and chip.id not in owned and (chosen or chip.segment != "embedded"):
+            yield _catalogue(chip, wish, counts=counts, named=bool(chosen))
 
 
 def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
     """The cards of a machine, kind by kind, and together where unlike; `counts`: more may be bought."""
     owned = wish.on is None
     cards = [card for _ in range(node.n_nodes) for card in node.cards]
-    alike: dict[tuple[str, float], list[Card]] = {}
+    alike: dict[tuple[str, float, bool], list[Card]] = {}
     for card in cards:
-        alike.setdefault((card.chip.id, card.total_bytes), []).append(card)
+        alike.setdefault((card.chip.id, card.total_bytes, _is_taken(card, cards)), []).append(card)
     for found in alike.values():
         most = min(len(found), wish.most_chips or len(found))
         more = {count for count in counts if count <= (wish.most_chips or MOST_CHIPS)}
         yield Kind(
-            card=found[0],
+            card=min(found, key=lambda card: card.room_bytes),
             counts=tuple(sorted({*range(1, most + 1), *more})),
             per_node=max(len(node.cards), _per_node(found[0].chip)) if owned else len(node.cards),
             owned=len(found) if owned else 0,
@@ -154,6 +155,12 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator
         )
     if len(alike) > 1 and node.n_nodes == 1:
         yield _mixed(node, owned=owned)
+
+
+def _is_taken(card: Card, cards: list[Card]) -> bool:
+    """Whether other programs hold so much of it that its like had better work without it."""
+    like = [one.room_bytes for one in cards if one.chip.id == card.chip.id]
+    return card.room_bytes < FREE_ENOUGH * max(like)
 
 
 def _mixed(node: Node, *, owned: bool) -> Kind:

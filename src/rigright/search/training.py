@@ -38,7 +38,8 @@ BUBBLE = 0.25  # share of a step above which waiting is what limits
 def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
     wish, notes = filled(arch, wish)
-    kinds = kinds_of(wish, counts=PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS)
+    counts = PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS
+    kinds = kinds_of(wish, counts=counts, there=market.there)
     ways = ways_of(arch, wish, kinds=kinds)
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
     return find(question, notes=notes)

@@ -8,8 +8,8 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
-from rigright.facts.nodes import find_node
 from rigright.report.explained import Explained
+from rigright.verbs.here import the_node
 from rigright.verbs.serving.cards import card_uses, worst
 from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.serving.limits import limits
@@ -21,10 +21,10 @@ from rigright.verbs.serving.speed import speed
 
 
 def explain(
-    model: str, on: str, *, wish: ServingWish | None = None, why: bool = False, asked: str = ""
+    model: str, on: str | None = None, *, wish: ServingWish | None = None, why: bool = False, asked: str = ""
 ) -> Explained:
-    """Explain the memory of serving a model on a machine; `asked` is the command to build on."""
-    node = find_node(on)
+    """Explain serving a model on a machine, or on this one; `asked` is the command to build on."""
+    node = the_node(on)
     wish = wish or ServingWish()
     arch = open_model(model) if wish.image_size is None else resized(open_model(model), wish.image_size)
     case = build_case(arch, node, wish=wish)

@@ -8,8 +8,8 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import TrainingWish
-from rigright.facts.nodes import find_node
 from rigright.report.trained import Trained
+from rigright.verbs.here import the_node
 from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
@@ -19,10 +19,10 @@ from rigright.verbs.training.speed import step_use
 
 
 def explain_training(
-    model: str, on: str, *, wish: TrainingWish | None = None, why: bool = False, asked: str = ""
+    model: str, on: str | None = None, *, wish: TrainingWish | None = None, why: bool = False, asked: str = ""
 ) -> Trained:
     """Explain memory and speed of training a model on a machine; `asked` is the command to build on."""
-    node = find_node(on)
+    node = the_node(on)
     case = build_case(open_model(model), node, wish=wish or TrainingWish())
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)

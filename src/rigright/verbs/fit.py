@@ -18,8 +18,9 @@ from rigright.demand import ServingWish
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Format, find_format, ggml_types
 from rigright.facts.licences import licence_of
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node
 from rigright.report.fitted import Fitted, Fitting
+from rigright.verbs.here import the_node
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.case import GGUF, Case, build_case
 from rigright.verbs.serving.limits import context_limit
@@ -51,12 +52,12 @@ class FitWish:
 MOST_TOLD = 12
 
 
-def fit(on: str, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
-    """Every model that fits, best first: most parameters, then least loss of quality."""
+def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
+    """Every model that fits there or here, best first: most parameters, then least loss of quality."""
     wish = wish or FitWish()
     if wish.limit is not None and wish.limit < 1:
         raise AskError(say("the limit is 1 or more, not {limit}", limit=wish.limit))
-    node = find_node(on)
+    node = the_node(on)
     archs, unread = _models(node, wish)
     if not archs:
         raise _nothing_asked(wish)

@@ -17,6 +17,8 @@ from rigright.verbs.clock import today
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
+    from rigright.facts.nodes import Node
+    from rigright.facts.prices import Price
     from rigright.search.market import Market
     from rigright.search.record import Found
 
@@ -30,6 +32,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     check(arch, wish)
     day = today()
     market = market_of(wish, day=day)
+    named = _named(wish, market.there)
     found, filled = _search(arch, wish, market=market)
     planned = Planned(
         model=arch.name,
@@ -39,7 +42,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         wish=filled,
         found=found,
         today=day.isoformat(),
-        notes=(*_named(wish), *_rate(wish), *found.notes, *arch.warnings),
+        notes=(*named, *_rate(wish), *found.notes, *arch.warnings),
         asked=asked,
         model_asked=model,
     )
@@ -61,14 +64,23 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
 
 
 def market_of(wish: PlanWish, *, day: date) -> Market:
-    """The market of a day, the user's own prices before ours."""
+    """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.search.market import market_on
 
-    if wish.prices_file is None:
-        return market_on(day)
-    from rigright.verbs.planning.prices import own_prices
+    own: tuple[Price, ...] = ()
+    if wish.prices_file is not None:
+        from rigright.verbs.planning.prices import own_prices
 
-    return market_on(day, own=own_prices(wish.prices_file, today=day))
+        own = own_prices(wish.prices_file, today=day)
+    return replace(market_on(day, own=own), there=_there(wish))
+
+
+def _there(wish: PlanWish) -> Node | None:
+    """The machine that is on or owned, where it is one to be looked at."""
+    from rigright.verbs.here import looked_at
+
+    named = wish.on if wish.on is not None else wish.owned
+    return None if named is None else looked_at(named)
 
 
 def _search(arch: Arch, wish: PlanWish, *, market: Market) -> tuple[Found, PlanWish]:
@@ -110,9 +122,11 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
     return (say("{currency} at {rate} to the dollar, of {date}", currency=currency, rate=rate, date=date_),)
 
 
-def _named(wish: PlanWish) -> tuple[Sentence, ...]:
-    """What was assumed while the names of chips were read."""
+def _named(wish: PlanWish, there: Node | None) -> tuple[Sentence, ...]:
+    """What was assumed while the names of chips were read, and of a machine what was seen."""
     from rigright.facts.nodes import find_node
 
-    said = [name for name in (wish.on, wish.owned, *wish.chips) if name is not None]
-    return tuple(dict.fromkeys(note for name in said for note in find_node(name).notes))
+    machines = (wish.on, wish.owned) if there is None else ()
+    said = [name for name in (*machines, *wish.chips) if name is not None]
+    seen = () if there is None else there.notes
+    return (*seen, *dict.fromkeys(note for name in said for note in find_node(name).notes))

@@ -115,7 +115,8 @@ def asked_training(options: argparse.Namespace) -> str:
     """The command that asks this again."""
     told = [(flag, getattr(options, name)) for flag, name, _ in (*_WORDS, *_COUNTS)]
     told += [(f"--{name}", getattr(options, name)) for name in SHARED]
-    words = ["rigright", "explain", options.model, "--on", options.on, "--train", options.train]
+    on = [] if options.on is None else ["--on", options.on]
+    words = ["rigright", "explain", options.model, *on, "--train", options.train]
     words += [word for flag, value in told if value is not None for word in (flag, value)]
     words += [flag for flag, _, _, _ in _FLAGS if getattr(options, _stored(flag))]
     return shlex.join(words)

@@ -12,6 +12,7 @@ from rigright.facts.counting import read_counts
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import find_node
 from rigright.search.market import Market
+from rigright.verbs.here import looked_at
 
 LEAST, MOST = 2, 8
 FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first of these that will do
@@ -52,6 +53,10 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
     offered = [one for one in offers() if one.instance.casefold() == asked.strip().casefold()]
     if offered:
         return _rented(asked, offered, wish=wish, market=market)
+    looked = looked_at(asked)
+    if looked is not None:
+        seen = replace(market, there=looked)
+        return Thing(asked=asked, wish=replace(wish, on=asked), market=seen, notes=looked.notes)
     node = find_node(asked)
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
     if counted or node.n_cards > node.cards[0].chip.devices:

@@ -16,6 +16,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.search.find import takes_images
+from rigright.verbs.here import is_place
 from rigright.verbs.planning.words import OPTIONS
 
 SERVING = frozenset({"serve", "chat", "batch"})
@@ -43,7 +44,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     for form in wish.kv:
         find_kv_format(form)
     for name in (wish.on, wish.owned, *wish.chips):
-        if name is not None:
+        if name is not None and not is_place(name):
             find_node(name)
 
 

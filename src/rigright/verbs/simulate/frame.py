@@ -15,13 +15,14 @@ from rigright.cost.known import kind_of, known_of
 from rigright.cost.memory_kv import generates
 from rigright.cost.speed.rates import SUBJECT
 from rigright.demand import ServingWish, Traffic
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node
 from rigright.report.simulated import Against, Simulated
 from rigright.sim.arrivals import Process, made_load
 from rigright.sim.fleet import Fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
+from rigright.verbs.here import the_node
 from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
@@ -81,7 +82,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
         )  # fmt: skip
     if model is None or on is None:
         raise AskError(say("name a model and --on a machine, or a --trace with its --setup"))
-    node = find_node(on)
+    node = the_node(on)
     arch = open_model(model)
     if not generates(arch):
         raise AskError(say("{model} makes no text; only models that do are played", model=arch.name))

@@ -41,7 +41,11 @@ _SERVING = (
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `explain`."""
     parser.add_argument("model", help=str(say("a name, a config.json, a folder, a GGUF file, a hub id")))
-    parser.add_argument("--on", required=True, metavar="MACHINE", help=str(say('the cards: "8x h100"')))
+    parser.add_argument(
+        "--on",
+        metavar="MACHINE",
+        help=str(say('the cards: "8x h100"; or a file of `probe --save`; else those here')),
+    )
     add_serving(parser)
     add_training_arguments(parser)
 
@@ -104,7 +108,7 @@ def _asked(options: argparse.Namespace) -> str:
     told = [("--engine", options.engine), ("--weights", options.weights), ("--kv", options.kv)]
     told += [(flag, getattr(options, name)) for flag, name, _ in _COUNTS]
     told += [("--util", options.utilisation)]
-    words = ["rigright", "explain", options.model, "--on", options.on]
+    words = ["rigright", "explain", options.model, *([] if options.on is None else ["--on", options.on])]
     words += [word for flag, value in told if value is not None for word in (flag, value)]
     words += ["--no-graphs"] * options.no_graphs + ["--attention-dp"] * options.attention_dp
     return shlex.join(words)

@@ -17,7 +17,11 @@ _SCALES = {"m": 1e-3, "b": 1.0, "t": 1e3}
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `fit`."""
-    parser.add_argument("--on", required=True, metavar="MACHINE", help=str(say('the cards: "8x h100"')))
+    parser.add_argument(
+        "--on",
+        metavar="MACHINE",
+        help=str(say('the cards: "8x h100"; or a file of `probe --save`; else those here')),
+    )
     parser.add_argument("--task", help=str(say('"text", "image-text", "embed", "vision", "image", "speech"')))
     parser.add_argument("--family", help=str(say("a family of models: llama, qwen3")))
     parser.add_argument("--licence", "--license", dest="licence", help=str(say("part of the licence's name")))
@@ -46,11 +50,15 @@ def answer(options: argparse.Namespace) -> Answer:
         every_format=options.all_formats,
         limit=None if limit == 0 else limit,
     )
-    result = fit(options.on, wish=wish, asked=f"rigright fit --on {shlex.quote(options.on)}")
+    result = fit(options.on, wish=wish, asked=_asked(options.on))
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),
     )
+
+
+def _asked(on: str | None) -> str:
+    return "rigright fit" if on is None else f"rigright fit --on {shlex.quote(on)}"
 
 
 def _params(text: str | None) -> float | None:

@@ -23,6 +23,7 @@ class Planned:
     today: str  # prices are stale or not against this
     reasons: tuple[Reason, ...] = ()  # of the first plan
     notes: tuple[Sentence, ...] = ()
+    seen_cards: int = 0  # of the machine on, where it was looked at and not named
     asked: str = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
 

@@ -43,6 +43,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         found=found,
         today=day.isoformat(),
         notes=(*named, *_rate(wish), *found.notes, *arch.warnings),
+        seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
         asked=asked,
         model_asked=model,
     )

@@ -16,7 +16,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     for pool in _pools(first):
-        yield shlex.join(["rigright", "explain", model, *explain_flags(pool), *_picture(result, pool)])
+        yield shlex.join(["rigright", "explain", model, *_there(result, pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not words.takes_samples(first)
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
@@ -31,6 +31,14 @@ def on_instead(result: Planned, plan: Plan) -> str:
     """The same question of a machine that does."""
     machine = words.machine_flag(plan)
     return shlex.join(["rigright", "plan", result.model_asked, "--on", machine, *_work_flags(result)])
+
+
+def _there(result: Planned, plan: Plan) -> list[str]:
+    """The flags of the plan; one of a whole machine that was looked at stays on it, with what is free there."""
+    flags = explain_flags(plan)
+    if result.wish.on is None or result.seen_cards != plan.n_chips:
+        return flags
+    return ["--on", result.wish.on, *flags[2:]]
 
 
 def _picture(result: Planned, plan: Plan) -> list[str]:
@@ -63,7 +71,7 @@ def _alike_workers(plan: Plan) -> int | None:
 def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     """The same plan with its load, played request by request."""
     wish = result.wish
-    flags = explain_flags(next(_pools(plan)))
+    flags = _there(result, next(_pools(plan)))
     place = flags.index("--batch") if "--batch" in flags else len(flags)
     load = {
         "--prefill-workers": _alike_workers(plan) or None,

@@ -34,7 +34,7 @@ def on_instead(result: Planned, plan: Plan) -> str:
 
 
 def _there(result: Planned, plan: Plan) -> list[str]:
-    """The flags of the plan; one of a whole machine that was looked at stays on it, with what is free there."""
+    """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
     flags = explain_flags(plan)
     if result.wish.on is None or result.seen_cards != plan.n_chips:
         return flags

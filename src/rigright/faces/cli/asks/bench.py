@@ -1,0 +1,109 @@
+"""`bench`: what this hardware really does, held against what it should."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from rigright.base.errors import AskError
+from rigright.base.units import parse_seconds
+from rigright.base.words import Sentence, say, tell
+from rigright.faces.cli.answer import Answer
+
+SUMMARY = say("measure this machine: cards, memory, links, disks, network; each against what it should reach")
+
+_EXIT_STOPPED = 130
+_LOOPBACK = "127.0.0.1"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `bench`."""
+    parser.add_argument("parts", nargs="*", metavar="PART", help=str(say("only these; --list names them")))
+    parser.add_argument("--quick", action="store_true", help=str(say("under half a minute, and rougher")))
+    parser.add_argument("--budget", metavar="TIME", help=str(say("time for all parts together: 20min")))
+    parser.add_argument("--on", metavar="CARDS", help=str(say("only these cards: 0,2")))
+    parser.add_argument("--python", metavar="PATH", help=str(say("a Python that has PyTorch")))
+    parser.add_argument("--disk", metavar="FOLDER", help=str(say("a folder on the disk to measure")))
+    parser.add_argument("--peer", metavar="HOST", help=str(say("another machine, where --listen runs")))
+    parser.add_argument(
+        "--listen",
+        nargs="?",
+        const=_LOOPBACK,
+        metavar="ADDRESS",
+        help=str(say("answer another machine's --peer until Ctrl-C; 0.0.0.0 lets any machine ask")),
+    )
+    parser.add_argument("--endpoint", metavar="URL", help=str(say("a language model to measure")))
+    parser.add_argument("--model", help=str(say("its name there; by default the first one")))
+    parser.add_argument("--save", metavar="FILE", help=str(say("write the figures, to be read with --from")))
+    parser.add_argument("--rows", metavar="FOLDER", help=str(say("write runs for `calibrate --from`")))
+    parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing in the history")))
+    parser.add_argument(
+        "--from",
+        dest="from_file",
+        metavar="FILE",
+        help=str(say("what --save wrote, or a log of nccl-tests or nvbandwidth")),
+    )
+    parser.add_argument("--list", action="store_true", help=str(say("what can be measured")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Measure, or read what was measured."""
+    from rigright.report.pages import bench as pages
+    from rigright.verbs.bench import frame
+
+    if options.list:
+        listed = frame.parts()
+        return Answer(
+            page=lambda: pages.list_page(listed), plain=lambda language: pages.list_plain(listed, language)
+        )
+    if options.listen is not None:
+        frame.listen(options.listen, lambda address: _listening(address, options.language))
+    if options.from_file is not None:
+        result = frame.bench_from(options.from_file)
+    else:
+        result = frame.bench(
+            *options.parts,
+            wish=_wish(options),
+            keep=frame.Keep(save=options.save, rows=options.rows, history=not options.no_history),
+            progress=lambda title, place: _progress(title, place, language=options.language),
+        )
+    return Answer(
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=_EXIT_STOPPED if result.stopped else 0,
+    )
+
+
+def _wish(options: argparse.Namespace) -> Any:
+    from rigright.verbs.bench.frame import BenchWish
+
+    budget = None if options.budget is None else parse_seconds(options.budget)
+    if budget is not None and budget < 1:
+        raise AskError(say("a budget of less than a second measures nothing"))
+    return BenchWish(
+        quick=options.quick,
+        budget_s=budget,
+        devices=options.on,
+        python=options.python,
+        disk=options.disk,
+        peer=options.peer,
+        endpoint=options.endpoint,
+        model=options.model,
+    )
+
+
+def _progress(title: Sentence, place: tuple[int, int], *, language: str) -> None:
+    """One line that is written over, where somebody looks."""
+    if not sys.stderr.isatty():
+        return
+    done, parts = place
+    said = "" if done == parts else f"{done + 1}/{parts}  {tell(title, language)}"
+    sys.stderr.write(f"\r\x1b[K{said}")
+    sys.stderr.flush()
+
+
+def _listening(address: str, language: str) -> None:
+    said = say("listening on {address}; stop with Ctrl-C", address=address)
+    sys.stderr.write(tell(said, language) + "\n")
+    sys.stderr.flush()

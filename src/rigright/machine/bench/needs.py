@@ -1,0 +1,37 @@
+"""What a part needs, and why it cannot run where that is missing."""
+
+from __future__ import annotations
+
+import shutil
+
+from rigright.base.words import Sentence, say
+from rigright.machine.bench.ask import Ask
+
+IN_CHILD = {"accelerator": 1, "two accelerators": 2}  # cards, which only a process with PyTorch can count
+
+
+def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Sentence | None:
+    """The first thing that is missing, as far as it is known before a child is started."""
+    if "torch" in needs and torch_python is None:
+        return say(
+            "no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python"
+        )
+    if "endpoint" in needs and ask.endpoint is None:
+        return say("no server was named: --endpoint URL")
+    if "folder" in needs and ask.folder is None:
+        return say("there is no folder to write to: name one with --disk")
+    programs = {"nccl-tests": "all_reduce_perf", "nvbandwidth": "nvbandwidth"}
+    for shown, program in programs.items():
+        if shown in needs and shutil.which(program) is None:
+            return say("{program} is not on the path", program=shown)
+    return None
+
+
+def too_few_cards(needs: tuple[str, ...], count: int) -> Sentence | None:
+    """Whether a part needs more cards than there are."""
+    least = max((IN_CHILD.get(need, 0) for need in needs), default=0)
+    if count >= least:
+        return None
+    if count == 0:
+        return say("PyTorch finds no accelerator that it can use (`rigright doctor` says why)")
+    return say("there is one card only")

@@ -1,0 +1,163 @@
+"""Collectives over all cards with torch.distributed: NCCL on cards, Gloo where there are none.
+
+Each rank is a process of its own. The rate is that of the wires ("busbw" of nccl-tests), not of the message.
+Two processes of the processor say whether the software works and how fast memory passes between processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rigright.base.units import GIB, MIB
+from rigright.base.words import say
+from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.bus_rate import bus_factor
+from rigright.machine.bench.figures import rate
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.torched import pytorch
+from rigright.machine.stored import plain, restored
+
+TITLE = say("collectives over all cards")
+GROUP = "cards"
+NEEDS = ("torch", "folder")
+SHARE = 2.0
+
+GLOO = ("all_reduce", "all_gather")
+ALL = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+SIZES = (64 * MIB, GIB, MIB)
+QUICK_SIZES = (64 * MIB,)
+CPU_SIZES = (16 * MIB,)
+ROUND_S, SLOWEST_ROUNDS, WARM_ROUNDS, REPEATS = 0.1, 2, 3, 5
+START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from rigright.machine.bench.parts.collectives import rank; rank(sys.argv[1])"
+)
+HOME = str(Path(__file__).parents[4])
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """Start a process for each rank; the first of them tells."""
+    cards = accelerators(ask)
+    if len(cards) == 1:
+        yield Skipped(part="", why=say("one card has nobody to exchange with"))
+        return
+    if not cards and ask.quick:
+        yield Skipped(part="", why=say("without cards it is left out of a quick run"))
+        return
+    if not cards and ask.cpus < 2:
+        yield Skipped(part="", why=say("one thread has nobody to exchange with"))
+        return
+    count = len(cards) or 2
+    job = {"count": count, "kind": cards[0].kind if cards else "cpu", "ask": plain(ask)}
+    job["meet"] = str(Path(ask.folder or ".") / "ranks")
+    processes = [_started({**job, "rank": index}) for index in range(count)]
+    try:
+        for line in processes[0].stdout or ():
+            answer = json.loads(line)
+            if "why" in answer:
+                yield restored(Skipped, answer, where="rank 0")
+            else:
+                yield restored(Result, answer, where="rank 0")
+        codes = [process.wait() for process in processes]
+        if any(codes):
+            yield Skipped(part="", why=say("a rank failed before the end"))
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def _started(job: dict[str, Any]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", START, HOME, json.dumps(job)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if job["rank"] == 0 else sys.stderr,
+        env=dict(os.environ),
+        text=True,
+    )
+
+
+def rank(text: str) -> None:
+    """One rank, in its own process."""
+    torch = pytorch()
+    dist = pytorch("distributed")
+
+    job = json.loads(text)
+    ask, index, kind = restored(Ask, job["ask"], where="ask"), job["rank"], job["kind"]
+    card = CPU if kind == "cpu" else Accelerator(kind=kind, index=index, on="gpu all")
+    if kind == "cuda":
+        torch.cuda.set_device(index)
+    backend = {"cuda": "nccl", "xpu": "xccl"}.get(kind, "gloo")
+    torch.set_num_threads(1)
+    dist.init_process_group(backend, init_method=f"file://{job['meet']}", rank=index, world_size=job["count"])
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    for found in _exchanged(card, ask, ranks=job["count"], backend=backend):
+        if index == 0:
+            out.write(json.dumps(plain(found)) + "\n")
+            out.flush()
+    dist.destroy_process_group()
+
+
+def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iterator[Result | Skipped]:
+    """Every collective at every size; all ranks go the same way, so the time is checked together."""
+    until = Deadline.of(ask.spare_s * 0.8)
+    sizes = CPU_SIZES if card.kind == "cpu" else QUICK_SIZES if ask.quick else SIZES
+    names = ALL if backend != "gloo" else GLOO
+    for size in sizes:
+        for name in names:
+            if not _agreed(card, go_on=not until.is_over()):
+                yield Skipped(part="", why=say("time ran out before {what}", what=name))
+                return
+            times = _times(card, collective(name, card, size=size, ranks=ranks))
+            yield rate(
+                f"{name} {size // MIB} MiB",
+                on="gpu all" if card.kind != "cpu" else "cpu",
+                work=size * bus_factor(name, ranks),
+                times_s=times,
+                unit="bytes_per_s",
+                settings=(("ranks", str(ranks)), ("backend", backend), ("counted", "busbw")),
+            )
+
+
+def _agreed(card: Accelerator, *, go_on: bool) -> bool:
+    torch = pytorch()
+    dist = pytorch("distributed")
+
+    vote = torch.tensor([1.0 if go_on else 0.0], device=card.device)
+    dist.all_reduce(vote, op=dist.ReduceOp.MIN)
+    return bool(vote.item() > 0)
+
+
+def _times(card: Accelerator, once: Callable[[], Any]) -> list[float]:
+    """The same number of runs on every rank, however fast each of them is."""
+    torch = pytorch()
+    dist = pytorch("distributed")
+
+    single = card.batch_s(once, WARM_ROUNDS) / WARM_ROUNDS
+    slowest = torch.tensor([single], device=card.device)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    count = max(SLOWEST_ROUNDS, round(ROUND_S / float(slowest.item())))
+    return [card.batch_s(once, count) / count for _ in range(REPEATS)]
+
+
+def collective(name: str, card: Accelerator, *, size: int, ranks: int) -> Callable[[], Any]:
+    """One collective on a message of so many bytes in all."""
+    torch = pytorch()
+    dist = pytorch("distributed")
+
+    count = size // 4 // ranks * ranks
+    whole = torch.rand(count, device=card.device)
+    share = torch.rand(count // ranks, device=card.device)
+    if name == "all_reduce":
+        return lambda: dist.all_reduce(whole)
+    if name == "all_gather":
+        return lambda: dist.all_gather_into_tensor(whole, share)
+    if name == "reduce_scatter":
+        return lambda: dist.reduce_scatter_tensor(share, whole)
+    return lambda: dist.all_to_all_single(torch.empty_like(whole), whole)

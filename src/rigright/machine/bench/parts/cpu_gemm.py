@@ -1,0 +1,46 @@
+"""Matrix multiplication on the processor with NumPy, on all threads that this process may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rigright.base.words import say
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.figures import rate, timed
+from rigright.machine.bench.record import Result, Skipped
+
+TITLE = say("matrix multiplication on the processor")
+GROUP = "processor"
+NEEDS = ()
+SHARE = 0.5
+
+SIDE, QUICK_SIDE = 4096, 2048
+KINDS = {"fp32": np.float32, "fp64": np.float64}
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """Squares of random numbers."""
+    until = Deadline.of(min(ask.spare_s, 20.0))
+    side = QUICK_SIDE if ask.quick or ask.cpus < 8 else SIDE
+    source = np.random.default_rng(0)
+    for index, (name, kind) in enumerate(KINDS.items()):
+        left, right = (source.standard_normal((side, side)).astype(kind) for _ in range(2))
+        out = np.empty_like(left)
+        np.matmul(left, right, out=out)
+        half = Deadline.of(until.left_s() / (len(KINDS) - index))
+        times = timed(lambda a=left, b=right, c=out: np.matmul(a, b, out=c), half, most=20)  # type: ignore[misc]
+        settings = (("shape", f"{side}x{side}x{side}"), ("threads", str(ask.cpus)), ("library", _library()))
+        yield rate(name, on="cpu", work=2.0 * side**3, times_s=times, unit="flops_per_s", settings=settings)
+
+
+def _library() -> str:
+    """What NumPy multiplies with."""
+    try:
+        found: Any = np.show_config(mode="dicts")
+        blas = found["Build Dependencies"]["blas"]
+        return f"{blas['name']} {blas['version']}"
+    except (TypeError, KeyError):
+        return f"numpy {np.__version__}"

@@ -1,0 +1,132 @@
+"""PyTorch's DataLoader: which number of workers, prefetch and pinning feed the most pictures here.
+
+The data are packed pictures that are decoded and prepared in the worker, as a training set of images is.
+First the workers are swept, then the other settings at the best number of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rigright.base.words import say
+from rigright.machine.bench.accelerator import accelerators
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.figures import rate
+from rigright.machine.bench.picture import packed, prepared
+from rigright.machine.bench.preparing import worker_counts
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.torched import pytorch
+
+TITLE = say("feeding a network: the best settings of PyTorch's DataLoader")
+GROUP = "processor"
+NEEDS = ("torch",)
+SHARE = 2.0
+
+BATCH = 16
+ROUND_S, QUICK_ROUND_S = 2.0, 0.5
+MOST_WORKERS = 32
+ENOUGH = 1.03  # a setting must win by so much to be preferred to a simpler one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What one may choose."""
+
+    workers: int
+    prefetch: int | None = 2  # batches a worker is ahead; None without workers
+    pinned: bool = False
+    lasting: bool = False  # workers outlive an epoch
+
+    @property
+    def words(self) -> tuple[tuple[str, str], ...]:
+        """As the DataLoader calls them."""
+        found = (("num_workers", str(self.workers)), ("batch_size", str(BATCH)))
+        if not self.workers:
+            return found
+        told = {
+            "prefetch_factor": self.prefetch,
+            "pin_memory": self.pinned,
+            "persistent_workers": self.lasting,
+        }
+        return found + tuple((name, str(value)) for name, value in told.items())
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """Every setting that is tried, then the best once more under its own name."""
+    until = Deadline.of(ask.spare_s)
+    round_s = QUICK_ROUND_S if ask.quick else ROUND_S
+    card = next(iter(accelerators(ask)), None)
+    best: tuple[Setting, Result] | None = None
+    todo = [Setting(workers=0, prefetch=None)]
+    todo += [Setting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
+    while todo and (best is None or not until.is_over()):
+        setting = todo.pop(0)
+        found = _measured(setting, round_s=round_s, device=card.device if card else None)
+        yield found
+        if best is None or found.value > best[1].value * ENOUGH:
+            best = (setting, found)
+        if not todo and best[0].workers and not best[0].lasting:
+            todo = finer(best[0], has_card=card is not None)
+    if todo:
+        yield Skipped(part="", why=say("time ran out with {count} settings left", count=len(todo)))
+    if best is not None:
+        yield replace(best[1], what="best")
+
+
+def finer(setting: Setting, *, has_card: bool) -> list[Setting]:
+    """The other choices at this number of workers."""
+    lasting = replace(setting, lasting=True)
+    more = [lasting, replace(lasting, prefetch=4)]
+    return [*more, replace(lasting, pinned=True)] if has_card else more
+
+
+def _measured(setting: Setting, *, round_s: float, device: str | None) -> Result:
+    """Samples a second over whole epochs, starts of workers included."""
+    torch = pytorch()
+
+    class Pictures(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.data = packed(0)
+
+        def __len__(self) -> int:
+            return BATCH * max(4, 2 * setting.workers)
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.from_numpy(prepared(self.data))
+
+    loader = torch.utils.data.DataLoader(
+        Pictures(),
+        batch_size=BATCH,
+        num_workers=setting.workers,
+        prefetch_factor=setting.prefetch,
+        pin_memory=setting.pinned,
+        persistent_workers=setting.lasting,
+    )
+    until = Deadline.of(round_s)
+    times: list[float] = []
+    _epoch(loader, device)
+    while len(times) < 2 or not until.is_over():
+        began = time.perf_counter()
+        items = _epoch(loader, device)
+        times.append((time.perf_counter() - began) / items)
+    what = f"{setting.workers} workers" + "".join(f", {word}" for word in _marks(setting))
+    return rate(what, on="cpu", work=1.0, times_s=times, unit="items_per_s", settings=setting.words)
+
+
+def _marks(setting: Setting) -> list[str]:
+    marks = {"persistent": setting.lasting, "pinned": setting.pinned}
+    more = [f"prefetch {setting.prefetch}"] if setting.prefetch not in {None, 2} else []
+    return [word for word, is_on in marks.items() if is_on] + more
+
+
+def _epoch(loader: Any, device: str | None) -> int:
+    """Take every batch, onto the card where there is one."""
+    count = 0
+    for batch in loader:
+        if device is not None:
+            batch.to(device, non_blocking=True)
+        count += len(batch)
+    return count

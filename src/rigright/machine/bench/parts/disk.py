@@ -1,0 +1,172 @@
+"""The disk under a folder: random reads of 4 KiB, sequential reads and writes, past the page cache.
+
+With fio it is the guides' job (libaio, 32 deep, four processes, 10 GiB, 60 s) and two sequential ones;
+without it, or without its engine, an own reader with threads. With less time or room the file and the run
+are smaller; the settings say so. A folder in memory (tmpfs) is no disk and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from rigright.base.errors import DataError
+from rigright.base.units import GIB, MIB, show_bytes
+from rigright.base.words import Sentence, say
+from rigright.machine.bench import fio
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.figures import Settings, rate, spread
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.storage import (
+    BLOCK,
+    Place,
+    aligned,
+    cool,
+    fill,
+    nameless,
+    past_the_cache,
+    place_of,
+    room,
+)
+
+TITLE = say("the disk: random and sequential")
+GROUP = "disk"
+NEEDS = ("folder",)
+SHARE = 3.0
+
+SIZE, QUICK_SIZE = 10 * GIB, 256 * MIB
+SMALL = 4096
+THREADS = 16  # of the own reader
+MOST_READS = 200_000
+ROUNDS = 20
+WRITE_BYTES_PER_S = 300 * MIB  # a slow disk: how large a file can be written in the time there is
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """Write the file once, then read it in every way."""
+    folder = ask.folder or "."
+    place = place_of(folder)
+    if place.in_memory:
+        why = say(
+            "{folder} lies in memory ({kind}), not on a disk; name another with --disk",
+            folder=shown(ask),
+            kind=place.kind,
+        )
+        yield Skipped(part="", why=why)
+        return
+    wanted = QUICK_SIZE if ask.quick else SIZE
+    size = room(place, min(wanted, max(QUICK_SIZE, int(ask.spare_s / 3 * WRITE_BYTES_PER_S))))
+    until = Deadline.of(ask.spare_s)
+    with nameless(folder) as file:
+        began = time.perf_counter()
+        fill(file, size)
+        took = time.perf_counter() - began
+        settings = _settings(place, size)
+        if shutil.which("fio") and hasattr(os, "posix_fadvise"):
+            failed = yield from _with_fio(ask, file, size=size, settings=settings, until=until)
+            if failed is None:
+                return
+            yield Skipped(part="", why=failed)
+        yield rate(
+            "sequential write", on=shown(ask), work=float(size), times_s=[took], unit="bytes_per_s",
+            settings=(*settings, ("cache", "until fsync was done")),
+        )  # fmt: skip
+        yield from _own(ask, file, size=size, settings=settings, until=until)
+
+
+def shown(ask: Ask) -> str:
+    """The folder as the user knows it."""
+    return ask.shown_folder or ask.folder or "."
+
+
+def _settings(place: Place, size: int) -> Settings:
+    return (("file", show_bytes(size)), ("file system", place.kind or "not known"), ("data", "random"))
+
+
+def _with_fio(
+    ask: Ask, file: int, *, size: int, settings: Settings, until: Deadline
+) -> Generator[Result, None, Sentence | None]:
+    """Fio's jobs, on the file that has no name any more; what it says where it cannot run them."""
+    path = f"/proc/{os.getpid()}/fd/{file}"
+    for index, job in enumerate((fio.GUIDE, fio.READ, fio.WRITE)):
+        spare_s = max(2.0, until.left_s() / (3 - index) - 1.0)
+        fitted = replace(job, run_s=float(round(min(job.run_s, spare_s))))
+        try:
+            told = fio.run(fitted, file=path, size=size, patience_s=fitted.run_s + 30)
+        except DataError as error:
+            return error.sentence
+        words = (
+            *settings,
+            *(("tool", told.version), ("engine", "libaio"), ("depth", str(job.depth))),
+            *(("jobs", str(job.jobs)), ("ran", f"{fitted.run_s:g} s"), ("cache", "O_DIRECT")),
+        )
+        yield from _of_fio(job, told, on=shown(ask), settings=words)
+    return None
+
+
+def _of_fio(job: fio.Job, told: fio.Told, *, on: str, settings: Settings) -> Iterator[Result]:
+    if job.pattern.startswith("rand"):
+        found = spread(job.name, on=on, values=[told.ops_per_s], unit="ops_per_s", settings=settings)
+        yield replace(found, low=min(told.ops_least, found.value), high=max(told.ops_most, found.value))
+        if told.latency_p99_s is not None:
+            name = f"{job.name}, slowest of a hundred"
+            yield spread(name, on=on, values=[told.latency_p99_s], unit="s", settings=settings)
+        return
+    yield spread(job.name, on=on, values=[told.bytes_per_s], unit="bytes_per_s", settings=settings)
+
+
+def _own(ask: Ask, file: int, *, size: int, settings: Settings, until: Deadline) -> Iterator[Result]:
+    """The own reader: direct where the system lets it, else with the pages dropped before."""
+    with past_the_cache(file) as direct:
+        how = "O_DIRECT" if direct is not None else cool(file)
+        source = file if direct is None else direct
+        words = (*settings, ("tool", "own reader"), ("threads", str(THREADS)), ("cache", how))
+        half = Deadline.of(min(until.left_s() / 2, 15.0))
+        chunks = list(range(0, size - BLOCK + 1, BLOCK))
+        times = _reads(source, chunks, size=BLOCK, until=half)
+        yield rate(
+            "sequential read",
+            on=shown(ask),
+            work=float(BLOCK),
+            times_s=times,
+            unit="bytes_per_s",
+            settings=words,
+        )
+        if direct is None:
+            cool(file)
+        places = [SMALL * random.randrange(size // SMALL) for _ in range(MOST_READS)]  # noqa: S311 - no secret
+        rest = Deadline.of(min(until.left_s(), 15.0))
+        times = _reads(source, places, size=SMALL, until=rest)
+        yield rate(
+            "random read 4 KiB", on=shown(ask), work=1.0, times_s=times, unit="ops_per_s", settings=words
+        )
+
+
+def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[float]:
+    """Seconds a read in each of some rounds, all threads together."""
+    step = max(THREADS, len(places) // ROUNDS)
+    rounds = [places[start : start + step] for start in range(0, len(places), step)]
+    times: list[float] = []
+    with ThreadPoolExecutor(THREADS) as pool:
+        for one in rounds:
+            if times and until.is_over():
+                break
+            began = time.perf_counter()
+            shares = [one[index::THREADS] for index in range(THREADS)]
+            list(pool.map(_reader(file, size), shares))
+            times.append((time.perf_counter() - began) / len(one))
+    return times
+
+
+def _reader(file: int, size: int) -> Callable[[list[int]], None]:
+    def read(places: list[int]) -> None:
+        with aligned(size) as buffer:
+            for place in places:
+                os.preadv(file, [buffer], place)
+
+    return read

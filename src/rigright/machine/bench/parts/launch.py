@@ -1,0 +1,69 @@
+"""What it costs to start a kernel: handing it over, waiting for one, and one of many in a recorded graph.
+
+Small models are bound by this and by the processor's speed, not by the card.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rigright.base.words import say
+from rigright.machine.bench.accelerator import Accelerator, accelerators
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.figures import taken
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.torched import pytorch
+
+TITLE = say("what it costs to start a kernel")
+GROUP = "cards"
+NEEDS = ("torch", "accelerator")
+SHARE = 0.5
+
+COUNT, GRAPH_COUNT, REPEATS = 500, 200, 10
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """On each card: handed over, waited for, replayed."""
+    torch = pytorch()
+
+    for card in accelerators(ask):
+        thing = torch.zeros(1, device=card.device)
+
+        def once(thing: Any = thing) -> None:
+            thing.add_(1)
+
+        card.batch_s(once, COUNT)
+        settings = (("kernel", "add 1 to one number"),)
+        yield taken("hand over", on=card.on, times_s=_handed(card, once), settings=settings)
+        times = [card.batch_s(once, 1) for _ in range(COUNT)]
+        yield taken("hand over and wait", on=card.on, times_s=times, settings=settings)
+        if card.kind == "cuda":
+            yield taken("in a graph", on=card.on, times_s=_replayed(card, once), settings=settings)
+
+
+def _handed(card: Accelerator, once: Callable[[], object]) -> list[float]:
+    """Seconds of the processor for each, while the card works behind it."""
+    found = []
+    for _ in range(REPEATS):
+        card.wait()
+        began = time.perf_counter()
+        for _ in range(COUNT):
+            once()
+        found.append((time.perf_counter() - began) / COUNT)
+    card.wait()
+    return found
+
+
+def _replayed(card: Accelerator, once: Callable[[], object]) -> list[float]:
+    """Seconds of one kernel of a graph."""
+    torch = pytorch()
+
+    with torch.cuda.device(card.index):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(GRAPH_COUNT):
+                once()
+        card.batch_s(graph.replay, 3)
+        return [card.batch_s(graph.replay, 5) / 5 / GRAPH_COUNT for _ in range(REPEATS)]

@@ -1,0 +1,51 @@
+"""The network to another machine where `rigright bench --listen` runs; without one, this machine's own loop.
+
+The loop says how fast this system's network code is, not any cable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.machine.bench import wire
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.figures import spread, taken
+from rigright.machine.bench.record import Result, Skipped
+
+TITLE = say("the network to another machine, or this machine's own loop")
+GROUP = "network"
+NEEDS = ()
+SHARE = 0.7
+
+WAYS = {"send": wire.SEND, "fetch": wire.FETCH}
+STREAMS = (1, 4)
+ROUND_S, QUICK_ROUND_S, MOST_ROUNDS = 2.0, 0.3, 3
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """Both ways over one and several connections, and the time there and back."""
+    if ask.peer is not None:
+        yield from _between(ask, wire.address_of(ask.peer), on=ask.peer)
+        return
+    with wire.listener("127.0.0.1", 0) as waiting:
+        wire.attended(waiting)
+        yield from _between(ask, ("127.0.0.1", waiting.getsockname()[1]), on="loopback")
+
+
+def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]:
+    host, port = address
+    round_s = QUICK_ROUND_S if ask.quick else min(ROUND_S, ask.spare_s / 14)
+    streams = (1,) if ask.quick else STREAMS
+    times = wire.round_trips(host, port, spare_s=round_s)
+    yield taken("there and back", on=on, times_s=times, settings=(("bytes", str(wire.ECHO_BYTES)),))
+    for name, way in WAYS.items():
+        for count in streams:
+            rates = [
+                wire.throughput(host, port, way=way, streams=count, spare_s=round_s)
+                for _ in range(MOST_ROUNDS)
+            ]
+            words = (("connections", str(count)), ("protocol", "TCP"))
+            yield spread(
+                f"{name}, {count} connections", on=on, values=rates, unit="bytes_per_s", settings=words
+            )

@@ -1,0 +1,86 @@
+"""The forward pass of PyTorch's own Transformer on the processor and on a card, waited for.
+
+The guide that this comes from timed the card without waiting for it, so it timed the asking; and it called
+the network with one input where it needs two. Here one sequence of 512 tokens passes encoder and decoder
+(width 512, 6 + 6 layers, fp32), and what the guide's clock would have shown is kept beside the truth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rigright.base.words import say
+from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.figures import spread, taken
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.torched import pytorch
+
+TITLE = say("a transformer's forward pass on processor and card")
+GROUP = "cards"
+NEEDS = ("torch",)
+SHARE = 1.0
+
+TOKENS, WIDTH = 512, 512
+
+
+def run(ask: Ask) -> Iterator[Result | Skipped]:
+    """The processor, each card, and how many times faster the first card is."""
+    torch = pytorch()
+
+    torch.set_num_threads(ask.cpus)
+    cards = accelerators(ask)
+    spare_s = ask.spare_s / (len(cards) + 2)
+    slow = _forward(CPU, min(spare_s, 5.0))
+    yield slow
+    fast = None
+    for card in cards:
+        found = _forward(card, min(spare_s, 2.0))
+        fast = fast or found
+        yield found
+    if fast is None:
+        yield Skipped(part="", why=say("no card to hold the processor against"))
+        return
+    yield spread("processor over card", on=fast.on, values=[slow.value / fast.value], unit="ratio")
+
+
+def _forward(card: Accelerator, spare_s: float) -> Result:
+    torch = pytorch()
+
+    with torch.inference_mode():
+        once = _pass(card)
+        times = card.times(once, spare_s)
+        found = taken("forward", on=card.on, times_s=times, settings=_shape(card))
+        if card.kind == "cpu":
+            return found
+        return replace(
+            found, settings=(*found.settings, ("without_waiting_s", f"{_unwaited(card, once):.3g}"))
+        )
+
+
+def _pass(card: Accelerator) -> Callable[[], Any]:
+    torch = pytorch()
+
+    network = torch.nn.Transformer(d_model=WIDTH, batch_first=True).to(card.device).eval()
+    source, target = (torch.randn(1, TOKENS, WIDTH, device=card.device) for _ in range(2))
+    return lambda: network(source, target)
+
+
+def _shape(card: Accelerator) -> tuple[tuple[str, str], ...]:
+    torch = pytorch()
+
+    threads = (("threads", str(torch.get_num_threads())),) if card.kind == "cpu" else ()
+    return (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"), *threads)
+
+
+def _unwaited(card: Accelerator, once: Callable[[], Any]) -> float:
+    """What a clock shows that does not wait."""
+    card.wait()
+    began = time.perf_counter()
+    once()
+    found = time.perf_counter() - began
+    card.wait()
+    return found

@@ -1,0 +1,93 @@
+"""Which Python measures: rigright's own where it has PyTorch, else another one of this machine that has."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import say
+from rigright.machine.record import Machine
+
+OLDEST = (3, 10)
+PATIENCE_S = 10.0
+MOST_TRIED = 6
+_ASK = (
+    "import sys, json, importlib.util as u; "
+    "print(json.dumps([sys.version_info[:2], u.find_spec('torch') is not None]))"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a Python says of itself."""
+
+    version: tuple[int, int]
+    has_torch: bool
+
+
+def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) -> str | None:
+    """The Python to measure with; one that was named must do, else None where there is none."""
+    if wish is not None:
+        return _named(wish)
+    if importlib.util.find_spec("torch") is not None:
+        return sys.executable
+    for path in list(dict.fromkeys(_others(machine, env)))[:MOST_TRIED]:
+        found = asked(path)
+        if found is not None and found.has_torch and found.version >= OLDEST:
+            return path
+    return None
+
+
+def asked(path: str) -> Found | None:
+    """Version and whether it has PyTorch; None where it is no Python that answers."""
+    try:
+        done = subprocess.run(
+            [path, "-c", _ASK],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+        (major, minor), has_torch = json.loads(done.stdout)
+        return Found(version=(int(major), int(minor)), has_torch=bool(has_torch))
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError):
+        return None
+
+
+def _named(wish: str) -> str:
+    path = shutil.which(wish) or wish
+    found = asked(path)
+    if found is None:
+        raise AskError(say("{path} is no Python that answers", path=wish))
+    if found.version < OLDEST:
+        version = ".".join(map(str, found.version))
+        raise AskError(
+            say("{path} is Python {version}; 3.10 is the oldest that will do", path=wish, version=version)
+        )
+    if not found.has_torch:
+        raise MissingError(say("{path} has no PyTorch", path=wish))
+    return path
+
+
+def _others(machine: Machine, env: Mapping[str, str]) -> Iterator[str]:
+    """Pythons that may have it: those the probe saw it in, an active environment, those on the path."""
+    for one in machine.software.pythons:
+        if any(framework.name == "torch" for framework in one.frameworks):
+            yield one.path
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if env.get(variable):
+            folder = Path(env[variable])
+            yield str(folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python")
+    for name in ("python3", "python"):
+        path = shutil.which(name)
+        if path is not None:
+            yield path

@@ -1,0 +1,154 @@
+"""All parts one after another, within the time there is; what was measured so far is never lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from rigright.base import shelf
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import Sentence, say
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.cards import chosen, environment, names
+from rigright.machine.bench.child import Child
+from rigright.machine.bench.needs import missing
+from rigright.machine.bench.pythons import torch_python
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.record import Machine
+
+PARTS = "rigright.machine.bench.parts"
+BUDGET_S, QUICK_BUDGET_S = 600.0, 20.0
+LEAST_S = 0.5  # what a part is given however late it is
+GROUPS = ("cards", "processor", "disk", "network")
+PREFIX = ".rigright-bench-"
+
+Progress = Callable[[str, tuple[int, int]], None]  # part, how many are done and how many there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the user wants measured, and with what."""
+
+    quick: bool = False
+    budget_s: float | None = None
+    devices: str | None = None  # "0,2"
+    python: str | None = None  # that has PyTorch
+    disk: str | None = None  # a folder on the disk to measure
+    peer: str | None = None
+    endpoint: str | None = None
+    model: str | None = None
+
+
+def known() -> dict[str, Sentence]:
+    """Every part and what it measures: cards first, then the processor, disks and the network."""
+    titles = shelf.load(PARTS, "TITLE")
+    return {name: titles[name] for name in sorted(titles, key=lambda name: (group_of(name), name))}
+
+
+def group_of(name: str) -> int:
+    """Where a part's group stands in the order."""
+    return GROUPS.index(shelf.take(PARTS, name, bears="GROUP"))
+
+
+def pick(wanted: Sequence[str], wish: Wish) -> tuple[str, ...]:
+    """The parts asked for, in the order of the shelf; all without a wish."""
+    there = known()
+    asked = [
+        word.strip().lower().replace("-", "_") for one in wanted for word in one.split(",") if word.strip()
+    ]
+    for name in asked:
+        if name not in there:
+            raise AskError(
+                say('there is no part "{name}"; there are {known}', name=name, known=", ".join(there))
+            )
+    if asked:
+        return tuple(name for name in there if name in asked)
+    rest = {"endpoint"} if wish.endpoint is None else set[str]()
+    return tuple(name for name in there if name not in rest)
+
+
+def measured(
+    parts: Sequence[str], wish: Wish, *, machine: Machine, env: Mapping[str, str], progress: Progress
+) -> Iterator[Result | Skipped]:
+    """Run the parts; each gets its share of the time that is left."""
+    until = Deadline.of(wish.budget_s or (QUICK_BUDGET_S if wish.quick else BUDGET_S))
+    python = torch_python(wish.python, machine, env=env) if _wanted(parts, "torch") else None
+    cpus = usable_cpus()
+    own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
+    shares = {name: float(shelf.take(PARTS, name, bears="SHARE")) for name in parts}
+    children = {path: Child(path, own) for path in {sys.executable, python or sys.executable}}
+    with scratch(wish.disk, needed=_wanted(parts, "folder")) as (folder, shown):
+        try:
+            for index, name in enumerate(parts):
+                progress(name, (index, len(parts)))
+                part_share = shares[name] / sum(shares[other] for other in parts[index:])
+                ask = Ask(
+                    part=name,
+                    spare_s=max(LEAST_S, until.left_s() * part_share),
+                    quick=wish.quick,
+                    names=names(own, machine),
+                    cpus=cpus,
+                    folder=folder,
+                    shown_folder=shown,
+                    peer=wish.peer,
+                    endpoint=wish.endpoint,
+                    model=wish.model,
+                )
+                needs = shelf.take(PARTS, name, bears="NEEDS")
+                why = missing(needs, ask, torch_python=python)
+                if why is None and until.is_over():
+                    why = say("time ran out before it began")
+                if why is not None:
+                    yield Skipped(part=name, why=why)
+                    continue
+                yield from children[python if python and "torch" in needs else sys.executable].run(ask)
+            progress("", (len(parts), len(parts)))
+        finally:
+            for child in children.values():
+                child.close()
+
+
+def _wanted(parts: Sequence[str], need: str) -> bool:
+    return any(need in shelf.take(PARTS, name, bears="NEEDS") for name in parts)
+
+
+def usable_cpus() -> int:
+    """Threads this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def scratch(disk: str | None, *, needed: bool) -> Iterator[tuple[str | None, str | None]]:
+    """An own folder on the disk that was named (else where we stand), and its parent; gone at the end."""
+    if not needed:
+        yield None, None
+        return
+    shown = disk or str(Path.cwd())
+    folder = _made(shown, must=disk is not None)
+    try:
+        yield folder, shown if folder is not None else None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made(parent: str, *, must: bool) -> str | None:
+    """A fresh folder; one that was asked for and cannot be made is an error."""
+    try:
+        return tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+    except OSError as error:
+        if must:
+            raise MissingError(
+                say("cannot write to {folder}: {why}", folder=parent, why=error.strerror or error)
+            ) from None
+    with suppress(OSError):
+        return tempfile.mkdtemp(prefix=PREFIX, dir=Path.home())
+    return None

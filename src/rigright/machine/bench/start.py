@@ -1,0 +1,136 @@
+"""The child process: reads questions from standard input, answers each with lines of JSON.
+
+It may be run by another Python than rigright's own, one that has PyTorch. It ends itself, and all it
+started, as soon as nobody holds its standard input any more.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, TextIO
+
+from rigright.base import shelf
+from rigright.base.errors import RigError
+from rigright.base.words import Sentence, say
+from rigright.machine.bench.accelerator import is_sticky, seen
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.needs import IN_CHILD, too_few_cards
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.stored import plain, restored
+
+PARTS = "rigright.machine.bench.parts"
+LINE_CHARS = 100_000
+OLDEST = (3, 10)
+
+
+def main() -> None:
+    """Answer until the questions end."""
+    out = _own_line()
+    asks: queue.Queue[str] = queue.Queue()
+    folders: set[str] = set()
+    threading.Thread(target=_listen, args=(asks, folders), daemon=True).start()
+    while True:
+        ask = restored(Ask, json.loads(asks.get()), where="ask")
+        if ask.folder is not None:
+            folders.add(ask.folder)
+        for kind, thing in _answers(ask):
+            out.write(json.dumps({kind: thing}) + "\n")
+            out.flush()
+
+
+def _own_line() -> TextIO:
+    """Standard output for answers alone; what libraries print goes to standard error."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(kept, "w", encoding="utf-8")
+
+
+def _listen(asks: queue.Queue[str], folders: set[str]) -> None:
+    """Pass questions on; once nobody asks any more, end everything."""
+    for line in sys.stdin:
+        asks.put(line[:LINE_CHARS])
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
+
+
+def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
+    """What one part measures, then that it is done; what goes wrong is said."""
+    try:
+        why = _too_few(ask)
+        if why is not None:
+            yield "skipped", plain(Skipped(part=ask.part, why=why))
+            yield "done", ask.part
+            return
+        for found in shelf.take(PARTS, ask.part, bears="run")(ask):
+            yield ("result" if isinstance(found, Result) else "skipped"), plain(_told(found, ask))
+    except RigError as error:
+        yield "skipped", plain(Skipped(part=ask.part, why=error.sentence))
+    except Exception as error:  # noqa: BLE001 - a driver, a disk or a library may fail in any way
+        why = say("it failed: {why}", why=brief(error))
+        yield "skipped", plain(Skipped(part=ask.part, why=why))
+        if is_sticky(error):
+            yield "broken", True
+    _forget()
+    yield "done", ask.part
+
+
+def _too_few(ask: Ask) -> Sentence | None:
+    """Why the cards there are do not do for a part."""
+    needs = shelf.take(PARTS, ask.part, bears="NEEDS")
+    return too_few_cards(needs, seen()[1]) if IN_CHILD.keys() & set(needs) else None
+
+
+def brief(error: BaseException) -> str:
+    """An error on one line."""
+    first = (str(error).strip().splitlines() or [""])[0][:200]
+    return f"{type(error).__name__}: {first}".rstrip(": ")
+
+
+def _told(found: Result | Skipped, ask: Ask) -> Result | Skipped:
+    """A result with its part, its moment and what it ran on."""
+    if isinstance(found, Skipped):
+        return replace(found, part=ask.part)
+    torch = sys.modules.get("torch")
+    settings = found.settings
+    if torch is not None:
+        settings += (("torch", str(getattr(torch, "__version__", "?"))),)
+    return replace(
+        found,
+        part=ask.part,
+        settings=settings,
+        at_s=found.at_s or time.time(),
+        chip=found.chip or _chip(found, ask),
+    )
+
+
+def _chip(found: Result, ask: Ask) -> str | None:
+    """The name of the card a result was measured on."""
+    if "torch" not in sys.modules or not found.on.startswith("gpu"):
+        return None
+    from rigright.machine.bench.accelerator import accelerators
+
+    cards = {card.on: card.name for card in accelerators(ask)}
+    return next((name for on, name in cards.items() if found.on.split(" -> ")[0] == on), None) or (
+        next(iter(cards.values()), None)
+    )
+
+
+def _forget() -> None:
+    """Give memory back before the next part."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

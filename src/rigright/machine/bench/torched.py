@@ -1,0 +1,11 @@
+"""PyTorch, loaded by name: an extra that only a child process ever loads."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def pytorch(part: str = "") -> Any:
+    """PyTorch, or a part of it: "distributed"."""
+    return import_module(f"torch.{part}" if part else "torch")

@@ -1,0 +1,186 @@
+"""Two rigrights and what passes between them: one listens, the other sends, fetches and counts.
+
+What is said: a greeting, one letter for the way, and how many seconds. Nothing that comes in is kept or run.
+The listener takes a few connections at a time, and each only for a bounded time.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.units import KIB, MIB
+from rigright.base.words import say
+from rigright.machine.bench.ask import Deadline
+
+GREETING = b"rigright-wire-1\n"
+HEAD = struct.Struct("!cd")
+SEND, FETCH, ECHO = b"s", b"f", b"e"
+LONGEST_S = 60.0
+CHUNK = MIB
+ECHO_BYTES = 64
+PORT = 47470
+AT_ONCE = 8
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Read "host", "host:port" or "[::1]:port"."""
+    host, colon, port = text.rpartition(":")
+    if not colon or (":" in host and not host.endswith("]")):
+        host, port = text, str(PORT)
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or not 0 <= int(port) < 64 * KIB:
+        raise AskError(
+            say('cannot read "{text}" as an address; write for example host or host:47470', text=text)
+        )
+    return host, int(port)
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that waits for visitors."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    waiting = socket.socket(kind, socket.SOCK_STREAM)
+    try:
+        waiting.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        waiting.bind((host, port))
+        waiting.listen(4)
+    except OSError as error:
+        waiting.close()
+        why = error.strerror or error
+        raise MissingError(
+            say("cannot listen on {host}:{port}: {why}", host=host, port=port, why=why)
+        ) from None
+    return waiting
+
+
+def attended(waiting: socket.socket, *, told: Callable[[str], None] | None = None) -> list[Thread]:
+    """Threads that answer, so many that the connections of one visitor find someone."""
+    threads = [
+        Thread(target=serve, args=(waiting,), kwargs={"told": told}, daemon=True) for _ in range(AT_ONCE)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def serve(waiting: socket.socket, *, told: Callable[[str], None] | None = None) -> None:
+    """Answer visitors one after another until the socket is closed."""
+    while True:
+        try:
+            visitor, source = waiting.accept()
+        except OSError:
+            return
+        if told is not None:
+            told(str(source[0]))
+        with visitor, suppress(OSError, struct.error, ValueError):
+            answer(visitor)
+
+
+def answer(visitor: socket.socket) -> None:
+    """One visitor: what was asked for, no longer than allowed."""
+    visitor.settimeout(5.0)
+    visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if _exactly(visitor, len(GREETING)) != GREETING:
+        return
+    visitor.sendall(GREETING)
+    way, seconds = HEAD.unpack(_exactly(visitor, HEAD.size))
+    until = Deadline.of(min(max(seconds, 0.0), LONGEST_S) + 2.0)
+    if way == FETCH:
+        pour(visitor, until=Deadline.of(min(max(seconds, 0.0), LONGEST_S)))
+    elif way == SEND:
+        visitor.sendall(struct.pack("!Q", drain(visitor, until=until)))
+    elif way == ECHO:
+        while not until.is_over():
+            visitor.sendall(_exactly(visitor, ECHO_BYTES))
+
+
+def throughput(host: str, port: int, *, way: bytes, streams: int, spare_s: float) -> float:
+    """Bytes a second over so many connections at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(streams) as pool:
+        began = time.perf_counter()
+        done = list(pool.map(lambda _: _one_way(host, port, way=way, spare_s=spare_s), range(streams)))
+        return sum(done) / (time.perf_counter() - began)
+
+
+def _one_way(host: str, port: int, *, way: bytes, spare_s: float) -> int:
+    with visit(host, port, way=way, spare_s=spare_s) as line:
+        if way == FETCH:
+            return drain(line, until=Deadline.of(spare_s + 2.0))
+        pour(line, until=Deadline.of(spare_s))
+        line.shutdown(socket.SHUT_WR)
+        return int(struct.unpack("!Q", _exactly(line, 8))[0])
+
+
+def round_trips(host: str, port: int, *, spare_s: float) -> list[float]:
+    """Seconds of small messages there and back."""
+    times = []
+    until = Deadline.of(spare_s)
+    with visit(host, port, way=ECHO, spare_s=spare_s) as line:
+        while not until.is_over():
+            began = time.perf_counter()
+            line.sendall(b"." * ECHO_BYTES)
+            _exactly(line, ECHO_BYTES)
+            times.append(time.perf_counter() - began)
+    return times
+
+
+def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
+    """A connection to a listener that has understood what is wanted."""
+    try:
+        line = socket.create_connection((host, port), timeout=5.0)
+        line.settimeout(spare_s + 10.0)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        line.sendall(GREETING)
+        if _exactly(line, len(GREETING)) != GREETING:
+            raise DataError(
+                say("at {host}:{port} something else than rigright answers", host=host, port=port)
+            )
+        line.sendall(HEAD.pack(way, spare_s))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise MissingError(
+            say(
+                "nobody answers at {host}:{port} ({why}); start `rigright bench --listen` there",
+                host=host,
+                port=port,
+                why=why,
+            )
+        ) from None
+    return line
+
+
+def pour(line: socket.socket, *, until: Deadline) -> None:
+    """Send as much as goes until then."""
+    chunk = bytes(CHUNK)
+    with suppress(ConnectionError, TimeoutError):
+        while not until.is_over():
+            line.sendall(chunk)
+
+
+def drain(line: socket.socket, *, until: Deadline) -> int:
+    """Take what comes until the other side ends, or until then; returns the bytes."""
+    buffer, count = bytearray(CHUNK), 0
+    while not until.is_over():
+        got = line.recv_into(buffer)
+        if not got:
+            break
+        count += got
+    return count
+
+
+def _exactly(line: socket.socket, count: int) -> bytes:
+    """So many bytes, or an error where the other side ends before."""
+    found = b""
+    while len(found) < count:
+        more = line.recv(count - len(found))
+        if not more:
+            raise ConnectionResetError
+        found += more
+    return found

@@ -1,0 +1,41 @@
+"""What `bench` measured, and how each figure stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+from rigright.doctor.held import Held
+from rigright.machine.bench.record import Skipped
+from rigright.machine.record import Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benched:
+    """One run of the benchmarks."""
+
+    machine: Machine
+    held: tuple[Held, ...]
+    skipped: tuple[Skipped, ...]
+    titles: tuple[tuple[str, Sentence], ...]  # of the parts, in their order
+    quick: bool
+    seconds: float
+    stopped: bool = False  # somebody broke it off
+    kept: str | None = None  # the history it was added to
+    saved: str | None = None
+    rows: tuple[str, ...] = ()  # files of runs for `calibrate`
+    notes: tuple[Sentence, ...] = ()
+
+    @property
+    def slow(self) -> tuple[Held, ...]:
+        """What is less than it should be, the worst first."""
+        found = [one for one in self.held if one.verdict in {"slow", "behind"}]
+        return tuple(sorted(found, key=lambda one: (one.verdict != "slow", one.share or 0.0)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartList:
+    """What can be measured."""
+
+    titles: tuple[tuple[str, Sentence], ...]
+    groups: tuple[str, ...]

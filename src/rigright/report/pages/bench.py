@@ -1,0 +1,270 @@
+"""The page of `bench`: figures by part, what each should be, and what to look at where it is less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import show_seconds
+from rigright.base.words import Sentence, say, tell
+from rigright.doctor.held import Held
+from rigright.machine.stored import plain as told
+from rigright.report.benched import Benched, PartList
+from rigright.report.measured_figures import shown
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+
+CELLS = 10  # of the bar of what was reached
+MOST_NOTED = 12
+TONES: dict[str, Tone] = {"slow": "bad", "behind": "warn", "expected": "plain", "unknown": "plain"}
+
+
+def page(result: Benched) -> Page:
+    """The page for people."""
+    parts: list[Part] = [_verdict(result)]
+    if result.stopped:
+        parts.append(Line(said=say("broken off: what was measured until then is below"), tone="warn"))
+    parts += (
+        [
+            Points(
+                items=tuple(_slow(one) for one in result.slow),
+                title=say("less than it should be"),
+                tone="bad",
+            )
+        ]
+        if result.slow
+        else []
+    )
+    for name, title in result.titles:
+        figures = [one for one in result.held if one.result.part == name]
+        if figures:
+            parts.append(_table(title, figures))
+            how = _how(figures)
+            parts += [how] if how else []
+    parts += _best(result)
+    if result.skipped:
+        parts.append(Points(items=tuple(_skipped(result)), title=say("not measured"), tone="dim"))
+    parts += [Line(said=line, tone="dim") for line in _footnotes(result)]
+    commands = tuple(_next(result))
+    parts += [Commands(items=commands, title=say("next"))] if commands else []
+    return Page(title=say("what this machine does"), parts=tuple(parts))
+
+
+def _verdict(result: Benched) -> Line:
+    judged = [one for one in result.held if one.verdict != "unknown"]
+    if not result.held:
+        return Line(said=say("nothing was measured"), tone="warn")
+    if not judged:
+        said = say("{count} figures, none of which there is anything to hold against", count=len(result.held))
+        return Line(said=said)
+    if not result.slow:
+        said = say(
+            "{judged} of {count} figures could be held against something: all are as they should be",
+            judged=len(judged),
+            count=len(result.held),
+        )
+        return Line(said=said, tone="good")
+    said = say(
+        "{slow} of {judged} figures that could be held against something are less than they should be",
+        slow=len(result.slow),
+        judged=len(judged),
+    )
+    return Line(said=said, tone="bad")
+
+
+def _slow(one: Held) -> Sentence:
+    """One figure that is less, by how much, against what, and what to check."""
+    result = one.result
+    values = {
+        "what": f"{result.part} {result.what}",
+        "on": result.on,
+        "value": shown(result.value, result.unit),
+        "least": shown(one.least or 0.0, result.unit),
+        "basis": basis(one),
+    }
+    if result.unit == "s":
+        return say("{what} on {on}: {value}, at most {least} expected ({basis})", **values)
+    return say("{what} on {on}: {value}, at least {least} expected ({basis})", **values)
+
+
+def basis(one: Held) -> Sentence | str:
+    """What kind of expectation it is."""
+    if one.basis is None:
+        return ""
+    return {
+        "other cards": say("the other cards of this machine"),
+        "least": say("the least that an operator accepts"),
+        "measured": say("measured on a healthy one"),
+        "stated": say("a share of what the hardware states"),
+        "floor": say("usual for its kind"),
+    }[one.basis]
+
+
+def _table(title: Sentence, figures: list[Held]) -> Table:
+    """Where nothing could be held against anything, the figures stand alone."""
+    judged = any(one.verdict != "unknown" for one in figures)
+    heads = (
+        Column(head=say("figure"), flexible=True),
+        Column(head=say("where"), flexible=True),
+        Column(head=say("measured"), right=True),
+    )
+    more = (
+        Column(head=say("should be"), right=True),
+        Column(head=say("of the full figure")),
+        Column(head=say("verdict")),
+    )
+    return Table(
+        title=title,
+        columns=heads + (more if judged else ()),
+        rows=tuple(
+            _row(one) + ((_should(one), _bar(one), verdict(one)) if judged else ()) for one in figures
+        ),
+        tones=tuple(TONES[one.verdict] for one in figures),
+    )
+
+
+def _row(one: Held) -> tuple[Shown, ...]:
+    result = one.result
+    return (result.what, result.on, shown(result.value, result.unit))
+
+
+def _skipped(result: Benched) -> Iterator[Sentence]:
+    """Each reason once, with the parts it holds for."""
+    whys: dict[Sentence, dict[str, None]] = {}
+    for one in result.skipped:
+        whys.setdefault(one.why, {})[one.part] = None
+    for why, names in whys.items():
+        yield say("{part}: {why}", part=", ".join(names), why=why)
+
+
+def _how(figures: list[Held]) -> Line | None:
+    """The settings that all figures of a table share."""
+    first, *rest = [one.result.settings for one in figures]
+    shared = [pair for pair in first if all(pair in other for other in rest)]
+    told = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
+    return Line(said=told, tone="dim") if told else None
+
+
+def _should(one: Held) -> str:
+    if one.least is None:
+        return ""
+    return f"{'<=' if one.result.unit == 's' else '>='} {shown(one.least, one.result.unit)}"
+
+
+def _bar(one: Held) -> str:
+    """How much of the full figure was reached."""
+    if one.share is None or one.basis == "floor":
+        return ""
+    cells = min(CELLS, round(one.share * CELLS))
+    return f"{'#' * cells}{'.' * (CELLS - cells)} {one.share:.0%}"
+
+
+def verdict(one: Held) -> Shown:
+    """In two words."""
+    told: dict[str, Shown] = {
+        "expected": say("as expected"),
+        "behind": say("a little slow"),
+        "slow": say("slow"),
+        "unknown": "-",
+    }
+    return told[one.verdict]
+
+
+def _best(result: Benched) -> list[Part]:
+    """The best settings of the DataLoader, ready to be copied."""
+    best = next((one.result for one in result.held if one.result.what == "best"), None)
+    if best is None:
+        return []
+    words = ", ".join(
+        f"{name}={value}" for name, value in best.settings if name not in {"torch", "batch_size"}
+    )
+    return [
+        Commands(items=(f"DataLoader(..., {words})",), title=say("the best settings of a DataLoader here"))
+    ]
+
+
+def _footnotes(result: Benched) -> Iterator[Sentence]:
+    yield from dict.fromkeys(
+        say("{what} on {on}: {why}", what=f"{one.result.part} {one.result.what}", on=one.result.on, why=note)
+        for one in [one for one in result.held if one.notes][:MOST_NOTED]
+        for note in one.notes
+    )
+    yield from result.notes
+    if result.quick:
+        yield say("a quick run: short, so rougher; the disk's file was small")
+    if result.kept is not None:
+        yield say(
+            "added to the history ({path}); it took {time}",
+            path=result.kept,
+            time=show_seconds(result.seconds),
+        )
+    if result.saved is not None:
+        yield say("written to {file}", file=result.saved)
+    for file in result.rows:
+        yield say("runs for `calibrate --from`: {file}", file=file)
+
+
+def _next(result: Benched) -> Iterator[str]:
+    checks = list(dict.fromkeys(check for one in result.slow for check in one.checks))
+    if checks:
+        yield f"rigright doctor --only {','.join(checks[:6])}"
+    if result.quick:
+        yield "rigright bench"
+    for file in result.rows:
+        yield f"rigright calibrate --from {file}"
+
+
+def plain(result: Benched, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "quick": result.quick,
+        "stopped": result.stopped,
+        "seconds": round(result.seconds, 3),
+        "slow": len(result.slow),
+        "results": [_plain(one, language) for one in result.held],
+        "skipped": [{"part": one.part, "why": tell(one.why, language)} for one in result.skipped],
+        "history": result.kept,
+        "saved": result.saved,
+        "rows": list(result.rows),
+        "notes": [tell(note, language) for note in result.notes],
+    }
+
+
+def _plain(one: Held, language: str) -> dict[str, Any]:
+    result = one.result
+    return {
+        **{name: getattr(result, name) for name in ("part", "what", "on", "value", "unit", "low", "high")},
+        **{name: getattr(result, name) for name in ("repeats", "chip", "at_s")},
+        "settings": dict(result.settings),
+        "verdict": one.verdict,
+        "basis": one.basis,
+        "full": told(one.full),
+        "least": told(one.least),
+        "share": told(one.share),
+        "source": one.source,
+        "confidence": one.confidence,
+        "checks": list(one.checks),
+        "notes": [tell(note, language) for note in one.notes],
+    }
+
+
+def list_page(listed: PartList) -> Page:
+    """What can be measured."""
+    rows = tuple(
+        (name, group, title) for (name, title), group in zip(listed.titles, listed.groups, strict=True)
+    )
+    columns = (
+        Column(head=say("part")),
+        Column(head=say("group")),
+        Column(head=say("what it measures"), flexible=True),
+    )
+    return Page(title=say("parts of the benchmark"), parts=(Table(columns=columns, rows=rows),))
+
+
+def list_plain(listed: PartList, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "parts": [
+            {"part": name, "group": group, "title": tell(title, language)}
+            for (name, title), group in zip(listed.titles, listed.groups, strict=True)
+        ]
+    }

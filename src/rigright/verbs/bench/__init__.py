@@ -1,0 +1,1 @@
+"""`bench`: what this hardware really does, held against what it should."""

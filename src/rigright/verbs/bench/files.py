@@ -1,0 +1,103 @@
+"""Results in a file and back; logs of nccl-tests and nvbandwidth are read too. A foreign file is hostile."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.tables import write_whole
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.bench.logs import nccl_tests, nvbandwidth
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain, restored
+from rigright.report.benched import Benched
+
+SCHEMA = 1
+MOST_BYTES = 64 * MIB
+MOST_RESULTS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a file holds."""
+
+    results: tuple[Result, ...]
+    machine: Machine | None = None
+    skipped: tuple[Skipped, ...] = ()
+    quick: bool = False
+    seconds: float = 0.0
+
+
+def save_results(made: Benched, file: str) -> None:
+    """Write the figures and the machine they are of."""
+    path = Path(file)
+    if path.is_dir():
+        raise AskError(say("{path} is a folder; name a file in it", path=path))
+    told = {
+        "rigright_bench": SCHEMA,
+        "quick": made.quick,
+        "seconds": made.seconds,
+        "machine": plain(made.machine),
+        "results": [plain(one.result) for one in made.held],
+        "skipped": [plain(one) for one in made.skipped],
+    }
+    try:
+        write_whole(path, json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    except OSError as error:
+        raise DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error)) from None
+
+
+def read_results(file: str) -> Told:
+    """What a file tells."""
+    text = _text(file)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict) and "rigright_bench" in data:
+        return _own(data, file)
+    return Told(results=_logged(text, file))
+
+
+def _text(file: str) -> str:
+    try:
+        with Path(file).open("rb") as opened:
+            raw = opened.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=file)) from None
+    except OSError as error:
+        raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
+    if len(raw) > MOST_BYTES:
+        raise DataError(say("{file} is larger than results may be", file=file))
+    return raw.decode("utf-8", "replace")
+
+
+def _own(data: dict[str, Any], file: str) -> Told:
+    lists = {name: data.get(name) for name in ("results", "skipped")}
+    if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
+        raise DataError(say("{file} is not what `bench --save` writes", file=file))
+    seconds = data.get("seconds")
+    return Told(
+        results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
+        skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
+        machine=restored(Machine, data.get("machine"), where=file),
+        quick=data.get("quick") is True,
+        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+    )
+
+
+def _logged(text: str, file: str) -> tuple[Result, ...]:
+    """A log of one of the two programs, as the part that runs it would tell."""
+    for part, read in (("nvbandwidth", nvbandwidth), ("nccl_tests", nccl_tests)):
+        try:
+            return tuple(replace(one, part=part) for one in read(text))
+        except DataError:
+            continue
+    raise DataError(
+        say("{file} is neither what `bench --save` writes nor a log of nccl-tests or nvbandwidth", file=file)
+    )

@@ -1,0 +1,163 @@
+"""Measures the parts one after another, holds each figure against what it should be, and keeps them all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rigright.base.errors import RigError
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import case_of
+from rigright.doctor.held import held_all
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
+from rigright.machine.probe import probe
+from rigright.machine.record import Machine
+from rigright.machine.world import here
+from rigright.report.benched import Benched, PartList
+from rigright.verbs.bench.files import read_results, save_results
+from rigright.verbs.bench.rows import write_rows
+
+BenchWish = Wish
+Progress = Callable[[Sentence, tuple[int, int]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """Where the figures go."""
+
+    save: str | None = None  # a file for `bench --from`
+    rows: str | None = None  # a folder of runs for `calibrate`
+    history: bool = True
+
+
+def bench(
+    *parts: str, wish: Wish | None = None, keep: Keep | None = None, progress: Progress | None = None
+) -> Benched:
+    """Measure; without parts named, everything that can be measured here."""
+    wish, keep = wish or Wish(), keep or Keep()
+    began = time.monotonic()
+    names = pick(parts, wish)
+    titles = known()
+    machine = probe(here())
+    results: list[Result] = []
+    skipped: list[Skipped] = []
+    current = [""]
+
+    def step(name: str, place: tuple[int, int]) -> None:
+        current[0] = name
+        if progress is not None:
+            progress(titles.get(name) or say("done"), place)
+
+    stopped = False
+    with _stoppable():
+        try:
+            for found in measured(names, wish, machine=machine, env=os.environ, progress=step):
+                (results if isinstance(found, Result) else skipped).append(found)  # type: ignore[arg-type]
+        except KeyboardInterrupt:
+            stopped = True
+    if stopped:
+        skipped += _unmeasured(names, current[0])
+    made = Benched(
+        machine=machine,
+        held=held_all(results, case_of(machine)),
+        skipped=tuple(skipped),
+        titles=tuple((name, titles[name]) for name in names),
+        quick=wish.quick,
+        seconds=time.monotonic() - began,
+        stopped=stopped,
+    )
+    return _kept(made, results, keep=keep)
+
+
+def bench_from(file: str) -> Benched:
+    """Figures of a file: what `--save` wrote, or a log of nccl-tests or nvbandwidth of this machine."""
+    told = read_results(file)
+    machine = told.machine if told.machine is not None else probe(here())
+    names = tuple(dict.fromkeys(one.part for one in told.results))
+    titles = known()
+    return Benched(
+        machine=machine,
+        held=held_all(told.results, case_of(machine)),
+        skipped=told.skipped,
+        titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
+        quick=told.quick,
+        seconds=told.seconds,
+        notes=() if told.machine else (say("held against this machine: the file names none"),),
+    )
+
+
+def parts() -> PartList:
+    """What can be measured."""
+    titles = known()
+    return PartList(titles=tuple(titles.items()), groups=tuple(GROUPS[group_of(name)] for name in titles))
+
+
+def listen(address: str, told: Callable[[str], None]) -> None:
+    """Answer other rigrights' `bench network --peer` until the process is stopped."""
+    from rigright.machine.bench import wire
+
+    host, port = wire.address_of(address)
+    with wire.listener(host, port) as waiting:
+        told(f"{host}:{port}")
+        for thread in wire.attended(waiting):
+            while thread.is_alive():
+                thread.join(0.5)
+
+
+def _unmeasured(names: Sequence[str], current: str) -> list[Skipped]:
+    """The parts that were not begun or not ended when somebody broke it off."""
+    left = names[names.index(current) :] if current in names else ()
+    whys = (say("broken off in the middle"), say("not begun: it was broken off before"))
+    return [Skipped(part=name, why=whys[index > 0]) for index, name in enumerate(left)]
+
+
+def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:
+    """Write the figures where they were asked to go; a history that cannot be written is told of, no more."""
+    notes = list(made.notes)
+    if keep.save is not None:
+        save_results(made, keep.save)
+        made = replace(made, saved=keep.save)
+    if keep.rows is not None:
+        made = replace(made, rows=write_rows(results, made.machine, folder=Path(keep.rows)))
+        if not made.rows:
+            notes.append(say("none of these figures is a run that `calibrate` reads"))
+    if keep.history and results:
+        try:
+            made = replace(made, kept=_remembered(made.machine, results))
+        except (RigError, OSError) as error:
+            why = error.sentence if isinstance(error, RigError) else error
+            notes.append(say("not added to the history: {why}", why=why))
+    return replace(made, notes=tuple(notes))
+
+
+def _remembered(machine: Machine, results: Sequence[Result]) -> str:
+    from rigright.machine.history import open_history
+
+    with open_history() as history:
+        history.add_machine(machine)
+        history.add_results(results, machine)
+        return str(history.path)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A polite end (SIGTERM, as a scheduler sends) keeps what was measured, as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -80,7 +80,7 @@ class Driver:
         lines = "\n".join("\t".join(line) for line in flat(self.table, self.start_s))
         fresh = self.file.with_suffix(".new")
         fresh.write_text(lines + "\n", encoding="utf-8")
-        os.replace(fresh, self.file)
+        fresh.replace(self.file)
 
 
 @cache
@@ -169,4 +169,4 @@ def compiled(compiler: str, library: Path, absent: tuple[str, ...]) -> None:
              *map(str, sorted(SOURCES.glob("*.c"))), "-lpthread", "-lm"],
             check=True,
         )  # fmt: skip
-        os.replace(fresh, library)
+        fresh.replace(library)

@@ -1,4 +1,4 @@
-"""Machines of `tests/scenarios/`: each a played driver, a tree of files and what commands say, as one World."""
+"""Machines of `tests/scenarios/`: each a played driver, a tree of files and recorded commands, as a World."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def scenario(name: str) -> dict:
 
 
 def scene(name: str, folder: Path) -> World:
-    """The machine of a scenario, live: its driver plays, its files lie below `folder`, its commands are recorded.
+    """The machine of a scenario, live: its driver plays, its files lie below `folder`.
 
-    A program started with `scene(...).env` sees the same machine.
+    Its commands are recorded. A program started with `scene(...).env` sees the same machine.
     """
     told = scenario(name)
     commands = recorded({**sayings(told.get("host", {})), **told.get("commands", {})}, folder)
@@ -61,13 +61,13 @@ def recorded(said: dict[str, str], folder: Path) -> Path:
     for place in (commands, scripts):
         place.mkdir(exist_ok=True)
     by_program: dict[str, list[str]] = {}
-    for line, text in said.items():
-        argv = tuple(shlex.split(line))
+    for command, text in said.items():
+        argv = tuple(shlex.split(command))
         file = commands / command_file(argv)
         file.write_text(f"0\n{text}", encoding="utf-8")
-        by_program.setdefault(argv[0], []).append(
-            f'[ "$*" = {shlex.quote(" ".join(argv[1:]))} ] && exec /usr/bin/tail -n +2 {shlex.quote(str(file))}'
-        )
+        asked, answer = shlex.quote(" ".join(argv[1:])), shlex.quote(str(file))
+        line = f'[ "$*" = {asked} ] && exec /usr/bin/tail -n +2 {answer}'
+        by_program.setdefault(argv[0], []).append(line)
     for program, lines in by_program.items():
         script = scripts / program
         script.write_text("#!/bin/sh\n" + "\n".join(lines) + "\nexit 1\n", encoding="utf-8")

@@ -168,7 +168,7 @@ WHOLE(nvmlDeviceGetPersistenceMode, "persistence")
 WHOLE(nvmlDeviceGetComputeMode, "compute_mode")
 WHOLE(nvmlDeviceGetDisplayMode, "display")
 WHOLE(nvmlDeviceGetDisplayActive, "display")
-WHOLE(nvmlDeviceGetNumaNodeId, "numa")
+WHOLE(nvmlDeviceGetNumaNodeId, "numa_of_memory") /* of machines whose devices' memory is a domain of its own */
 WHOLE(nvmlDeviceGetMultiGpuBoard, "multi_board")
 
 API nvmlDeviceGetDriverModel_v2(Handle handle, u32 *now, u32 *pending) /* of Windows */
@@ -179,6 +179,16 @@ API nvmlDeviceGetDriverModel_v2(Handle handle, u32 *now, u32 *pending) /* of Win
 API nvmlDeviceGetDriverModel(Handle handle, u32 *now, u32 *pending)
 {
     return nvmlDeviceGetDriverModel_v2(handle, now, pending);
+}
+
+API nvmlDeviceGetMemoryAffinity(Handle handle, u32 size, unsigned long *set, u32 scope)
+{
+    u32 domain;
+    int code = whole(handle, "numa", &domain);
+    (void)scope;
+    for (u32 place = 0; place < size && code == OK; place++)
+        set[place] = domain / 64 == place ? 1ul << domain % 64 : 0;
+    return code;
 }
 
 API nvmlDeviceGetGspFirmwareVersion(Handle handle, char *out) { return words(handle, "gsp", out, 64); }

@@ -1,0 +1,137 @@
+"""Asks the driver through the child, and gets over a call that hangs or takes the child down.
+
+Asked quietly, the child sends one line for all. Asked aloud it names each call before it makes it, so that
+the one where it falls silent is known, and can be left out by the next child.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rigright.machine.nvml.codes import DIED, HUNG
+from rigright.machine.nvml.process import Gone, Hung, Process
+from rigright.machine.nvml.readings import plans
+
+SYSTEM = -1
+START_S = 4.5  # of the library: without persistence it wakes every device first
+HANDLE_S = 3.0  # of one device
+MOST_STUCK = 3  # children that even a kill did not end; more are not started
+
+Found = dict[int, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why the driver as a whole does not answer."""
+
+    code: int  # of the driver, or HUNG, DIED
+    missing: bool = False  # the binding is not installed
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Answer:
+    """What came back, as the child said it."""
+
+    found: Found
+    done: frozenset[int] = frozenset()  # devices that were read to the end
+    rest: Mapping[str, Any] = field(default_factory=dict)
+    culprit: tuple[int, str] | None = None  # the call that never came back
+    code: int = 0  # HUNG or DIED then
+
+
+class Asking:
+    """A child for as long as it lives, and the next one after it."""
+
+    def __init__(self, env: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._env, self._clock = env, clock
+        self._process: Process | None = None
+        self._stuck: list[Process] = []
+        self.system: dict[str, Any] = {}
+        self.trouble: Trouble | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the child that lives now."""
+        return None if self._process is None else self._process.pid
+
+    def ready(self, until_s: float) -> bool:
+        """Have a child whose library is open; else `trouble` says why there is none."""
+        if self._process is not None:
+            return True
+        self._stuck = [one for one in self._stuck if not one.ended()]
+        if len(self._stuck) >= MOST_STUCK:
+            self.trouble = Trouble(code=HUNG)
+            return False
+        try:
+            self._open(Process(self._env), until_s)
+        except Hung:
+            self._fail(Trouble(code=HUNG))
+        except Gone:
+            self._fail(Trouble(code=DIED))
+        except OSError:  # no process can be started at all
+            self._fail(Trouble(code=DIED))
+        return self.trouble is None
+
+    def _open(self, process: Process, until_s: float) -> None:
+        self._process = process
+        process.say(plans())
+        until_s = min(until_s, self._clock() + START_S)
+        told = process.hear(until_s - self._clock())
+        while "at" in told:
+            told = process.hear(until_s - self._clock())
+        if "missing" in told or "failed" in told:
+            self._fail(Trouble(code=int(told.get("failed", 0)), missing="missing" in told))
+            return
+        self.trouble, self.system = None, dict(told["system"])
+
+    def _fail(self, trouble: Trouble) -> None:
+        self.trouble = trouble
+        self.drop()
+
+    def drop(self, *, kindly: bool = False) -> None:
+        """End the child; one that cannot be ended is left to itself."""
+        process, self._process = self._process, None
+        if process is not None and not process.end(kindly=kindly):
+            self._stuck.append(process)
+
+    def quietly(self, request: Mapping[str, Any], patience_s: float) -> Answer | None:
+        """All in one line; None where the child hung or died, and nobody knows where."""
+        process = self._process
+        if process is None:
+            return None
+        try:
+            process.say(request)
+            told = process.hear(patience_s)
+        except (Hung, Gone):
+            self.drop()
+            return None
+        found = {int(device): dict(readings) for device, readings in told.get("all", ())}
+        return Answer(found=found, done=frozenset(found), rest=told)
+
+    def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> Answer:
+        """Call by call, each with its own patience."""
+        process, at = self._process, (SYSTEM, "start")
+        found: Found = {}
+        done: set[int] = set()
+        if process is None:
+            return Answer(found=found, culprit=at, code=DIED)
+        try:
+            process.say({**request, "aloud": True})
+            while True:
+                most_s = max(patience_s, HANDLE_S) if at[1] == "handle" else patience_s
+                told = process.hear(min(most_s, until_s - self._clock()))
+                if "at" in told:
+                    at = (int(told["at"][0]), str(told["at"][1]))
+                elif "of" in told:
+                    device, reading = told["of"]
+                    found.setdefault(device, {})[reading] = told["is"]
+                    done |= {device} if reading == "done" else set()
+                else:
+                    return Answer(found=found, done=frozenset(done), rest=told)
+        except (Hung, Gone) as fault:
+            self.drop()
+            code = HUNG if isinstance(fault, Hung) else DIED
+            return Answer(found=found, done=frozenset(done), culprit=at, code=code)

@@ -1,0 +1,261 @@
+"""The child: loads NVIDIA's library and answers in lines of JSON, until its parent goes away.
+
+It is started anew whenever the driver hangs or takes it down, so it keeps nothing and decides nothing.
+"Aloud" it says where it is before each call, so that its parent knows which one never came back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from rigright.machine.nvml.hands import NO_SUCH_CALL, TRY_ANOTHER, Failure, names_of, reader_of, slices
+
+SYSTEM = -1  # in place of a device
+LOST = 15
+PEER_READ = 0
+_XID = 8
+
+
+class Child:
+    """The library with its handles, and the plans that the parent sent."""
+
+    def __init__(self, nvml: Any, plans: dict[str, list[list[str]]]) -> None:
+        self.nvml = nvml
+        self.handles: dict[int, Any] = {}
+        self.events: Any = None
+        self.xids: dict[int, int] = {}
+        self.names: dict[int, str] = {}
+        self.plans = {name: self._plan(rows) for name, rows in plans.items()}
+
+    def _plan(self, rows: list[list[str]]) -> dict[str, list[Any]]:
+        """Reading -> the ways to read it, tried in turn."""
+        found: dict[str, list[Any]] = {}
+        for row in rows:
+            found.setdefault(row[0], []).append(reader_of(self.nvml, row))
+        return found
+
+    def handle(self, device: int) -> Any:
+        """The handle of a device."""
+        if device not in self.handles:
+            try:
+                self.handles[device] = self.nvml.nvmlDeviceGetHandleByIndex(device)
+            except self.nvml.NVMLError as error:
+                raise Failure(error.value) from None
+        return self.handles[device]
+
+    def read(self, device: int, *, asked: dict[str, Any]) -> dict[str, Any]:
+        """All readings of one device; a failure is told as {"!": code}."""
+        aloud = asked.get("aloud", False)
+        known: dict[str, Any] = {}
+        skipped = {reading for place, reading in asked.get("skip", ()) if place == device}
+        plan = self.plans[asked["do"]]
+        if device in asked.get("rare", ()):
+            plan = {**plan, **self.plans["rare"]}
+        steps = {"handle": None, **plan, **(_EXTRAS if asked["do"] == "full" else {})}
+        for reading, ways in steps.items():
+            if reading in skipped:
+                continue
+            if aloud:
+                tell({"at": [device, reading]})
+            known[reading] = self._guarded(device, reading, ways=ways, known=known)
+            if aloud:
+                tell({"of": [device, reading], "is": known[reading]})
+            code = _code(known[reading])
+            if code == LOST or (code is not None and reading == "handle"):
+                self.handles.pop(device, None)
+                known["handle"] = {"!": code}
+                break
+        if aloud:
+            tell({"of": [device, "handle"], "is": known["handle"]})
+            tell({"of": [device, "done"], "is": True})
+        return known
+
+    def _guarded(self, device: int, reading: str, *, ways: Any, known: dict[str, Any]) -> Any:
+        try:
+            if reading == "handle":
+                return bool(self.handle(device))
+            if reading in _EXTRAS:
+                return getattr(self, f"_{reading}")(device, known)
+            return self._first(ways, self.handles[device], known=known)
+        except Failure as failure:
+            return {"!": failure.code}
+        except Exception:  # noqa: BLE001 - a binding that is older or newer than we know
+            return {"!": NO_SUCH_CALL}
+
+    def _first(self, ways: list[Any], handle: Any, *, known: dict[str, Any]) -> Any:
+        """The first way that answers; one that this driver does not have is not tried again."""
+        failure = Failure(NO_SUCH_CALL)
+        for way in tuple(ways):
+            try:
+                return way(handle, known)
+            except Failure as why:
+                failure = why if failure.code == NO_SUCH_CALL else failure
+                if why.code == NO_SUCH_CALL:
+                    ways.remove(way)
+                elif why.code not in TRY_ANOTHER:
+                    raise
+        raise failure
+
+    def _slices(self, device: int, known: dict[str, Any]) -> Any:
+        mig = known.get("mig")
+        return slices(self.nvml, self.handles[device]) if isinstance(mig, list) and mig[0] else []
+
+    def paths(self, devices: list[int]) -> list[list[Any]]:
+        """[device, other, level of topology, whether peer copies are allowed] of each pair."""
+        handles = {device: self.handle(device) for device in devices}
+        return [
+            [
+                device,
+                other,
+                self._or_none("nvmlDeviceGetTopologyCommonAncestor", handles[device], handles[other]),
+                self._or_none("nvmlDeviceGetP2PStatus", handles[device], handles[other], PEER_READ),
+            ]
+            for device in devices
+            for other in devices
+            if device < other
+        ]
+
+    def _or_none(self, call: str, *given: Any) -> Any:
+        try:
+            return getattr(self.nvml, call)(*given)
+        except self.nvml.NVMLError:
+            return None
+
+    def flow(self, devices: list[int]) -> dict[int, list[Any]]:
+        """PCIe traffic, which the driver measures for 20 ms each way: all at once, in threads."""
+        found: dict[int, list[Any]] = {device: [None, None] for device in devices}
+
+        def ask(device: int, way: int) -> None:
+            found[device][way] = self._or_none("nvmlDeviceGetPcieThroughput", handles[device], 1 - way)
+
+        handles = {device: self.handle(device) for device in devices}
+        threads = [Thread(target=ask, args=(device, way)) for device in found for way in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def listen(self, devices: list[int]) -> dict[int, int]:
+        """The last XID of each device since we listen."""
+        if self.events is None:
+            self.events = self.nvml.nvmlEventSetCreate()
+            for device in devices:
+                self._or_none("nvmlDeviceRegisterEvents", self.handles.get(device), _XID, self.events)
+        addresses = {_address(handle): device for device, handle in self.handles.items()}
+        while (event := self._or_none("nvmlEventSetWait_v2", self.events, 0)) is not None:
+            device = addresses.get(_address(event.device), SYSTEM)
+            self.xids[device] = event.eventData
+        return self.xids
+
+    def named(self, found: dict[int, dict[str, Any]]) -> list[list[Any]]:
+        """The names of all programs that hold memory; each is asked for once while it is there."""
+        pids = {
+            program[0]
+            for readings in found.values()
+            for reading, programs in readings.items()
+            if reading.startswith("programs.") and isinstance(programs, list)
+            for program in programs
+        }
+        self.names = {pid: name for pid, name in self.names.items() if pid in pids}
+        self.names.update((pid, name) for pid, name in names_of(self.nvml, pids - self.names.keys()))
+        return [[pid, name] for pid, name in self.names.items()]
+
+
+_EXTRAS = {"slices": None}
+
+
+def _code(answer: Any) -> int | None:
+    return answer["!"] if isinstance(answer, dict) and "!" in answer else None
+
+
+def _address(handle: Any) -> int | None:
+    from ctypes import c_void_p, cast
+
+    return cast(handle, c_void_p).value
+
+
+def tell(line: dict[str, Any]) -> None:
+    """One line to the parent, at once."""
+    os.write(sys.__stdout__.fileno(), json.dumps(line, separators=(",", ":")).encode() + b"\n")  # type: ignore[union-attr]
+
+
+def answer(child: Child, asked: dict[str, Any]) -> None:
+    """One request: device after device, then what concerns all of them."""
+    aloud = asked.get("aloud", False)
+    found = {device: child.read(device, asked=asked) for device in asked["devices"]}
+    rest: dict[str, Any] = {}
+    for name, ask in (
+        ("names", lambda: child.named(found)),
+        ("pids", lambda: names_of(child.nvml, asked["pids"])),
+        ("paths", lambda: child.paths(asked["paths"])),
+        ("flow", lambda: list(child.flow(asked["flow"]).items())),
+        ("xids", lambda: list(child.listen(asked["devices"]).items())),
+    ):
+        if not asked.get(name):
+            continue
+        if aloud:
+            tell({"at": [SYSTEM, name]})
+        try:
+            rest[name] = ask()
+        except Exception:  # noqa: BLE001 - old drivers know nothing of it
+            rest[name] = []
+    tell({"end": asked["do"], **rest, **({} if aloud else {"all": list(found.items())})})
+
+
+def open_library(nvml: Any) -> dict[str, Any]:
+    """Start the library; what it says of itself, or the code of its failure."""
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return {"failed": error.value, "says": str(error)}
+    found: dict[str, Any] = {}
+    for name, call in (
+        ("driver", "nvmlSystemGetDriverVersion"),
+        ("cuda", "nvmlSystemGetCudaDriverVersion"),
+        ("count", "nvmlDeviceGetCount"),
+    ):
+        try:
+            value = getattr(nvml, call)()
+        except nvml.NVMLError as error:
+            found[name] = None
+            found["failed_count"] = error.value if name == "count" else found.get("failed_count")
+        else:
+            found[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return {"system": found}
+
+
+def _lines(queue: SimpleQueue[bytes]) -> None:
+    """Requests as they come; without a parent there is nothing left to do, even in the midst of a call."""
+    for line in sys.stdin.buffer:
+        queue.put(line)
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve one parent."""
+    queue: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_lines, args=(queue,), daemon=True).start()
+    plans = json.loads(queue.get())
+    tell({"at": [SYSTEM, "start"]})
+    try:
+        import pynvml
+    except ImportError:
+        tell({"missing": True})
+        return
+    opened = open_library(pynvml)
+    tell(opened)
+    if "system" not in opened:
+        return
+    child = Child(pynvml, plans)
+    while True:
+        answer(child, json.loads(queue.get()))
+
+
+if __name__ == "__main__":
+    main()

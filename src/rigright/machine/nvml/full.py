@@ -1,0 +1,104 @@
+"""A full reading as records: devices, paths, what the driver says of itself, and what could not be seen."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.base.words import Sentence, say
+from rigright.machine.device import Device
+from rigright.machine.nvml import codes
+from rigright.machine.nvml.asking import Asking, Trouble
+from rigright.machine.nvml.links import paths_of
+from rigright.machine.nvml.raw import Raw, is_gone
+from rigright.machine.nvml.readings import see_of
+from rigright.machine.nvml.shaping import Owner, device_of
+from rigright.machine.nvml.whole import Whole
+from rigright.machine.record import Read, Unseen
+from rigright.machine.system import Software
+
+_TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not have it
+
+
+def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
+    """Everything of one full reading."""
+    for device, ways in whole.together.get("flow") or ():
+        whole.found.get(device, {})["flow"] = ways
+    raws = {index: Raw(told) for index, told in whole.found.items()}
+    indexes = sorted({*raws, *whole.hung})
+    devices = tuple(_device(index, raws.get(index), whole=whole, owner=owner) for index in indexes)
+    trouble = None if asking.trouble is None else trouble_of(asking.trouble)
+    software = Software(
+        driver=asking.system.get("driver"),
+        driver_cuda=codes.cuda_version(asking.system.get("cuda")),
+        driver_error=None if trouble is None else str(trouble),
+    )
+    unseen = tuple(_together(_unseen(devices, raws, whole=whole), len(devices)))
+    if trouble is not None:
+        unseen = (Unseen(what="devices", why=trouble, see="nvidia-smi"), *unseen)
+    fields = (
+        ("devices", devices),
+        ("paths", paths_of(devices, whole.together.get("paths") or ())),
+        ("software", software),
+    )
+    return Read(fields=fields if devices else fields[2:], unseen=unseen)
+
+
+def trouble_of(trouble: Trouble) -> Sentence:
+    """Why the driver as a whole does not answer."""
+    if trouble.missing:
+        return say("the Python package nvidia-ml-py is not installed")
+    if trouble.code == codes.HUNG:
+        return say("NVIDIA's driver hangs: it did not answer in time")
+    if trouble.code == codes.DIED:
+        return say("NVIDIA's driver library ended the process that asked it")
+    return codes.why(trouble.code)
+
+
+def _device(index: int, raw: Raw | None, *, whole: Whole, owner: Owner) -> Device:
+    """One device, in the state it showed."""
+    hung = whole.hung.get(index)
+    if raw is None or "handle" not in raw.told:
+        return Device(index=index, vendor="nvidia", state="hung")
+    if is_gone(raw) and hung is None:
+        code = raw.failed("handle")
+        device = device_of(index, raw, owner=owner, names=whole.names)
+        return _in_state(device, "denied" if code == codes.NO_PERMISSION else "lost")
+    device = device_of(index, raw, owner=owner, names=whole.names)
+    return _in_state(device, "hung") if hung else device
+
+
+def _in_state(device: Device, state: str) -> Device:
+    return replace(device, state=state)
+
+
+def _unseen(
+    devices: tuple[Device, ...], raws: dict[int, Raw], *, whole: Whole
+) -> Iterator[tuple[int, str, int]]:
+    """(device, reading, code) of each reading that was looked for in vain."""
+    for device in devices:
+        hung = whole.hung.get(device.index, {})
+        yield from ((device.index, reading, code) for reading, code in hung.items())
+        raw = raws.get(device.index, Raw({}))
+        for reading in raw.told:
+            code = raw.failed(reading)
+            if code is None or reading in hung or (device.state == "lost" and reading != "handle"):
+                continue
+            if code not in {codes.NOT_SUPPORTED, codes.NOT_FOUND, 2} or reading in _TOLD_ANYWAY:
+                yield device.index, reading, code
+
+
+def _together(missed: Iterator[tuple[int, str, int]], n_devices: int) -> Iterator[Unseen]:
+    """One line for what all devices lack for the same reason."""
+    by_kind: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for index, reading, code in missed:
+        by_kind[reading, code].append(index)
+    for (reading, code), indexes in by_kind.items():
+        see = see_of().get(reading, "nvidia-smi")
+        field = "" if reading == "handle" else f".{reading}"
+        if len(indexes) == n_devices and n_devices > 1:
+            yield Unseen(what=f"devices{field}", why=codes.why(code), see=see)
+            continue
+        for index in indexes:
+            yield Unseen(what=f"devices.{index}{field}", why=codes.why(code), see=see)

@@ -1,0 +1,75 @@
+"""NVLinks of a device, and the paths between devices as `nvidia-smi topo -m` writes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rigright.base.units import MEGA
+from rigright.machine.device import Device, DirectLink
+from rigright.machine.host import Path
+from rigright.machine.nvidia_smi.values import address
+from rigright.machine.nvml import codes
+from rigright.machine.nvml.raw import Raw, floats
+
+VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
+_COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")
+
+
+def links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
+    """Every link; none where the driver says that the device has no NVLink, None where it could not say."""
+    if raw.failed("links.state") in {codes.NOT_SUPPORTED, 2}:
+        return ()
+    states = raw.value("links.state")
+    if not isinstance(states, list):
+        return None
+    common = next(iter(raw.items("links.common")), None)
+    return tuple(_link(raw, index, active=state, common=common) for index, state in enumerate(states))
+
+
+def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink:
+    def at(reading: str) -> object:
+        found = raw.items(reading)
+        value = found[index] if index < len(found) else None
+        return value[0] if isinstance(value, list) else value
+
+    speed = floats(at("links.speed")) or floats(common)
+    version = at("links.version")
+    errors = ((name, at(f"links.{name}")) for name in _COUNTERS)
+    return DirectLink(
+        index=index,
+        active=None if active is None else bool(active),
+        version=VERSIONS[version] if isinstance(version, int) and version < len(VERSIONS) else None,
+        bytes_per_s=speed * MEGA if speed and active else None,
+        peer=address(str(at("links.peer") or "")),
+        peer_kind=codes.word(codes.PEER_KINDS, at("links.peer_kind")),
+        errors=tuple((name, count) for name, count in errors if isinstance(count, int)),
+    )
+
+
+def paths_of(devices: Sequence[Device], pairs: Iterable[Sequence[Any]]) -> tuple[Path, ...]:
+    """The path of each pair whose way the driver told; links between them come before the bus."""
+    by_index = {device.index: device for device in devices}
+    found = []
+    for a, b, level, peer in pairs:
+        joined = _links_between(by_index[a], by_index[b]) if a in by_index and b in by_index else 0
+        kind = f"NV{joined}" if joined else codes.word(codes.LEVELS, level)
+        if kind is not None:
+            found.append(Path(a=a, b=b, kind=kind, peer=None if peer is None else peer == 0))
+    return tuple(found)
+
+
+def _links_between(one: Device, other: Device) -> int:
+    """Active links that join two devices: straight ones, or else the fewer of those into common switches."""
+    straight = sum(link.active is True and link.peer == other.pci for link in one.links or ())
+    if straight or other.pci is None:
+        return straight
+    here, there = _into_switches(one), _into_switches(other)
+    return min(sum(here.values()), sum(there.values())) if here.keys() & there.keys() else 0
+
+
+def _into_switches(device: Device) -> Counter[str | None]:
+    return Counter(
+        link.peer for link in device.links or () if link.active is True and link.peer_kind == "switch"
+    )

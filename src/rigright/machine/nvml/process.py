@@ -1,0 +1,95 @@
+"""The child as its parent holds it: lines out, lines in within a patience, and an end that never waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from rigright.base.units import MIB
+
+MOST_LINE = 16 * MIB
+_MODULE = "rigright.machine.nvml.child"
+_GOODBYE_S = 0.2
+
+
+class Gone(Exception):  # noqa: N818 - it is no error of ours
+    """The child is no more: the driver took it down."""
+
+
+class Hung(Exception):  # noqa: N818
+    """The child said nothing in time."""
+
+
+class Process:
+    """One child."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        paths = [path for path in sys.path if path]
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", "-P", "-m", _MODULE],  # without site: it is given all paths already
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**env, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore"},
+            start_new_session=True,  # Ctrl-C is for us
+        )
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        Thread(target=self._read, daemon=True, name="nvml").start()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            while line := self._process.stdout.readline(MOST_LINE):  # type: ignore[union-attr]
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def say(self, request: Any) -> None:
+        """Send one line."""
+        try:
+            self._process.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")  # type: ignore[union-attr]
+            self._process.stdin.flush()  # type: ignore[union-attr]
+        except OSError:
+            raise Gone from None
+
+    def hear(self, patience_s: float) -> dict[str, Any]:
+        """The next line."""
+        try:
+            line = self._lines.get(timeout=max(patience_s, 0.0))
+        except Empty:
+            raise Hung from None
+        try:
+            told = json.loads(line)
+        except ValueError:
+            raise Gone from None
+        if not isinstance(told, dict):
+            raise Gone
+        return told
+
+    def ended(self) -> bool:
+        """Whether the system has let it go."""
+        return self._process.poll() is not None
+
+    def end(self, *, kindly: bool = False) -> bool:
+        """End it: a healthy one may finish, any other is killed; False where even that does not end it."""
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        if not kindly:
+            self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GOODBYE_S)
+        if not self.ended():
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GOODBYE_S)
+        return self.ended()

@@ -1,0 +1,86 @@
+"""What the child said of one device: values by reading, failures apart, numbers in SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rigright.base.units import KILO
+from rigright.machine.nvml.codes import LOST, UNKNOWN
+from rigright.machine.nvml.readings import takes_of
+
+_NOT_KNOWN = 2**32 - 1  # what the driver writes where it knows no number
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The readings of one device."""
+
+    told: Mapping[str, Any]
+
+    def failed(self, reading: str) -> int | None:
+        """The code that came instead; None where there is a value, or nobody asked."""
+        value = self.told.get(reading)
+        code = value.get("!") if isinstance(value, dict) else None
+        return code if isinstance(code, int) else None
+
+    def value(self, reading: str) -> Any:
+        """A value as it came."""
+        value = self.told.get(reading)
+        return None if isinstance(value, dict) else value
+
+    def text(self, reading: str) -> str | None:
+        """A value that is text."""
+        value = self.value(reading)
+        return value.strip() or None if isinstance(value, str) else None
+
+    def whole(self, reading: str) -> int | None:
+        """A count."""
+        return _whole(self.value(reading))
+
+    def flag(self, reading: str) -> bool | None:
+        """A yes or no."""
+        number = self.whole(reading)
+        return None if number is None else bool(number)
+
+    def milli(self, reading: str) -> float | None:
+        """A quantity that the driver tells in thousandths."""
+        number = self.whole(reading)
+        return None if number is None else number / KILO
+
+    def scaled(self, reading: str, factor: float) -> float | None:
+        """A quantity in SI units."""
+        number = self.whole(reading)
+        return None if number is None else number * factor
+
+    def items(self, reading: str) -> list[Any]:
+        """A list; empty where there is none."""
+        value = self.value(reading)
+        return value if isinstance(value, list) else []
+
+    def named(self, reading: str) -> dict[str, Any]:
+        """Values by the names of the table."""
+        return dict(zip(takes_of().get(reading, ()), self.items(reading), strict=False))
+
+    def number(self, reading: str, name: str) -> int | None:
+        """One of several values."""
+        return _whole(self.named(reading).get(name))
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value != _NOT_KNOWN else None
+
+
+def floats(value: object) -> float | None:
+    """A number as a float."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+_VITAL = ("mem", "busy", "thermal.gpu_c")
+_GONE = {1, 9, LOST, UNKNOWN}
+
+
+def is_gone(raw: Raw) -> bool:
+    """Whether the device cannot be reached: no handle, or nothing that matters is answered any more."""
+    return raw.failed("handle") is not None or all(raw.failed(one) in _GONE for one in _VITAL)

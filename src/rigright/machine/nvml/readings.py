@@ -1,0 +1,57 @@
+"""The table of readings: what is asked of the driver, and which command of the system shows the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, read_rows, text
+
+_COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see")
+_PLANS = {"full": {"full", "rare", "both"}, "tick": {"both"}, "rare": {"rare"}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One way to read one thing."""
+
+    reading: str
+    call: str
+    given: str
+    takes: str
+    each: str
+    when: str  # "full": once; "both": at each tick too; "rare": at few of them
+    see: str
+
+    @property
+    def row(self) -> list[str]:
+        """As the child is told it."""
+        return [self.reading, self.call, self.given, self.takes, self.each]
+
+
+@cache
+def readings() -> tuple[Reading, ...]:
+    """All of them, in the order they are asked for."""
+    rows = read_rows(
+        DATA / "readings.csv", dict.fromkeys(_COLUMNS, text), required=("reading", "call", "when")
+    )
+    return tuple(Reading(**{name: row[name] or "" for name in _COLUMNS}) for row in rows)
+
+
+@cache
+def plans() -> Mapping[str, list[list[str]]]:
+    """The rows of a full reading, of a tick, and of what a tick reads rarely."""
+    return {name: [one.row for one in readings() if one.when in when] for name, when in _PLANS.items()}
+
+
+@cache
+def see_of() -> Mapping[str, str]:
+    """Reading -> the command that shows it."""
+    return {one.reading: one.see for one in readings() if one.see}
+
+
+@cache
+def takes_of() -> Mapping[str, tuple[str, ...]]:
+    """Reading -> the names of the values it brings."""
+    return {one.reading: tuple(one.takes.split()) for one in reversed(readings())}  # the first way has most

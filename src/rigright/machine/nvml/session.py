@@ -1,0 +1,203 @@
+"""A session with NVIDIA's driver that never hangs and never dies: the driver is only touched by a child."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
+
+from rigright.base.words import Sentence
+from rigright.machine.nvml import codes
+from rigright.machine.nvml.asking import SYSTEM, Asking
+from rigright.machine.nvml.full import read_of, trouble_of
+from rigright.machine.nvml.held import HANDLE, Held
+from rigright.machine.nvml.owners import owner_of
+from rigright.machine.nvml.raw import Raw, is_gone
+from rigright.machine.nvml.ticks import Keeper
+from rigright.machine.nvml.whole import read_whole
+from rigright.machine.record import Read
+from rigright.machine.tick import DeviceTick
+from rigright.machine.world import ROOT, World
+
+PATIENCE_S = 2.0
+_CALL_S = 1.2  # the most for one call of a full reading
+_SLOW_S = 20.0  # the most for the first tick of a child, where every device must wake first
+_REST_S, _MOST_REST_S = 5.0, 60.0  # after a driver that did not start
+
+
+class Session:
+    """Readings of all devices; one that is lost or hangs does not hide the others."""
+
+    def __init__(self, env: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> None:
+        self._asking = Asking(env)
+        self._patience_s = patience_s
+        self._world = World(root=Path(env.get(ROOT) or "/"), env=env, is_live=True)
+        self._held = Held()
+        self._keepers: dict[int, Keeper] = {}
+        self._owners: dict[int, str | None] = {}
+        self._rest_s, self._until_s = _REST_S, 0.0
+        self._turn = 0  # whose rare readings are due
+        self._fresh: int | None = None  # the child that knows all rare readings
+        self._off: set[str] = set()  # what concerns all devices, and hung
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def error(self) -> Sentence | None:
+        """Why the driver as a whole does not answer; None where it does."""
+        return None if self._asking.trouble is None else trouble_of(self._asking.trouble)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it is the driver that hangs: whatever else asks it will hang too."""
+        trouble = self._asking.trouble
+        return trouble is not None and trouble.code == codes.HUNG
+
+    @property
+    def child(self) -> int | None:
+        """The number of the child that asks now."""
+        return self._asking.pid
+
+    def devices(self) -> Read:
+        """Everything that the driver tells, within a few seconds."""
+        with self._lock:
+            whole = read_whole(self._asking, patience_s=min(self._patience_s, _CALL_S))
+            return read_of(whole, self._asking, owner=lambda pid: owner_of(self._world, pid))
+
+    def tick(self) -> tuple[DeviceTick, ...]:
+        """What changes, of all devices, cheaply."""
+        with self._lock:
+            return self._tick(time.monotonic())
+
+    def close(self) -> None:
+        """End the child."""
+        with self._lock:
+            self._asking.drop(kindly=True)
+
+    def _tick(self, now_s: float) -> tuple[DeviceTick, ...]:
+        if now_s < self._until_s:
+            return self._unread()
+        if not self._asking.ready(now_s + self._patience_s):
+            self._held = Held()
+            self._rest(now_s)
+            return self._unread()
+        for device in range(self._asking.system.get("count") or 0):
+            self._keepers.setdefault(device, Keeper(device))
+        request = self._request([one for one in self._keepers if not self._held.whole(one)])
+        is_old, self._fresh = self._fresh == self._asking.pid, self._asking.pid
+        answer = self._asking.quietly(request, self._patience_s / 2) if is_old else None
+        if answer is None:
+            return self._aloud(request, now_s)
+        ticks = self._shape(answer.found, answer.rest, now_s=now_s)
+        if not self._all_lost(ticks, now_s):
+            self._try_again(now_s)
+        return ticks
+
+    def _all_lost(self, ticks: tuple[DeviceTick, ...], now_s: float) -> bool:
+        """Where every device is lost the driver itself went: a new child looks for it, after a rest."""
+        if not ticks or any(one.state != "lost" for one in ticks):
+            self._rest_s = _REST_S
+            return False
+        self._asking.drop(kindly=True)
+        self._held = Held()
+        self._rest(now_s)
+        return True
+
+    def _rest(self, now_s: float) -> None:
+        self._until_s, self._rest_s = now_s + self._rest_s, min(2 * self._rest_s, _MOST_REST_S)
+
+    def _request(self, devices: list[int]) -> dict[str, Any]:
+        """A tick's question: rare readings of all devices to a new child, else of one in turn."""
+        self._turn += 1
+        is_old = self._fresh == self._asking.pid
+        flow = [one for one in devices if self._keepers[one].counts_traffic is False]
+        return {
+            "do": "tick",
+            "devices": devices,
+            "rare": [devices[self._turn % len(devices)]] if devices and is_old else devices,
+            "skip": self._held.skip(),
+            "names": None if "names" in self._off else True,
+            "xids": None if "xids" in self._off else True,
+            "flow": None if "flow" in self._off else flow,
+        }
+
+    def _aloud(self, request: dict[str, Any], now_s: float) -> tuple[DeviceTick, ...]:
+        """A new child, or something hung or died: go call by call, and leave out for a while what hangs."""
+        started_s = time.monotonic()
+        if not self._asking.ready(started_s + self._patience_s):
+            return self._unread()
+        self._fresh = self._asking.pid
+        answer = self._asking.aloud(
+            request, patience_s=self._patience_s / 4, until_s=started_s + _SLOW_S + self._patience_s
+        )
+        if answer.culprit is not None:
+            device, reading = answer.culprit
+            if device == SYSTEM:
+                self._off.add(reading)
+            else:
+                self._held.hang(device, reading, now_s=now_s)
+        if not answer.done and self._held.n_hung() > 1:
+            for device in self._keepers:
+                self._held.hang(device, HANDLE, now_s=now_s)
+        ticks = self._shape({one: answer.found[one] for one in answer.done}, answer.rest, now_s=now_s)
+        self._all_lost(ticks, now_s)
+        return ticks
+
+    def _try_again(self, now_s: float) -> None:
+        """One device whose time has come is asked again, last, so that the others were read already."""
+        device = self._held.due(now_s)
+        if device is None:
+            return
+        if self._held.state(device) == "lost":
+            self._asking.drop(kindly=True)  # only a new child can see a device that came back
+        until_s = time.monotonic() + self._patience_s
+        if not self._asking.ready(until_s):
+            return
+        request = {"do": "tick", "devices": [device]}
+        answer = self._asking.aloud(request, patience_s=self._patience_s / 4, until_s=until_s)
+        if answer.culprit is not None:
+            self._held.hang(device, answer.culprit[1], now_s=now_s)
+        elif is_gone(Raw(answer.found.get(device, {}))):
+            self._held.lose(device, now_s=now_s)
+        else:
+            self._held.free(device)
+
+    def _shape(
+        self, found: dict[int, Any], rest: Mapping[str, Any], *, now_s: float
+    ) -> tuple[DeviceTick, ...]:
+        names = {int(pid): str(name) for pid, name in rest.get("names") or ()}
+        self._owners = {pid: who for pid, who in self._owners.items() if pid in names}
+        for device, ways in rest.get("flow") or ():
+            found.get(int(device), {})["flow"] = ways
+        for device, code in rest.get("xids") or ():
+            if device in self._keepers:
+                self._keepers[device].xid(code)
+        return tuple(self._one(one, found, names=names, now_s=now_s) for one in self._keepers)
+
+    def _one(self, device: int, found: dict[int, Any], *, names: dict[int, str], now_s: float) -> DeviceTick:
+        keeper = self._keepers[device]
+        if device not in found:
+            return keeper.absent(self._held.state(device) or "stale")
+        tick = keeper.tick(found[device], now_s=now_s, owner=self._owner, names=names)
+        if tick.state == "lost":
+            self._held.lose(device, now_s=now_s)
+        return replace(tick, state="hung") if self._held.state(device) == "hung" else tick
+
+    def _owner(self, pid: int) -> str | None:
+        if pid not in self._owners:
+            self._owners[pid] = owner_of(self._world, pid)
+        return self._owners[pid]
+
+    def _unread(self) -> tuple[DeviceTick, ...]:
+        """No child, no figures: all devices that were ever seen."""
+        trouble = self._asking.trouble
+        state = "hung" if trouble is not None and trouble.code == codes.HUNG else "lost"
+        return tuple(keeper.absent(state) for keeper in self._keepers.values())

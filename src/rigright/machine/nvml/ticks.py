@@ -1,0 +1,113 @@
+"""The readings of one device at one moment -> a `DeviceTick`; what changes rarely is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rigright.base.units import KILO, MEGA
+from rigright.machine.nvml import codes
+from rigright.machine.nvml.raw import Raw, floats, is_gone
+from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
+from rigright.machine.tick import DeviceTick
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The counters of PCIe traffic at one moment."""
+
+    at_s: float
+    rx: int | None
+    tx: int | None
+
+
+class Keeper:
+    """What is remembered of one device between ticks."""
+
+    def __init__(self, index: int) -> None:
+        self.last = DeviceTick(index=index, vendor="nvidia", state="stale")
+        self._traffic: Traffic | None = None
+        self._links_active: int | None = None
+        self.counts_traffic: bool | None = None  # None: not known yet
+
+    def absent(self, state: str) -> DeviceTick:
+        """It was not read: who it is, and no figures."""
+        last = self.last
+        return DeviceTick(
+            index=last.index, uuid=last.uuid, name=last.name, pci=last.pci, vendor="nvidia", state=state
+        )
+
+    def tick(self, told: dict[str, Any], *, now_s: float, owner: Owner, names: dict[int, str]) -> DeviceTick:
+        """The device now."""
+        raw = Raw(told)
+        if is_gone(raw):
+            return self.absent("denied" if raw.failed("handle") == codes.NO_PERMISSION else "lost")
+        if "links.state" in told:
+            states = raw.value("links.state")
+            self._links_active = sum(map(bool, states)) if isinstance(states, list) else None
+        rx, tx = self._rates(raw, now_s)
+        fans, recovery = fans_of(raw), recovery_of(raw)
+        self.last = DeviceTick(
+            index=self.last.index,
+            vendor="nvidia",
+            uuid=raw.text("uuid") or self.last.uuid,
+            name=raw.text("name") or self.last.name,
+            pci=pci_of(raw) or self.last.pci,
+            busy_share=share(raw.number("busy", "gpu")),
+            mem_busy_share=share(raw.number("busy", "memory")),
+            mem_used_bytes=floats(raw.number("mem", "used")),
+            mem_total_bytes=floats(raw.number("mem", "total")),
+            power_w=raw.milli("power.draw_w"),
+            power_limit_w=raw.milli("power.limit_w"),
+            energy_j=_divided(raw.number("numbers", "energy_mj")),
+            gpu_c=raw.scaled("thermal.gpu_c", 1.0),
+            mem_c=mem_c(raw),
+            fan_share=max(fans) if fans else None,
+            sm_hz=raw.scaled("clocks.sm_hz", MEGA),
+            mem_hz=raw.scaled("clocks.mem_hz", MEGA),
+            pcie_gen=raw.whole("pcie.gen"),
+            pcie_lanes=raw.whole("pcie.lanes"),
+            pcie_rx_bytes_per_s=rx,
+            pcie_tx_bytes_per_s=tx,
+            pcie_replays=raw.number("numbers", "replays"),
+            slowed_by=codes.slowed_by(raw.value("slowed_by")),
+            ecc_corrected=raw.number("numbers", "corrected"),
+            ecc_uncorrected=raw.number("numbers", "uncorrected"),
+            rows_pending=_flag(raw.number("numbers", "rows_pending")),
+            rows_failed=_flag(raw.number("numbers", "rows_failed")),
+            recovery=recovery,
+            links_active=self._links_active,
+            last_xid=self.last.last_xid,
+            programs=programs_of(raw, owner=owner, names=names),
+        )
+        return self.last
+
+    def xid(self, code: int) -> None:
+        """The driver told of an error."""
+        self.last = replace(self.last, last_xid=code)
+
+    def _rates(self, raw: Raw, now_s: float) -> tuple[float | None, float | None]:
+        """Bytes a second each way: of counters since the tick before, or as the driver measured them."""
+        now = Traffic(now_s, raw.number("numbers", "rx_bytes"), raw.number("numbers", "tx_bytes"))
+        self.counts_traffic = now.rx is not None
+        if not self.counts_traffic:
+            rx, tx = (*raw.items("flow"), None, None)[:2]
+            return (None if rx is None else rx * KILO, None if tx is None else tx * KILO)
+        before, self._traffic = self._traffic, now
+        if before is None or now_s <= before.at_s:
+            return None, None
+        spent_s = now_s - before.at_s
+        return _rate(before.rx, now.rx, spent_s=spent_s), _rate(before.tx, now.tx, spent_s=spent_s)
+
+
+def _rate(before: int | None, now: int | None, *, spent_s: float) -> float | None:
+    """A counter that went back began anew: no rate is known of that time."""
+    return None if before is None or now is None or now < before else (now - before) / spent_s
+
+
+def _divided(milli: int | None) -> float | None:
+    return None if milli is None else milli / KILO
+
+
+def _flag(number: int | None) -> bool | None:
+    return None if number is None else bool(number)

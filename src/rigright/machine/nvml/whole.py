@@ -1,0 +1,86 @@
+"""One full reading of all devices, whatever hangs or dies on the way, within its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rigright.machine.nvml.asking import SYSTEM, Asking, Found
+from rigright.machine.nvml.codes import HUNG
+
+WHOLE_S = 6.5  # for all devices together
+_MOST_TIMES = 2  # that a device may hang before it is left alone
+
+
+@dataclass(slots=True, frozen=True)
+class Whole:
+    """What was read, and what never came back."""
+
+    found: Found = field(default_factory=dict)
+    hung: dict[int, dict[str, int]] = field(default_factory=dict)  # device -> reading -> HUNG or DIED
+    together: dict[str, Any] = field(default_factory=dict)  # what concerns several: pids, paths, flow
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of programs."""
+        return {int(pid): str(name) for pid, name in self.together.get("pids") or ()}
+
+
+def read_whole(
+    asking: Asking,
+    *,
+    patience_s: float,
+    within_s: float = WHOLE_S,
+    clock: Callable[[], float] = time.monotonic,
+) -> Whole:
+    """Ask for everything; after each fault go on with a new child, without the call at fault."""
+    whole = Whole()
+    until_s = clock() + within_s
+    left: list[int] | None = None
+    while left != [] and clock() < until_s and asking.ready(until_s):
+        left = list(range(asking.system.get("count") or 0)) if left is None else left
+        skip = [(device, reading) for device, calls in whole.hung.items() for reading in calls]
+        request = {"do": "full", "devices": left, "skip": skip}
+        answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)
+        for device, readings in answer.found.items():
+            whole.found.setdefault(device, {}).update(readings)
+        left = [device for device in left if device not in answer.done]
+        if answer.culprit is not None and answer.culprit[0] != SYSTEM:
+            device, reading = answer.culprit
+            whole.hung.setdefault(device, {})[reading] = answer.code
+            left = [one for one in left if one != device] + ([device] if _once_more(whole, device) else [])
+    for device in left or ():
+        whole.hung.setdefault(device, {"handle": HUNG})
+    if whole.found and clock() < until_s:
+        _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
+    return whole
+
+
+def _read_together(whole: Whole, asking: Asking, *, patience_s: float, until_s: float) -> None:
+    """Names of programs, paths and traffic, of the devices that answer; what hangs here is left out."""
+    good = [device for device in whole.found if "handle" not in whole.hung.get(device, {})]
+    good = [device for device in good if whole.found[device].get("handle") is True]
+    wanted = {"pids": _pids(whole.found), "paths": good, "flow": good}
+    while wanted and asking.ready(until_s):
+        request = {"do": "full", "devices": [], **wanted}
+        answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)
+        if answer.culprit is None:
+            whole.together.update(answer.rest)
+            return
+        wanted.pop(answer.culprit[1], None)
+        if answer.culprit[1] == "start":
+            return
+
+
+def _pids(found: Found) -> list[int]:
+    lists = [
+        one for told in found.values() for reading, one in told.items() if reading.startswith("programs.")
+    ]
+    return sorted({program[0] for programs in lists if isinstance(programs, list) for program in programs})
+
+
+def _once_more(whole: Whole, device: int) -> bool:
+    """Whether a device that hung is worth another try."""
+    return len(whole.hung[device]) < _MOST_TIMES and "handle" not in whole.hung[device]

@@ -1,0 +1,110 @@
+"""NVIDIA: through its library where the machine is here, else from what `nvidia-smi` said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.base.errors import DataError
+from rigright.machine.device import Device
+from rigright.machine.host import Path
+from rigright.machine.record import Read, Unseen
+from rigright.machine.system import Software
+from rigright.machine.world import World
+
+_SMI = "nvidia-smi"
+_MODULE = "/proc/driver/nvidia/version"
+_ON_BUS = "/sys/bus/pci/devices"
+_NVIDIA = "0x10de"
+
+
+def read(world: World) -> Read:
+    """Every NVIDIA device, how they reach each other, and the driver."""
+    return _shared_memory(world, _live(world) if world.is_live else _recorded(world))
+
+
+def _live(world: World) -> Read:
+    from rigright.machine.nvml.session import Session
+
+    with Session(world.env) as session:
+        found = session.devices()
+        error = session.error
+        hangs = session.hangs
+    if error is None or hangs:
+        return found
+    told = _recorded(world)
+    if dict(told.fields).get("devices"):
+        return told
+    return found if _is_nvidia(world) else Read()
+
+
+def _is_nvidia(world: World) -> bool:
+    """Whether anything here is NVIDIA's: its module, a card on the bus, its tool."""
+    if world.has(_MODULE) or world.run(_SMI, "-L") is not None:
+        return True
+    return any(world.text(f"{_ON_BUS}/{name}/vendor", 16) == _NVIDIA for name in world.names(_ON_BUS))
+
+
+def _recorded(world: World) -> Read:
+    """What nvidia-smi says: the whole log, the matrix of paths, the links."""
+    said = world.run(_SMI, "-q", "-x")
+    if said is None or not said.out.strip():
+        return Read()
+    from rigright.machine.nvidia_smi.text import numa_of
+    from rigright.machine.nvidia_smi.xml import read_xml
+
+    try:
+        read = read_xml(said.out)
+    except DataError as error:
+        first = said.out.strip().splitlines()[0][:200]
+        software = Software(driver_error=first)
+        unseen = Unseen(what="devices", why=error.sentence, see="nvidia-smi -q -x")
+        return Read(fields=(("software", software),), unseen=(unseen,))
+    topo = _out(world, "topo", "-m")
+    fields = dict(read.fields)
+    devices: tuple[Device, ...] = tuple(fields["devices"])  # type: ignore[arg-type]
+    devices = _with_links(devices, _out(world, "nvlink", "-s"))
+    numa = numa_of(topo)
+    devices = tuple(
+        replace(one, numa_node=numa[one.index]) if one.numa_node is None and one.index in numa else one
+        for one in devices
+    )
+    paths = _paths(topo)
+    rest = () if paths is None else (("paths", paths),)
+    return Read(fields=(*{**fields, "devices": devices}.items(), *rest), unseen=read.unseen)
+
+
+def _out(world: World, *argv: str) -> str:
+    said = world.run(_SMI, *argv)
+    return "" if said is None or said.code not in {0, -1} else said.out
+
+
+def _paths(topo: str) -> tuple[Path, ...] | None:
+    from rigright.machine.nvidia_smi.text import paths_of
+
+    return paths_of(topo) if topo.strip() else None
+
+
+def _with_links(devices: tuple[Device, ...], status: str) -> tuple[Device, ...]:
+    from rigright.machine.nvidia_smi.text import links_of
+
+    links = links_of(status)
+    return tuple(replace(one, links=links[one.index]) if one.index in links else one for one in devices)
+
+
+def _shared_memory(world: World, read: Read) -> Read:
+    """A device that shares the processor's memory has as much of it as the system has."""
+    from rigright.machine.meminfo import meminfo
+
+    fields = dict(read.fields)
+    devices: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
+    if not any(one.unified_memory and one.mem_total_bytes is None for one in devices):
+        return read
+    memory = meminfo(world)
+    total, free = memory.get("MemTotal"), memory.get("MemAvailable")
+    shared = tuple(
+        replace(one, mem_total_bytes=total, mem_free_bytes=free)
+        if one.unified_memory and one.mem_total_bytes is None
+        else one
+        for one in devices
+    )
+    return Read(fields=tuple({**fields, "devices": shared}.items()), unseen=read.unseen)

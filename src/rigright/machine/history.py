@@ -11,7 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -98,7 +98,8 @@ class History:
     def add_results(self, results: Iterable[Result], machine: Machine) -> None:
         """Keep what a benchmark measured."""
         key, now = machine_key(machine), time.time()
-        rows = [(one.at_s or now, key, one.part, one.what, one.on, json.dumps(plain(one))) for one in results]
+        timed = [one if one.at_s is not None else replace(one, at_s=now) for one in results]
+        rows = [(one.at_s, key, one.part, one.what, one.on, json.dumps(plain(one))) for one in timed]
         with told(self.path), whole(self._open):
             self._open.executemany(
                 "INSERT INTO result (at_s, machine, part, what, place, told) VALUES (?, ?, ?, ?, ?, ?)", rows

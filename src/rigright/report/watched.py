@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from rigright.base.words import Sentence
+from rigright.machine.bench.record import Result
+from rigright.machine.history import SeenMachine
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
+
+Of = Literal["ticks", "bench", "machines", "events"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +64,18 @@ class Span:
     seen_s: float  # time for which there are moments
     cards: tuple[CardSpan, ...] = ()
     host: tuple[Figures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What the history holds of a time; one of these is filled."""
+
+    of: Of
+    path: str
+    since_s: float | None = None
+    until_s: float | None = None
+    span: Span | None = None
+    moments: tuple[Tick, ...] = ()
+    results: tuple[Result, ...] = ()
+    machines: tuple[SeenMachine, ...] = ()
+    events: tuple[Event, ...] = ()

@@ -25,7 +25,6 @@ def cut_to(text: str, cells: int, *, screen: Screen) -> str:
 
 
 def picture(past: Past, room: int, *, screen: Screen) -> str:
-    """The last values, one a cell."""
-    values = past[-room:]
-    drawn = blocks(Strip(label="", values=values, shown="", high=1.0), room, screen=screen)
+    """The last values, one a cell, the newest at the right."""
+    drawn = blocks(Strip(label="", values=past[-room:], shown="", high=1.0), room, screen=screen).rjust(room)
     return toned(drawn, "good", screen=screen) if drawn.strip() else drawn

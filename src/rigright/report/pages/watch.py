@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import say, tell
 from rigright.machine.stored import plain as plain_record
 from rigright.report.live import words
 from rigright.report.live.recent import clock
@@ -50,7 +50,7 @@ def _table(moment: Moment) -> Table:
                 words.power(device.power_w, device.power_limit_w),
                 words.celsius(device.gpu_c),
                 words.clock(device.sm_hz),
-                _joined(wrong),
+                words.joined(wrong),
             )
         )
         tones.append("plain" if tone == "good" else tone)
@@ -59,15 +59,6 @@ def _table(moment: Moment) -> Table:
         rows=tuple(rows),
         tones=tuple(tones),
     )
-
-
-def _joined(said: list[Shown]) -> Shown:
-    if not said:
-        return ""
-    told: Sentence = say("{one}", one=said[0])
-    for one in said[1:]:
-        told = say("{before}, {one}", before=told, one=one)
-    return told
 
 
 def plain(moment: Moment, language: str) -> dict[str, Any]:

@@ -1,0 +1,230 @@
+"""The page of `history`: pictures over time, figures, and what was kept beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from rigright.base.units import KILO, show_bytes, show_seconds, show_watts
+from rigright.base.words import Sentence, say, tell
+from rigright.machine.history import SeenMachine
+from rigright.machine.stored import plain as plain_record
+from rigright.machine.tick import DeviceTick
+from rigright.report.live import words
+from rigright.report.measured_figures import shown
+from rigright.report.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
+from rigright.report.watched import CardSpan, Figures, Past, Span
+
+_HOUR_S = 3600.0
+_FEW = 2  # cards that are shown with every picture
+_NONE = "-"
+_AWAY_S = 1.0
+
+Show = Callable[[float], str]
+_PICTURES: dict[str, tuple[Sentence, Show, float | None]] = {  # column -> label, how it is shown, top
+    "busy_share": (say("busy"), words.share, 1.0),
+    "power_w": (say("power"), show_watts, None),
+    "mem_used_bytes": (say("memory"), show_bytes, None),
+    "gpu_c": (say("heat"), words.celsius, None),
+    "cpu_share": (say("cpu"), words.share, 1.0),
+    "disk_read_bytes_per_s": (say("disk in"), words.flow, None),
+    "net_rx_bytes_per_s": (say("net in"), words.flow, None),
+}
+_OF_MANY = ("busy_share", "power_w")
+
+
+def page(past: Past) -> Page:
+    """The page for people."""
+    parts, title = _PARTS[past.of](past)
+    if not parts:
+        parts = [
+            Line(said=say("the history holds nothing of that time"), tone="warn"),
+            Commands(items=("rigright watch",), title=say("next")),
+        ]
+    return Page(title=title, parts=(*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")))
+
+
+def sheet(past: Past) -> Page:
+    """Rows for a spreadsheet: each moment of each card; else the page's own table."""
+    if past.of != "ticks":
+        return page(past)
+    names = [one.name for one in fields(DeviceTick) if one.name not in {"programs", "index", "vendor"}]
+    rows = tuple(
+        (f"{tick.at_s:.3f}", device.card, *(_cell(getattr(device, name)) for name in names))
+        for tick in past.moments
+        for device in tick.devices
+    )
+    heads = ("at_s", "card", *names)
+    return Page(title="", parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return " ".join(value)
+    return f"{value:.6g}" if isinstance(value, float) and value < 1 else str(value)
+
+
+def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
+    span = past.span
+    if span is None or not span.n_moments:
+        return [], say("history")
+    since, until = span.since_s or 0.0, span.until_s or 0.0
+    parts: list[Part] = [
+        Line(
+            said=say(
+                "{count} moments; watched for {seen} of {whole}",
+                count=f"{span.n_moments:,}",
+                seen=show_seconds(span.seen_s),
+                whole=show_seconds(max(until - since, span.seen_s)),
+            )
+        )
+    ]
+    parts += [Line(said=said, tone="bad") for said in _absences(span)]
+    parts.append(_pictures(span))
+    if span.cards:
+        parts.append(_table(span))
+    return parts, say("from {since} to {until}", since=_date(since), until=_date(until))
+
+
+def _absences(span: Span) -> list[Sentence]:
+    return [
+        say("{card} did not answer for {time}", card=one.card, time=show_seconds(one.away_s))
+        for one in span.cards
+        if one.away_s >= _AWAY_S
+    ]
+
+
+def _pictures(span: Span) -> Strips:
+    drawn = tuple(_PICTURES) if len(span.cards) <= _FEW else _OF_MANY
+    strips = [
+        _strip(say("{card} {what}", card=card.card, what=_PICTURES[name][0]), one, name=name)
+        for name in drawn
+        for card in span.cards
+        for one in card.figures
+        if one.column == f"{card.card}.{name}"
+    ]
+    strips += [
+        _strip(_PICTURES[name][0] if name != "mem_used_bytes" else say("main memory"), one, name=name)
+        for one in span.host
+        if (name := one.column.rpartition(".")[2]) in _PICTURES
+    ]
+    return Strips(strips=tuple(strips))
+
+
+def _strip(label: Sentence, one: Figures, *, name: str) -> Strip:
+    _, show, top = _PICTURES[name]
+    told = say(
+        "mean {mean}, p95 {p95}, most {most}", mean=show(one.mean), p95=show(one.p95), most=show(one.most)
+    )
+    return Strip(label=label, values=one.values, shown=told, high=top)
+
+
+def _table(span: Span) -> Table:
+    heads = (
+        *(say("energy"), say("mean power"), say("most power"), say("mean busy"), say("most memory")),
+        *(say("most heat"), say("memory's most heat")),
+    )
+    columns = (
+        Column(head=say("card")),
+        *(Column(head=head, right=True) for head in heads),
+        Column(head=say("held back"), flexible=True),
+    )
+    return Table(columns=columns, rows=tuple(_row(card, span) for card in span.cards))
+
+
+def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
+    found = {one.column.rpartition(".")[2]: one for one in card.figures}
+
+    def told(name: str, which: str, show: Show) -> str:
+        return show(getattr(found[name], which)) if name in found else _NONE
+
+    held = [
+        say("{reason} {share}", reason=words.reason(reason), share=words.share(slowed_s / span.seen_s))
+        for reason, slowed_s in card.slowed_s
+    ]
+    return (
+        card.card,
+        _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
+        told("power_w", "mean", show_watts),
+        told("power_w", "most", show_watts),
+        told("busy_share", "mean", words.share),
+        told("mem_used_bytes", "most", show_bytes),
+        told("gpu_c", "most", words.celsius),
+        told("mem_c", "most", words.celsius),
+        words.joined(held),
+    )
+
+
+def _of_bench(past: Past) -> tuple[list[Part], Shown]:
+    heads = (say("when"), say("part"), say("what"), say("on"), say("value"))
+    columns = tuple(
+        Column(head=head, right=place == 4, flexible=place == 2) for place, head in enumerate(heads)
+    )
+    rows = tuple(
+        (_date(one.at_s or 0.0), one.part, one.what, one.on, shown(one.value, one.unit))
+        for one in past.results
+    )
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("benchmarks that were kept")
+
+
+def _of_machines(past: Past) -> tuple[list[Part], Shown]:
+    heads = (say("when"), say("machine"), say("host"), say("cards"), say("driver"), say("kernel"))
+    columns = tuple(Column(head=head, flexible=place == 3) for place, head in enumerate(heads))
+    rows = tuple(_machine(one) for one in past.machines)
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("this machine as it was")
+
+
+def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
+    machine = seen.machine
+    names = [device.name or _NONE for device in machine.devices]
+    cards = ", ".join(f"{names.count(name)}x {name}" for name in dict.fromkeys(names))
+    software, system = machine.software, machine.system
+    return (
+        *(_date(seen.at_s), seen.key, system.host or _NONE, cards or _NONE),
+        *(software.driver or _NONE, system.kernel or _NONE),
+    )
+
+
+def _of_events(past: Past) -> tuple[list[Part], Shown]:
+    columns = (
+        *(Column(head=head) for head in (say("when"), say("kind"), say("device"))),
+        Column(head=say("text"), flexible=True),
+    )
+    rows = tuple((_date(one.at_s or 0.0), one.kind, one.pci or "", one.text) for one in past.events)
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("what the kernel log told")
+
+
+_PARTS: dict[str, Callable[[Past], tuple[list[Part], Shown]]] = {
+    "ticks": _of_ticks,
+    "bench": _of_bench,
+    "machines": _of_machines,
+    "events": _of_events,
+}
+
+
+def _date(at_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
+
+
+def plain(past: Past, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    found: dict[str, Any] = {
+        "of": past.of,
+        "path": past.path,
+        "since_s": past.since_s,
+        "until_s": past.until_s,
+    }
+    if past.of == "ticks":
+        found["span"] = plain_record(past.span, language)
+        found["moments"] = [plain_record(tick, language) for tick in past.moments]
+    elif past.of == "bench":
+        found["results"] = [plain_record(one, language) for one in past.results]
+    elif past.of == "machines":
+        found["machines"] = [plain_record(one, language) for one in past.machines]
+    else:
+        found["events"] = [plain_record(one, language) for one in past.events]
+    return found | {"summary": tell(page(past).title, language)}

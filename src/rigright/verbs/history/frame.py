@@ -1,0 +1,64 @@
+"""The verb itself: opens the history and picks what was asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.machine.history import History, open_history
+from rigright.machine.tick import Tick
+from rigright.report.watched import Of, Past
+from rigright.verbs.history.spans import span_of
+
+KINDS: tuple[Of, ...] = ("ticks", "bench", "machines", "events")
+MOST_ROWS = 3600  # moments of a sheet, unless more are asked for
+
+
+def history(
+    of: Of = "ticks",
+    *,
+    since_s: float | None = None,
+    until_s: float | None = None,
+    file: str | None = None,
+    every_s: float | None = None,
+) -> Past:
+    """What was kept since a time (seconds since 1970), until another; `every_s` asks for the moments too."""
+    if of not in KINDS:
+        raise AskError(say('--of "{of}": there are {kinds}', of=of, kinds=", ".join(KINDS)))
+    with open_history(None if file is None else Path(file), writes=False) as kept:
+        return Past(
+            of=of,
+            path=str(kept.path),
+            since_s=since_s,
+            until_s=until_s,
+            span=span_of(kept, since_s, until_s=until_s) if of == "ticks" else None,
+            moments=_moments(kept, since_s, until_s=until_s, every_s=every_s) if of == "ticks" else (),
+            results=kept.results(since_s) if of == "bench" else (),
+            machines=kept.machines(since_s) if of == "machines" else (),
+            events=kept.events(since_s, until_s) if of == "events" else (),
+        )
+
+
+def ago(back_s: float) -> float:
+    """A time so long ago, in seconds since 1970."""
+    return time.time() - back_s
+
+
+def _moments(
+    kept: History, since_s: float | None, *, until_s: float | None, every_s: float | None
+) -> tuple[Tick, ...]:
+    if every_s is None:
+        return ()
+    return tuple(_spaced(kept.ticks(since_s, until_s), every_s))
+
+
+def _spaced(ticks: Iterator[Tick], every_s: float) -> Iterator[Tick]:
+    """Moments at least so far from each other; none is made up."""
+    last_s: float | None = None
+    for tick in ticks:
+        if last_s is None or not 0 <= tick.at_s - last_s < every_s * 0.99:
+            last_s = tick.at_s
+            yield tick

@@ -1,0 +1,79 @@
+"""The machine over a time: each card's figures, energy, brakes and absences; the host's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from rigright.machine.history import History
+from rigright.report.watched import CardSpan, Figures, Span
+from rigright.verbs.history.series import Series, energy_j, figures, series
+
+OF_CARD = ("busy_share", "mem_used_bytes", "power_w", "gpu_c", "mem_c", "sm_hz")
+OF_HOST = (
+    *("cpu_share", "mem_used_bytes", "disk_read_bytes_per_s", "disk_write_bytes_per_s"),
+    *("net_rx_bytes_per_s", "net_tx_bytes_per_s"),
+)
+_MORE = ("mem_total_bytes", "power_limit_w", "energy_j", "slowed_by", "state", "name", "uuid")
+_WANTED = {*OF_CARD, *OF_HOST, *_MORE}
+_QUIET = {"idle"}
+
+
+def span_of(history: History, since_s: float | None, *, until_s: float | None) -> Span:
+    """What the history holds of a time."""
+    stretches = history.columns(
+        since_s, until_s, wanted=lambda name: name.rpartition(".")[2].removesuffix(">") in _WANTED
+    )
+    found = series(stretches)
+    names = {*found.numbers, *found.words}
+    cards = sorted({name.partition(".")[0] for name in names} - {"host"}, key=_order)
+    return Span(
+        path=str(Path(history.path)),
+        since_s=float(found.at_s.min()) if len(found.at_s) else since_s,
+        until_s=float(found.at_s.max()) if len(found.at_s) else until_s,
+        n_moments=len(found.at_s),
+        seen_s=found.seen_s,
+        cards=tuple(_card(found, card) for card in cards),
+        host=_figures(found, "host", OF_HOST),
+    )
+
+
+def _order(card: str) -> tuple[str, int]:
+    kind = card.rstrip("0123456789")
+    return kind, int(card[len(kind) :] or 0)
+
+
+def _card(found: Series, card: str) -> CardSpan:
+    states = found.words.get(f"{card}.state", ())
+    ok = [state == "ok" for state in states]
+    told = [state is not None for state in states]
+    stands = found.stands_s
+    return CardSpan(
+        card=card,
+        name=_last(found, f"{card}.name"),
+        uuid=_last(found, f"{card}.uuid"),
+        figures=_figures(found, card, OF_CARD),
+        energy_j=energy_j(found, card),
+        seen_s=float(stands[ok].sum()) if ok else 0.0,
+        away_s=float(stands[told].sum() - stands[ok].sum()) if ok else 0.0,
+        slowed_s=_slowed(found, card),
+    )
+
+
+def _figures(found: Series, front: str, names: tuple[str, ...]) -> tuple[Figures, ...]:
+    told = (figures(found, f"{front}.{name}") for name in names)
+    return tuple(one for one in told if one is not None)
+
+
+def _last(found: Series, column: str) -> str | None:
+    return next((word for word in reversed(found.words.get(column, ())) if word), None)
+
+
+def _slowed(found: Series, card: str) -> tuple[tuple[str, float], ...]:
+    """How long each reason held a card back; of thinned rows at most so long."""
+    sums: dict[str, float] = defaultdict(float)
+    for words, stands_s in zip(found.words.get(f"{card}.slowed_by", ()), found.stands_s, strict=False):
+        for reason in (words or "").split(","):
+            if reason and reason not in _QUIET:
+                sums[reason] += float(stands_s)
+    return tuple(sorted(sums.items(), key=lambda one: -one[1]))

@@ -1,9 +1,9 @@
-"""Memory of a card that is in use though no program is seen, and memory that programs hold.
+"""Memory of a card that is in use though no program is seen, and memory that a plan will miss.
 
 Without a program a card uses next to nothing (operators allow 15 MiB; a screen takes some hundred). More
 than 2 % and 600 MiB without a program: warning, likely: the rest of a program that died, or a program that
-is hidden from us in another container. Programs that hold more than a tenth: note, or a warning where a
-plan wants the card: a plan must do with what is free.
+is hidden from us in another container. With `doctor --for PLAN`, programs that hold more than a tenth:
+warning, for a plan must do with what is free. Without a plan, programs at work are what cards are for.
 
 Source: gcm (15 MiB at idle); limits widened for screens and for what drivers count as used.
 """
@@ -38,8 +38,8 @@ def check(case: Case) -> Iterator[Verdict]:
             )
         elif not device.programs and used > max(LEAST_BYTES, LEAST_SHARE * total):
             yield _unowned(case, device, used_bytes=used)
-        elif device.programs and used > MUCH_SHARE * total:
-            yield _held(case, device, programs=device.programs)
+        elif case.wanted is not None and device.programs and used > MUCH_SHARE * total:
+            yield _held(device, programs=device.programs)
         else:
             yield Fine(says=say("{size} in use", size=show_bytes(used)), about=label(device))
 
@@ -76,10 +76,10 @@ def _unowned(case: Case, device: Device, *, used_bytes: float) -> Finding:
     )
 
 
-def _held(case: Case, device: Device, *, programs: tuple[Program, ...]) -> Finding:
+def _held(device: Device, *, programs: tuple[Program, ...]) -> Finding:
     largest = sorted(programs, key=lambda one: -(one.mem_bytes or 0))[:MOST_NAMED]
     return Finding(
-        severity="note" if case.wanted is None else "warning",
+        severity="warning",
         title=say("programs hold memory of the card"),
         evidence=tuple(
             Evidence(

@@ -11,6 +11,7 @@ from rigright.report.page import Shown, Table, Tone
 from rigright.report.screen import NARROW_CELLS, Screen
 
 _GAP = "  "
+TYPED = "$ "  # a cell that begins so is a command
 _LEAST_FLEXIBLE, _LEAST_TEXT = 16, 10  # a column is not squeezed below this
 
 
@@ -44,12 +45,17 @@ def _tones(table: Table) -> tuple[Tone, ...]:
 
 def _row(cells: list[str], widths: list[int], *, right: list[bool]) -> list[str]:
     """One row, as many lines high as its fullest cell."""
-    wrapped = [wrap(cell, cells_wide) for cell, cells_wide in zip(cells, widths, strict=True)]
+    wrapped = [_lines(cell, cells_wide) for cell, cells_wide in zip(cells, widths, strict=True)]
     lines = []
     for pieces in zip_longest(*wrapped, fillvalue=""):
         padded = [pad(piece, cells, right=at) for piece, cells, at in zip(pieces, widths, right, strict=True)]
         lines.append(_GAP.join(padded).rstrip())
     return lines
+
+
+def _lines(cell: str, cells_wide: int) -> list[str]:
+    """A cell cut into lines; a command stays whole, for it is to be copied."""
+    return [cell] if cell.startswith(TYPED) else wrap(cell, cells_wide)
 
 
 def _widths(table: Table, heads: list[str], *, rows: list[list[str]], room: int) -> list[int] | None:
@@ -104,5 +110,5 @@ def _card_line(head: str, cell: str, *, side: int, screen: Screen) -> list[str]:
     names = wrap(head, side)
     return [
         f"  {toned(name, 'dim', screen=screen)}{' ' * (side - width(name))}  {piece}".rstrip()
-        for name, piece in zip_longest(names, wrap(cell, room), fillvalue="")
+        for name, piece in zip_longest(names, _lines(cell, room), fillvalue="")
     ]

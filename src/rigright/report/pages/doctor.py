@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -24,18 +25,18 @@ _BLANK = (Column(head=""), Column(head="", flexible=True))
 def page(result: Examined, *, everything: bool = False) -> Page:
     """The page for people; `everything`: notes in full, and all that is fine."""
     found = groups(result)
-    parts: list[Part] = [_verdict(result)]
-    for group in found:
-        if everything or group.first.severity != "note":
-            parts += _finding(group)
+    shown = tuple(one for one in found if everything or one.first.severity != "note")
+    parts: list[Part] = [_verdict(result), *([_overview(shown)] if len(shown) > 1 else [])]
+    for group in shown:
+        parts += _finding(group)
     notes = tuple(_note(group) for group in found if group.first.severity == "note")
     if notes and not everything:
         parts.append(Points(items=notes, title=say("worth knowing")))
     if everything:
         parts.append(_all_fine(result))
-    unseen = tuple(_blind(one) for one in blind(result))
+    unseen = blind(result)
     if unseen:
-        parts.append(Points(items=unseen, title=say("not observed"), tone="dim"))
+        parts.append(_unseen(unseen))
     parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
@@ -57,6 +58,16 @@ def _verdict(result: Examined) -> Line:
     if not told:
         return Line(said=say("nothing found; {rest}", rest=ends), tone=tone)
     return Line(said=say("{found}; {rest}", found=_joined(told), rest=ends), tone=tone)
+
+
+def _overview(found: tuple[Group, ...]) -> Table:
+    """Every finding in a line, where there are several."""
+    severities = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
+    return Table(
+        columns=(*_BLANK[:1], Column(head="", flexible=True), Column(head="", flexible=True)),
+        rows=tuple((severities[one.first.severity], one.about, one.first.title) for one in found),
+        tones=tuple(_TONES[one.first.severity] for one in found),
+    )
 
 
 def _count(severity: str, count: int) -> Sentence | None:
@@ -130,11 +141,14 @@ def _note(group: Group) -> Shown:
     return say("{about}: {title}", about=group.about, title=title) if group.about else title
 
 
-def _blind(one: Blind) -> Shown:
-    told = _joined(list(one.titles))
-    if one.see is None:
-        return say("{titles}: {why}", titles=told, why=one.why)
-    return say("{titles}: {why}; to see it: {command}", titles=told, why=one.why, command=one.see)
+def _unseen(found: tuple[Blind, ...]) -> Table:
+    """What could not be looked at, with what would show it."""
+    rows: list[tuple[Shown, Shown]] = []
+    for one in found:
+        rows.append(("-", say("{titles}: {why}", titles=_joined(list(one.titles)), why=one.why)))
+        rows += [("", f"$ {one.see}")] if one.see else []
+    dim: Tone = "dim"
+    return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
 
 
 def _all_fine(result: Examined) -> Table:
@@ -146,10 +160,12 @@ def _all_fine(result: Examined) -> Table:
 
 
 def _next(result: Examined, *, everything: bool) -> Iterator[str]:
+    origin = result.case.machine.origin
+    doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
     if any(step.command for _, one in result.findings for step in one.fix):
-        yield "rigright doctor --fix-script fixes.sh"
+        yield f"{doctor} --fix-script fixes.sh"
     if not everything:
-        yield "rigright doctor --all"
+        yield f"{doctor} --all"
     yield "rigright look-up checks"
 
 

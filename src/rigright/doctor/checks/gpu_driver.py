@@ -1,0 +1,71 @@
+"""Whether the driver as a whole answers.
+
+A driver that hangs makes every tool and every job on the machine wait, and monitors die with it; a driver
+that ends the process that asks it has damaged files or a card in a bad state. It is asked through a child
+process under a time limit, so that this tool goes on. A library of another version than the kernel's
+module, and a card that the driver does not show, have checks of their own.
+
+Fault; not observed where we lack the right or a package to ask. Source: NVML's return codes; reports of
+hung NVML (NVSentinel issue 1748).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import reboot, see_kernel_log
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.machine.nvml.asking import Trouble
+from rigright.machine.nvml.codes import HUNG, MISMATCH, NO_LIBRARY, NO_PERMISSION, NOT_LOADED
+from rigright.machine.nvml.full import trouble_of
+
+TITLE = say("NVIDIA's driver answers")
+_SHOW = "timeout 10 nvidia-smi"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for the driver."""
+    error = case.machine.software.driver_error
+    if error is None:
+        if any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices):
+            yield Fine(says=say("it does"))
+    elif error == _told(NO_PERMISSION):
+        yield NotSeen(why=say("the driver refuses to tell us"), see="sudo rigright doctor")
+    elif error == _told(0, missing=True):
+        yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
+    elif (
+        error not in {_told(MISMATCH), _told(NO_LIBRARY), _told(NOT_LOADED)}
+        and "mismatch" not in error.lower()
+    ):
+        yield _silent(error)
+
+
+def _told(code: int, *, missing: bool = False) -> str:
+    """What a reading of the driver says of one trouble."""
+    return str(trouble_of(Trouble(code=code, missing=missing)))
+
+
+def _silent(error: str) -> Finding:
+    hangs = error == _told(HUNG)
+    return Finding(
+        severity="fault",
+        title=say("NVIDIA's driver hangs") if hangs else say("NVIDIA's driver does not work"),
+        evidence=(Evidence(shows=error, command=_SHOW),),
+        why=say("no card can be used or watched: programs wait without end, or fail at their start"),
+        fix=(
+            see_kernel_log(),
+            Step(
+                says=say("see which processes wait for it (state D)"),
+                command="ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'",
+            ),
+            reboot(),
+            Step(
+                says=say(
+                    "if it comes again, change the driver to the newest of its "
+                    "branch; `rigright setup` names it"
+                )
+            ),
+        ),
+        verify=_SHOW,
+    )

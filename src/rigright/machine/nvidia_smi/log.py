@@ -8,9 +8,9 @@ from typing import Any
 
 from rigright.machine.device import Program, Slice
 from rigright.machine.nvidia_smi.cards import Told, device_of
-from rigright.machine.nvidia_smi.values import read_value, seen
 from rigright.machine.record import Read
 from rigright.machine.system import Software
+from rigright.machine.told.values import read_value, seen
 
 MARK = "NVSMI LOG"
 _CARD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")

@@ -6,10 +6,11 @@ import re
 from itertools import pairwise
 
 from rigright.machine.device import Device
-from rigright.machine.nvidia_smi.cards import Told, device_of, words
-from rigright.machine.nvidia_smi.values import read_value, seen
+from rigright.machine.nvidia_smi.cards import TABLE, Told, device_of
 from rigright.machine.record import Read
 from rigright.machine.system import Software
+from rigright.machine.told.fields import words
+from rigright.machine.told.values import read_value, seen
 
 _MOST_ROWS = 512
 _UNIT = re.compile(r"\s*\[[^\]]*\]\s*\Z")
@@ -27,7 +28,7 @@ _USE = re.compile(
 def is_sheet(text: str) -> bool:
     """Whether its first line names fields of `--query-gpu`."""
     heads = _heads(text.lstrip().partition("\n")[0])
-    return len(heads) > 1 and len(words("query").intersection(heads)) >= min(2, len(heads))
+    return len(heads) > 1 and len(words(TABLE, "query").intersection(heads)) >= min(2, len(heads))
 
 
 def read_sheet(text: str) -> Read:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink, Slice
 from rigright.machine.host import Path
-from rigright.machine.nvidia_smi.values import read_value
+from rigright.machine.told.values import read_value
 
 MOST_DEVICES = 512
 _MOST_LINKS = 64

@@ -12,9 +12,9 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.device import Device, Program, Slice
 from rigright.machine.nvidia_smi.cards import Told, device_of
-from rigright.machine.nvidia_smi.values import address, read_value, seen
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
+from rigright.machine.told.values import address, read_value, seen
 
 START = "<nvidia_smi_log"
 _END = "</nvidia_smi_log>"

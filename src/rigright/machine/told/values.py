@@ -1,4 +1,4 @@
-"""Single values as nvidia-smi writes them: "81920 MiB", "16x", "[Not Supported]" -> SI units, or None."""
+"""Single values as tools write them: "81920 MiB", "16x", "[Not Supported]" -> SI units, or None."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _REFUSED = (
 )
 _SIZES = {"b": 1, "kib": KIB, "kb": KIB, "mib": MIB, "mb": MIB, "gib": GIB, "gb": GIB, "": MIB}
 _RATES = {"kb/s": KILO, "mb/s": MEGA, "": KILO}
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z/%()]*)")
 _YES = {"yes": True, "enabled": True, "active": True, "no": False, "disabled": False, "not active": False}
 _ADDRESS = re.compile(r"(?:0{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
@@ -42,7 +43,9 @@ MOST_NUMBER = 1e18
 
 def seen(text: str | None) -> str | None:
     """A value that says something; None for "N/A", "[Not Supported]" and their like."""
-    bare = (text or "").strip().strip("[]").strip()
+    bare = (text or "").strip()
+    if bare.startswith("[") and bare.endswith("]"):
+        bare = bare[1:-1].strip()
     lower = bare.lower()
     return None if lower in _UNKNOWN or lower.startswith(_REFUSED) else bare
 
@@ -57,7 +60,7 @@ def scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
     """A number with a unit of the table; an unknown unit is no reading."""
 
     def read(told: str) -> float | None:
-        match = _NUMBER.match(told)
+        match = _NUMBER.match(told.strip("() "))
         factor = None if match is None else scales.get(match.group(2).lower())
         if match is None or factor is None:
             return None
@@ -100,12 +103,41 @@ def _pstate(told: str) -> int | None:
     return _count(told.upper().removeprefix("P"))
 
 
+def _gen(told: str) -> int | None:
+    """The generation of a PCIe speed: "1 (16.0GT/s x16)" -> 4."""
+    match = re.search(r"(\d+(?:\.\d+)?) ?GT/s", told)
+    return None if match is None else _GENERATIONS.get(float(match.group(1)))
+
+
+def _lanes(told: str) -> int | None:
+    """The width beside a speed, or alone: "1 (16.0GT/s x16)", "x16", "16"."""
+    match = re.search(r"GT/s x(\d{1,2})", told) or re.fullmatch(r"x?(\d{1,2})", told)
+    return int(match.group(1)) if match else None
+
+
+def _amd_id(told: str) -> str | None:
+    """A device of AMD by its number alone: "0x738c" -> "1002:738c"."""
+    digits = told.lower().removeprefix("0x")
+    return f"1002:{digits}" if re.fullmatch(r"[0-9a-f]{4}", digits) else None
+
+
+def _bracketed(told: str) -> str:
+    """The name that people know, where a code name stands before it: "Navi 22 [Radeon RX 6700]"."""
+    match = re.search(r"\[([^\]]+)\]\s*\Z", told)
+    return match.group(1) if match else told
+
+
 def _word(told: str) -> str:
     return told.lower()
 
 
 READERS: dict[str, Callable[[str], object]] = {
     "text": str,
+    "gen": _gen,
+    "lanes": _lanes,
+    "amd_id": _amd_id,
+    "bracketed": _bracketed,
+    "raw_bytes": scaled({"": 1, "b": 1}),
     "mark": _mark,
     "word": _word,
     "bytes": scaled(_SIZES),

@@ -1,0 +1,143 @@
+"""JSON of amd-smi (every version: bare lists, `gpu_data`, values with and without units) and of rocm-smi."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rigright.machine.device import Device, Program
+from rigright.machine.host import Path
+from rigright.machine.record import Read
+from rigright.machine.system import Software
+from rigright.machine.told.device import device_from
+from rigright.machine.told.fields import read_fields
+from rigright.machine.told.values import read_value
+
+TABLE = "amd_smi.csv"
+_MOST_DEVICES = 256
+_MOST_DEPTH = 8
+_MOST_DOCUMENTS = 16
+_TELLING = {"asic", "mem_usage", "usage", "bus", "process_list", "links", "power", "vram", "bdf"}
+_CARD = re.compile(r"card(\d{1,3})\Z")
+_SHARED = ("mi300a",)  # CPU and GPU in one package, one memory
+
+
+def documents(text: str) -> list[Any]:
+    """Every JSON document of a text; amd-smi may print several, and a legend after them."""
+    found: list[Any] = []
+    reader = json.JSONDecoder()
+    at = 0
+    while len(found) < _MOST_DOCUMENTS:
+        start = min((place for mark in "[{" if (place := text.find(mark, at)) >= 0), default=-1)
+        if start < 0:
+            break
+        try:
+            document, at = reader.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            break
+        found.append(document)
+    return found
+
+
+def cards_of(document: Any) -> list[Mapping[str, Any]]:
+    """The cards of one answer of amd-smi; none where it is something else."""
+    listed = document.get("gpu_data") if isinstance(document, dict) else document
+    if not isinstance(listed, list):
+        return []
+    return [
+        one
+        for one in listed[:_MOST_DEVICES]
+        if isinstance(one, dict) and "gpu" in one and one.keys() & _TELLING
+    ]
+
+
+def is_rocm(document: Any) -> bool:
+    """Whether rocm-smi wrote it."""
+    return isinstance(document, dict) and any(_CARD.match(str(key)) for key in document)
+
+
+def read_answers(*answers: Any) -> Read:
+    """The devices of answers to several questions, each of the same cards."""
+    told: dict[int, dict[str, str]] = {}
+    programs: dict[int, tuple[Program, ...]] = {}
+    paths: list[Path] = []
+    for card in (card for answer in answers for card in cards_of(answer)):
+        index = card["gpu"]
+        if not isinstance(index, int) or isinstance(index, bool):
+            continue
+        told.setdefault(index, {}).update(_flat(card))
+        if isinstance(card.get("process_list"), list):
+            programs[index] = tuple(_programs(card["process_list"]))
+        paths += _paths(index, card.get("links"))
+    found = {index: read_fields(TABLE, "amd_smi", values=values) for index, values in sorted(told.items())}
+    devices = tuple(_device(fields, index, programs=programs.get(index)) for index, fields in found.items())
+    driver = next((fields["driver"] for fields in found.values() if "driver" in fields), None)
+    rest = (("paths", tuple(paths)),) if paths else ()
+    return Read(fields=(("devices", devices), ("software", Software(driver=driver)), *rest))
+
+
+def read_rocm(document: Mapping[str, Any]) -> Read:
+    """The devices of an answer of rocm-smi."""
+    devices = []
+    for key, card in list(document.items())[:_MOST_DEVICES]:
+        match = _CARD.match(key)
+        if match and isinstance(card, dict):
+            fields = read_fields(
+                TABLE, "rocm_smi", values={str(name): str(value) for name, value in card.items()}
+            )
+            devices.append(_device(fields, int(match.group(1)), programs=None))
+    system = document.get("system")
+    version = system.get("Driver version") if isinstance(system, dict) else None
+    software = Software(driver=version if isinstance(version, str) else None)
+    return Read(fields=(("devices", tuple(devices)), ("software", software)))
+
+
+def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...] | None) -> Device:
+    """The device; rocm-smi counts bytes, amd-smi binary megabytes."""
+    for name in ("total", "used"):
+        if f"vram.{name}" in fields:
+            fields.setdefault(f"mem_{name}_bytes", fields[f"vram.{name}"])
+    total, used = fields.get("mem_total_bytes"), fields.get("mem_used_bytes")
+    if total is not None and used is not None:
+        fields.setdefault("mem_free_bytes", total - used)
+    name = str(fields.get("name", "")).lower()
+    shared = True if any(word in name for word in _SHARED) else None
+    return device_from(fields, vendor="amd", index=index, programs=programs, unified_memory=shared)
+
+
+def _flat(card: Mapping[str, Any]) -> dict[str, str]:
+    """Every leaf under its path; a value with its unit is one leaf."""
+    return dict(_leaves(card, (), depth=0))
+
+
+def _leaves(thing: Any, path: tuple[str, ...], *, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(thing, dict) and "value" in thing:
+        yield "/".join(path), f"{thing['value']} {thing.get('unit', '')}".strip()
+    elif isinstance(thing, dict) and depth < _MOST_DEPTH:
+        for name, inner in thing.items():
+            yield from _leaves(inner, (*path, str(name)), depth=depth + 1)
+    elif isinstance(thing, str | int | float):
+        yield "/".join(path), str(thing)
+
+
+def _programs(listed: list[Any]) -> Iterator[Program]:
+    for one in listed[:_MOST_DEVICES]:
+        told = one.get("process_info") if isinstance(one, dict) else None
+        pid = told.get("pid") if isinstance(told, dict) else None
+        if not isinstance(told, dict) or not isinstance(pid, int):
+            continue
+        flat = _flat(told)
+        mem: Any = read_value("raw_bytes", flat.get("memory_usage/vram_mem") or flat.get("mem_usage"))
+        name = told.get("name")
+        yield Program(pid=pid, name=name if isinstance(name, str) else None, mem_bytes=mem)
+
+
+def _paths(index: int, links: Any) -> Iterator[Path]:
+    """How a card reaches those behind it in the list, of `amd-smi topology`."""
+    for link in links[:_MOST_DEVICES] if isinstance(links, list) else ():
+        other = link.get("gpu") if isinstance(link, dict) else None
+        kind = link.get("link_type") if isinstance(link, dict) else None
+        if isinstance(other, int) and isinstance(kind, str) and index < other:
+            yield Path(a=index, b=other, kind=kind.upper()[:8])

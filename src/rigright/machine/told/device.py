@@ -1,0 +1,50 @@
+"""Fields that were told -> a `Device`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rigright.machine.device import Clocks, Device, Ecc, Fabric, PcieLink, Power, Retired, Thermal
+
+_INNER = ("pcie", "clocks", "power", "thermal", "ecc", "retired", "fabric")
+_BANKS = ("max", "high", "partial", "low", "none")
+_PLAIN = (
+    *("name", "uuid", "serial", "pci", "pci_id", "board_id", "isa", "brand", "vbios", "sms", "cores"),
+    *("mem_total_bytes", "mem_used_bytes", "mem_free_bytes", "mem_reserved_bytes", "bar1_total_bytes"),
+    *("busy_share", "mem_busy_share", "pstate", "persistence", "compute_mode", "display", "numa_node"),
+    *("mig", "mig_after_reset", "bus_bits"),
+)
+
+
+def device_from(found: Mapping[str, Any], *, vendor: str, index: int, **more: Any) -> Device:
+    """The device; `more` are fields that no table tells."""
+    part = {name: part_of(found, name) for name in _INNER}
+    banks = tuple((name, found[f"banks.{name}"]) for name in _BANKS if f"banks.{name}" in found)
+    retired = {**part["retired"], **({"banks": banks} if banks else {})}
+    return Device(
+        index=index,
+        vendor=vendor,
+        **{name: found[name] for name in _PLAIN if name in found},
+        pcie=PcieLink(**part["pcie"]),
+        clocks=Clocks(**part["clocks"]),
+        power=Power(**part["power"]),
+        thermal=Thermal(**part["thermal"], fans=tuple(part_of(found, "fans").values())),
+        ecc=Ecc(**part["ecc"]) if part["ecc"].keys() - {"sram_over_threshold"} else None,
+        retired=Retired(**retired) if retired else None,
+        fabric=Fabric(**part["fabric"]) if part["fabric"] else None,
+        slowed_by=_slowed_by(found),
+        slowed_s=tuple(part_of(found, "slowed").items()) or None,
+        **more,
+    )
+
+
+def part_of(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The fields of one inner record."""
+    return {key.partition(".")[2]: value for key, value in found.items() if key.startswith(f"{name}.")}
+
+
+def _slowed_by(found: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What slows it down; None where nothing of it was told."""
+    told = part_of(found, "slow")
+    return tuple(sorted(name for name, on in told.items() if on)) if told else None

@@ -9,9 +9,9 @@ from typing import Any
 from rigright.base.units import MEGA
 from rigright.machine.device import Device, DirectLink
 from rigright.machine.host import Path
-from rigright.machine.nvidia_smi.values import address
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.told.values import address
 
 VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
 _COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")

@@ -20,10 +20,10 @@ from rigright.machine.device import (
     Slice,
     Thermal,
 )
-from rigright.machine.nvidia_smi.values import address
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import links_of
 from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.told.values import address
 
 PERCENT = 100
 _NANO = 1e-9

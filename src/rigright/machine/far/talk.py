@@ -45,22 +45,30 @@ def talk(
     if process is None:
         return Talked(ended="absent")
     complaints: deque[str] = deque(maxlen=MOST_COMPLAINTS)
-    listener = Thread(target=_listen, args=(process.stdout, heard), daemon=True)
-    others = [
-        Thread(target=_speak, args=(process.stdin, said), daemon=True),
-        Thread(target=_listen, args=(process.stderr, lambda one: complaints.append(_text(one))), daemon=True),
-    ]
-    for thread in (listener, *others):
+    threads = {
+        process.stdin: Thread(target=_speak, args=(process.stdin, said), daemon=True),
+        process.stdout: Thread(target=_listen, args=(process.stdout, heard), daemon=True),
+        process.stderr: Thread(
+            target=_listen, args=(process.stderr, lambda one: complaints.append(_text(one))), daemon=True
+        ),
+    }
+    for thread in threads.values():
         thread.start()
     try:
         ended = _wait(process, patience_s=patience_s, stop=stop or Event())
     finally:
         _end(process)
-        for thread in (listener, others[1]):
-            thread.join(FAREWELL_S)
-        with suppress(OSError, ValueError):
-            process.stdin and process.stdin.close()
+        _close(threads)
     return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
+
+
+def _close(threads: Mapping[IO[bytes] | None, Thread]) -> None:
+    """Hear the last words; a stream that something left behind still holds is left open."""
+    for stream, thread in threads.items():
+        thread.join(FAREWELL_S)
+        if stream is not None and not thread.is_alive():
+            with suppress(OSError, ValueError):
+                stream.close()
 
 
 def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes] | None:

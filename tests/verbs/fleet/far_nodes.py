@@ -1,0 +1,73 @@
+"""Played nodes: each is a scenario's machine, reached by an `ssh` that goes no further than this host."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from scenes import scene
+
+SH = shutil.which("sh") or "/bin/sh"
+REAL = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # behind a scene's own programs
+
+SSH = """\
+#!{sh}
+# The last word is the command, the one before it the host, after options and "--".
+while [ "$#" -gt 2 ]; do
+  [ "$1" = -- ] || echo "$1" >> {folder}/options
+  shift
+done
+echo "$1" >> {folder}/asked
+if ! [ -e {folder}/"$1".sh ]; then
+  echo "ssh: Could not resolve hostname $1: Name or service not known" >&2
+  exit 255
+fi
+. {folder}/"$1".sh
+exec {sh} -c "$2"
+"""
+
+
+class FarNodes:
+    """A folder with an `ssh` in it, and a file of settings a node."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir(parents=True)
+        ssh = self.bin / "ssh"
+        ssh.write_text(SSH.format(sh=SH, folder=folder), encoding="utf-8")
+        ssh.chmod(0o755)
+
+    def settings(self, node: str, name: str) -> dict[str, str]:
+        """Variables with which a program sees the machine of a scenario."""
+        home = self.folder / node
+        home.mkdir()
+        env = dict(scene(name, home).env)
+        host = Path(env["RIGRIGHT_ROOT"]) / "proc/sys/kernel/hostname"
+        host.parent.mkdir(parents=True, exist_ok=True)
+        host.write_text(f"{node}\n", encoding="utf-8")
+        named = ("PATH", "LD_LIBRARY_PATH", "RIGRIGHT_ROOT", "RIGRIGHT_FAKE_NVML")
+        found = {key: env[key] for key in named if key in env}
+        return found | {"PATH": f"{found['PATH']}:{REAL}"}
+
+    def play(self, node: str, name: str) -> None:
+        """A node that is the machine of a scenario."""
+        told = self.settings(node, name)
+        self.script(node, "\n".join(f"export {key}={shlex.quote(value)}" for key, value in told.items()))
+
+    def script(self, node: str, text: str) -> None:
+        """A node that does whatever a shell script does before it is asked."""
+        (self.folder / f"{node}.sh").write_text(text + "\n", encoding="utf-8")
+
+    def lines(self, name: str) -> list[str]:
+        """What `ssh` was given."""
+        file = self.folder / name
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def left_behind() -> set[str]:
+    """Folders of ours below the system's temporary one."""
+    return {path.name for path in Path(tempfile.gettempdir()).glob("rigright-????????")}

@@ -1,0 +1,318 @@
+"""Over ssh: played nodes, then a real server on loopback with its own keys and port."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from far_nodes import left_behind
+
+import debian
+from rigright.base.errors import MissingError
+from rigright.faces.cli.main import main
+from rigright.verbs.fleet.frame import FleetWish, fleet
+from rigright.verbs.fleet.runners import ssh
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played ssh is a POSIX shell's")
+
+
+def over(hosts, what="doctor", **more):
+    return fleet(what, wish=FleetWish(where=hosts, patience_s=50.0, **more))
+
+
+def states(found):
+    return {one.node: one.findings[0][1].severity if one.findings else "well" for one in found.told}
+
+
+def test_a_fleet_is_examined_without_anything_installed_on_it(far):
+    """One lost card, one link of half the lanes, one name nobody knows: each is told, the rest is done."""
+    before = left_behind()
+    for node, scenario in {
+        "n1": "healthy_8xh100",
+        "n2": "lost_gpu",
+        "n3": "x8_link",
+        "n4": "healthy_8xh100",
+    }.items():
+        far.play(node, scenario)
+    found = over("n[1-5]")
+    assert [one.node for one in found.silent] == ["n5"]
+    assert "not known" in str(found.silent[0].trouble)
+    assert found.exit_code == 20
+    by_node = {one.node: one for one in found.nodes}
+    assert [one.machine.system.host for one in found.told] == [one.node for one in found.told]
+    assert any(one.about == "gpu 3" and one.severity == "fault" for _, one in by_node["n2"].findings)
+    assert any("8 of 16" in str(one.title) for _, one in by_node["n3"].findings)
+    assert by_node["n1"].exit_code == by_node["n4"].exit_code == 0
+    odd = {str(one.trait): {node for _, nodes in one.others for node in nodes} for one in found.differs}
+    assert odd["cards"] == {"n2"}
+    assert sorted(far.lines("asked")) == ["n1", "n2", "n3", "n4", "n5"]
+    assert left_behind() == before
+
+
+def test_the_same_checks_say_the_same_here_and_there(far, tmp_path):
+    """What `doctor` says of a node's saved answer is what the fleet said of it."""
+    far.play("n1", "row_remap_pending")
+    found = over("n1", save=str(tmp_path / "answers"))
+    again = fleet("doctor", wish=FleetWish(over="folder", where=str(tmp_path / "answers")))
+    assert found.told[0].findings
+    assert [(check, str(one.title), one.about) for check, one in again.told[0].findings] == [
+        (check, str(one.title), one.about) for check, one in found.told[0].findings
+    ]
+
+
+def test_ssh_asks_nobody_and_forwards_nothing(far):
+    far.play("n1", "healthy_2x4090")
+    over("n1", what="probe", options=("-p", "2222"))
+    given = far.lines("options")
+    assert {"BatchMode=yes", "ControlMaster=no", "ForwardAgent=no", "ClearAllForwardings=yes"} <= set(given)
+    assert given[-2:] == ["-p", "2222"]
+
+
+def test_noise_of_a_login_is_no_answer_and_no_trouble(far):
+    far.script("n1", "echo 'Welcome!'; echo 'rigright-told nonsense'; printf '\\377\\376\\n'; echo oops >&2")
+    (one,) = over("n1", what="probe").nodes
+    assert one.trouble is None
+    assert one.machine.cpu.threads
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'root@n1: Permission denied (publickey).' >&2; exit 255", "no key of ours"),
+        ("echo 'Host key verification failed.' >&2; exit 255", "log in by hand"),
+        ("echo 'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255", "no ssh server"),
+        ("echo 'ssh: connect to host n1 port 22: No route to host' >&2; exit 255", "no route"),
+        ("echo 'Connection closed by 10.0.0.1 port 22' >&2; exit 255", "closed the connection"),
+        ("echo 'bash: quota exceeded, $9 \x1b[31mred' >&2; exit 1", "quota exceeded"),
+        ("exit 7", "exit code 7"),
+        ("echo 'rigright-no-python Python 3.9.2'; exit 3", "Python is 3.9.2"),
+        ("echo 'rigright-no-python sh: python3: not found'; exit 3", "no Python 3.11"),
+        ("echo rigright-late; exit 1", "--timeout"),
+        ("kill -9 $$", "without an answer"),
+    ],
+)
+def test_why_nothing_came_says_what_to_do(far, script, said):
+    far.script("n1", script)
+    (one,) = over("n1", what="probe").nodes
+    assert said in str(one.trouble)
+
+
+def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
+    monkeypatch.setattr(ssh, "REACH_S", 1.0)
+    far.script("slow", "exec sleep 60")
+    far.play("n1", "healthy_2x4090")
+    began = time.monotonic()
+    found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=10.0))
+    assert time.monotonic() - began < 40
+    assert [one.node for one in found.told] == ["n1"]
+    assert "--timeout" in str(found.silent[0].trouble)
+
+
+def test_a_node_that_talks_without_end_is_not_kept(far, monkeypatch):
+    monkeypatch.setattr(ssh, "REACH_S", 0.5)
+    far.script("loud", "while :; do echo rigright-told 0123456789abcdef 1 2 00000000 AAAA; done")
+    (one,) = fleet("probe", wish=FleetWish(where="loud", patience_s=1.0)).nodes
+    assert "--timeout" in str(one.trouble)
+
+
+def test_answers_of_a_hostile_node_stay_its_own(far, tmp_path):
+    """An envelope that is no machine is told of that node; the others are done."""
+    from rigright.machine.far.envelope import lines
+
+    far.play("n1", "healthy_2x4090")
+    for node, told in {
+        "n2": {"node": "n1", "machine": {"devices": "all of them"}},
+        "n3": {"node": "n1", "problem": {"say": "{node.__class__}", "values": {}}},
+        "n4": {"node": "../../etc/x", "machine": None},
+    }.items():
+        (tmp_path / node).write_text("".join(lines(told)), encoding="utf-8")
+        far.script(node, f"cat {tmp_path / node}; exit 0")
+    found = over("n[1-4]", what="probe", save=str(tmp_path / "saved"))
+    assert [one.node for one in found.told] == ["n1"]
+    troubles = {one.node: str(one.trouble) for one in found.silent}
+    assert set(troubles) == {"n2", "n3", "n4"}
+    assert troubles["n3"] == "{node.__class__}"
+    assert not (tmp_path / "etc").exists()
+    assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json"}
+
+
+def test_ctrl_c_keeps_what_came(far, monkeypatch):
+    far.play("n1", "healthy_2x4090")
+    far.script("n2", "exec sleep 60")
+
+    def interrupt(told, silent, count):
+        if told == 1 and count == 2:
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    found = fleet("probe", wish=FleetWish(where="n[1-2]", patience_s=50.0), progress=interrupt)
+    assert time.monotonic() - began < 30
+    assert found.broken_off
+    assert found.exit_code == 130
+    assert {one.node: one.trouble is None for one in found.nodes} == {"n1": True, "n2": False}
+    assert "broken off" in str(found.silent[0].trouble)
+
+
+def test_five_hundred_nodes_are_asked_a_few_at_a_time(far, capsys):
+    """Most are down; the page stays short and the JSON holds them all."""
+    (far.bin / "ssh").write_text(
+        f"#!/bin/sh\necho x >> {far.folder}/running\n"
+        "echo 'ssh: connect to host x port 22: Connection timed out' >&2\nexit 255\n",
+        encoding="utf-8",
+    )
+    assert main(["fleet", "probe", "--hosts", "n[001-500]", "--parallel", "16"]) == 20
+    page = capsys.readouterr().out
+    assert "n[001-500]" in page
+    assert len(page.splitlines()) < 20
+    assert len(far.lines("running")) == 500
+
+
+def test_without_ssh_it_says_so(far, monkeypatch):
+    monkeypatch.setenv("PATH", str(far.folder))
+    with pytest.raises(MissingError, match="OpenSSH"):
+        over("n1")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A real sshd on its own port, with its own keys, as nobody's service."""
+    debian.needs("openssh-server", "openssh-client")
+    folder = Path(tempfile.mkdtemp(prefix="rr", dir="/tmp"))
+    for key in ("host", "user", "stranger"):
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
+        subprocess.run(make, check=True, stdin=subprocess.DEVNULL)
+    shutil.copy(folder / "user.pub", folder / "allowed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "sshd.conf").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/allowed\n"
+        f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
+        "KbdInteractiveAuthentication no\nUseDNS no\n",
+        encoding="utf-8",
+    )
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}", encoding="utf-8")
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
+    log = (folder / "log").open("wb")
+    process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd.conf")], stderr=log)
+    try:
+        if not listens(port):
+            pytest.skip(f"sshd does not start here: {(folder / 'log').read_text()[-200:]}")
+        yield Server(folder, port)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        log.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server:
+    """Where it listens, and options of ssh to reach it."""
+
+    def __init__(self, folder, port):
+        self.folder, self.port = folder, port
+        self.host = f"{getpass.getuser()}@127.0.0.1"
+
+    def options(self, key="user", known="known"):
+        told = {
+            "UserKnownHostsFile": self.folder / known,
+            "StrictHostKeyChecking": "yes",
+            "IdentitiesOnly": "yes",
+        }
+        return (
+            *("-F", "none", "-p", str(self.port), "-i", str(self.folder / key)),
+            *(word for name, value in told.items() for word in ("-o", f"{name}={value}")),
+        )
+
+
+def listens(port, limit_s=10.0):
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.connect(("127.0.0.1", port))
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_real_server_answers(server):
+    before = left_behind()
+    found = over(server.host, what="probe", options=server.options(), python=sys.executable)
+    (one,) = found.told
+    assert one.machine.cpu.threads == os.cpu_count()
+    assert left_behind() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"key": "stranger"}, "no key of ours"), ({"known": "nobody"}, "log in by hand")],
+)
+def test_a_real_server_that_refuses(server, options, said):
+    (one,) = over(server.host, what="probe", options=server.options(**options)).nodes
+    assert said in str(one.trouble)
+
+
+def test_a_real_port_where_nobody_listens(server):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (one,) = over(server.host, what="probe", options=(*server.options(), "-o", f"Port={port}")).nodes
+    # the first port given wins in ssh, so the server itself answers that; ask a host that is not there instead
+    (two,) = over("nobody@127.0.0.2", what="probe", options=("-F", "none", "-p", str(port))).nodes
+    assert one.trouble is None
+    assert "no ssh server" in str(two.trouble)
+
+
+def test_breaking_off_over_a_real_server_ends_the_work_there(server):
+    """The node is told by nothing but the end of its standard input."""
+    from rigright.machine.bench.session import Wish
+    from rigright.machine.far.parcel import Ask, Bench, parcel, start_line
+    from rigright.machine.far.talk import talk
+
+    before = left_behind()
+    stop, unpacked = threading.Event(), []
+
+    def look():
+        until = time.monotonic() + 15
+        while time.monotonic() < until and not left_behind() - before:
+            time.sleep(0.05)
+        unpacked.extend(left_behind() - before)
+        time.sleep(0.5)
+        stop.set()
+
+    threading.Thread(target=look).start()
+    bench = Bench(wish=Wish(budget_s=60.0), parts=("ram",))
+    argv = ("ssh", *ssh.MANNER, *server.options(), "--", server.host, start_line(python=sys.executable))
+    said = parcel(Ask(patience_s=90, bench=bench))
+    talked = talk(argv, said=said, heard=lambda _: None, patience_s=90, stop=stop)
+    assert talked.ended == "broken off"
+    assert unpacked, "it never began"
+    until = time.monotonic() + 10
+    while time.monotonic() < until and left_behind() - before:
+        time.sleep(0.1)
+    assert left_behind() == before
+
+
+def test_the_command_line_as_people_type_it(far, capsys):
+    far.play("n1", "healthy_8xh100")
+    far.play("n2", "one_of_eight_missing")
+    assert (
+        main(["fleet", "doctor", "--hosts", "n[1-2]", "--json", "--only", "gpu_count", "--timeout", "50s"])
+        == 10
+    )
+    data = json.loads(capsys.readouterr().out)
+    assert [one["state"] for one in data["nodes"]] in (["well", "warning"], ["warning", "well"])
+    assert data["differs"][0]["trait"] == "cards"

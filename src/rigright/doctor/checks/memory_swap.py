@@ -1,0 +1,88 @@
+"""Swap: there, large enough, and not at work.
+
+Some swap turns a moment of too much into slowness, where without it the kernel ends a program. On machines
+with little memory it saves loads of large models; with hundreds of GiB it hardly matters, and Kubernetes
+wants it off. Much swap in use means memory is short now.
+
+Note: none on a machine below 64 GiB. Warning: more than a tenth of memory lies in swap. Rule of size for
+small machines (guide 2): up to 2 GiB of memory twice as much, up to 8 GiB as much, above at least 4 GiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import GIB, show_bytes
+from rigright.base.words import say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+
+TITLE = say("swap")
+LARGE_BYTES = 64 * GIB
+USED_SHARE = 0.1
+_MAKE = "fallocate -l 4G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for the machine."""
+    memory = case.machine.memory
+    if memory.total_bytes is None or memory.swap_total_bytes is None:
+        return
+    used = memory.swap_used_bytes or 0.0
+    if used > USED_SHARE * memory.total_bytes:
+        yield _used(used)
+    elif memory.swap_total_bytes == 0 and memory.total_bytes < LARGE_BYTES and _is_own(case):
+        yield _none(memory.total_bytes)
+    else:
+        yield Fine(
+            says=say("{size}, {used} in use", size=show_bytes(memory.swap_total_bytes), used=show_bytes(used))
+        )
+
+
+def _is_own(case: Case) -> bool:
+    """A container's swap is its host's affair."""
+    return case.machine.system.container in {None, "none"}
+
+
+def _wanted(total: float) -> float:
+    if total <= 2 * GIB:
+        return 2 * total
+    return total if total <= 8 * GIB else 4 * GIB
+
+
+def _none(total: float) -> Finding:
+    size = show_bytes(_wanted(total))
+    return Finding(
+        severity="note",
+        title=say("there is no swap"),
+        evidence=(
+            Evidence(
+                shows=say("no swap, {memory} of memory", memory=show_bytes(total)),
+                command="free -h; swapon --show",
+            ),
+        ),
+        why=say("a moment of too much ends a program at once; with swap it is slow and goes on"),
+        fix=(
+            Step(
+                says=say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
+                command=_MAKE,
+                as_root=True,
+            ),
+        ),
+        verify="swapon --show",
+    )
+
+
+def _used(used: float) -> Finding:
+    return Finding(
+        severity="warning",
+        title=say("{used} of memory lie in swap", used=show_bytes(used)),
+        evidence=(
+            Evidence(shows=say("{used} in use", used=show_bytes(used)), command="free -h; vmstat 1 5"),
+        ),
+        why=say("what lies there is read back from disk when it is needed: everything waits"),
+        fix=(
+            Step(says=say("find what holds memory, and end or move it"), command="ps aux --sort=-rss | head"),
+            Step(says=say("fewer loader workers, smaller prefetch, or more memory")),
+        ),
+        verify="free -h",
+    )

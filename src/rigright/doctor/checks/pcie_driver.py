@@ -1,0 +1,87 @@
+"""Accelerators that the bus shows and no driver offers.
+
+A card on the bus without a driver, or one whose driver does not list it, cannot be used: the driver is not
+installed or not loaded, does not know the card (too old), failed to start it (GSP firmware, power cables),
+or the card was handed to a virtual machine (vfio-pci), which is meant.
+
+Fault where no driver is bound or the driver leaves the card out. Source: guides' `lspci | grep -i nvidia`
+held against NVML; NVIDIA XID 143 (initialisation failed), 54 (power cable).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import see_kernel_log
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.wires import functions, is_accelerator
+from rigright.facts.chips import Chip, chips
+from rigright.machine.host import PciDevice
+
+TITLE = say("every accelerator on the bus is offered by its driver")
+_MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
+HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict a card on the bus that is missing, else one for all."""
+    known = {number: chip for chip in chips() for number in chip.pci_ids}
+    cards = [one for one in functions(case).values() if is_accelerator(one, frozenset(known))]
+    offered = {
+        (device.pci or "").lower()
+        for device in case.machine.devices
+        if device.state in {"ok", "lost", "hung", "denied"}
+    }
+    missing = [one for one in cards if one.address not in offered and one.driver not in HANDED_ON]
+    container = case.machine.system.container not in {None, "none"}
+    makers = {_MAKERS.get(device.vendor) for device in case.machine.devices}
+    unasked = [one for one in missing if one.driver is not None and one.id[:4] not in makers]
+    if unasked and not container:
+        why = say("the driver of {count} on the bus lists nothing, or was not asked", count=len(unasked))
+        yield NotSeen(why=why, see="nvidia-smi -L")
+    for one in missing:
+        if one not in unasked and not (container and one.driver is not None):
+            yield _missing(one, known.get(one.id))
+    if cards and not missing:
+        yield Fine(says=say("all offered; on the bus: {count}", count=len(cards)))
+
+
+def _missing(one: PciDevice, chip: Chip | None) -> Finding:
+    name = chip.name if chip is not None else one.name or one.id
+    has_driver = one.driver is not None
+    without = say("{at} ({name}) has no driver", at=one.address, name=name)
+    left_out = say(
+        "{at} ({name}) has the driver {driver}, which does not offer it",
+        at=one.address,
+        name=name,
+        driver=one.driver or "",
+    )
+    install = Step(
+        says=say("install the driver that goes with this card and system"), command="rigright setup"
+    )
+    load = Step(
+        says=say("if it is installed, load it and read what it says"), command="modprobe nvidia", as_root=True
+    )
+    start = Step(
+        says=say("check the power cables of the card, then switch the machine off and on"), disturbs=True
+    )
+    return Finding(
+        severity="fault",
+        title=left_out if has_driver else without,
+        evidence=(
+            Evidence(
+                shows=say("the bus shows it at {at}", at=one.address), command=f"lspci -nnk -s {one.address}"
+            ),
+            Evidence(
+                shows=say("the driver's list is without it"),
+                command="nvidia-smi -L" if one.id[:4] == "10de" else None,
+            ),
+        ),
+        why=say("nothing can run on this card"),
+        fix=(see_kernel_log(), start)
+        if has_driver
+        else (install, *((load,) if one.id[:4] == "10de" else ())),
+        verify="nvidia-smi -L" if one.id[:4] == "10de" else f"lspci -nnk -s {one.address}",
+        about=one.address,
+    )

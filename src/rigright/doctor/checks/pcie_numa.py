@@ -1,0 +1,73 @@
+"""Which memory domain each card is near, and whether that domain has memory and cores.
+
+On machines with two sockets each card hangs on one of them. A process on the other one copies through the
+link between sockets: latency grows, rate falls. A domain without memory modules makes every copy of its
+cards go across. Where the firmware tells no domain, tools cannot bind processes rightly.
+
+Warning: a card's domain has no memory. Note: no domain told on a machine with several; all cards on one of
+several sockets. Source: Linux NUMA documentation; NVIDIA's DGX guides (binding by `nvidia-smi topo -m`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.gpus import answering, label
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.wires import function_of, has_slot, is_real
+from rigright.machine.device import Device
+
+TITLE = say("cards and memory on the same side (NUMA)")
+SEE = "nvidia-smi topo -m; numactl --hardware"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """Verdicts on machines with several memory domains."""
+    nodes = {node.index: node for node in case.machine.cpu.nodes}
+    with_cpus = [node for node in nodes.values() if node.cpus]
+    if not is_real(case) or len(with_cpus) < 2:
+        return
+    near = {device: _node(case, device) for device, chip in answering(case) if has_slot(device, chip)}
+    for device, node in near.items():
+        if node is None:
+            yield _finding("note", say("nobody tells which memory domain the card is near"), label(device))
+        elif node in nodes and nodes[node].mem_bytes == 0:
+            yield _finding(
+                "warning", say("the card's memory domain {node} has no memory", node=node), label(device)
+            )
+        else:
+            yield Fine(says=say("near domain {node}", node=node), about=label(device))
+    told = {node for node in near.values() if node is not None}
+    if len(near) >= 4 and len(told) == 1 and (case.machine.cpu.sockets or 1) > 1:
+        title = say(
+            "all {count} cards hang on one of {sockets} sockets",
+            count=len(near),
+            sockets=case.machine.cpu.sockets,
+        )
+        yield _finding("note", title, None)
+
+
+def _node(case: Case, device: Device) -> int | None:
+    one = function_of(case, device)
+    node = device.numa_node if device.numa_node is not None else one.numa_node if one is not None else None
+    return node if node is not None and node >= 0 else None
+
+
+def _finding(severity: Severity, title: Sentence, about: str | None) -> Finding:
+    fill = Step(
+        says=say("fill the memory channels of that socket, or move the card to the other"), disturbs=True
+    )
+    bind = Step(
+        says=say("bind each process to the domain of its card"),
+        command="numactl --cpunodebind=N --membind=N COMMAND",
+    )
+    return Finding(
+        severity=severity,
+        title=title,
+        evidence=(Evidence(shows=say("what the kernel tells of domains and cards"), command=SEE),),
+        why=say("copies between card and memory cross the link between sockets, and get slower and uneven"),
+        fix=(fill, bind) if severity == "warning" else (bind,),
+        verify=SEE,
+        about=about,
+    )

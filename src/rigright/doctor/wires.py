@@ -1,0 +1,79 @@
+"""What checks of the bus share: functions by address, and each link with both its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rigright.doctor.record import Case
+from rigright.facts.chips import Chip
+from rigright.machine.device import Device
+from rigright.machine.host import PciDevice
+
+NONE = "none"
+ACCELERATORS = ("10de", "1da3")  # makers all of whose graphics and processing functions compute
+_NO_SLOT = ("gh200", "gb200", "gb300", "gb10", "dgx-spark", "jetson", "thor", "orin", "apple")
+_GRAPHICS = ("0x0300", "0x0302", "0x0380", "0x12")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """A link: the function at its lower end, and the bridge above."""
+
+    below: PciDevice
+    above: PciDevice | None
+
+    @property
+    def lanes_most(self) -> int | None:
+        """The lanes both ends have."""
+        return _least(self.below.lanes_max, self.above.lanes_max if self.above else None)
+
+    @property
+    def gen_most(self) -> int | None:
+        """The generation both ends speak."""
+        return _least(self.below.gen_max, self.above.gen_max if self.above else None)
+
+
+def is_real(case: Case) -> bool:
+    """Whether this is a machine of metal: the bus of a virtual one tells what its host makes up."""
+    return case.machine.system.virtual in {None, NONE}
+
+
+def functions(case: Case) -> Mapping[str, PciDevice]:
+    """Everything read of the bus, by address."""
+    return {one.address: one for one in case.machine.pci or ()}
+
+
+def function_of(case: Case, device: Device) -> PciDevice | None:
+    """A device's function on the bus."""
+    return functions(case).get((device.pci or "").lower())
+
+
+def wires_up(case: Case, one: PciDevice) -> tuple[Wire, ...]:
+    """The links from the root down to a function; every second step lies inside a switch and is none."""
+    known = functions(case)
+    if not all(address in known for address in one.parents):
+        return ()
+    chain = [*(known[address] for address in one.parents), one]
+    steps = enumerate(pairwise(chain))
+    return tuple(Wire(below=below, above=above) for place, (above, below) in steps if place % 2 == 0)
+
+
+def has_slot(device: Device, chip: Chip | None) -> bool:
+    """Whether a card hangs on PCIe; one soldered to its processor reports x1, and means nothing."""
+    if device.unified_memory or (chip is not None and (chip.unified_memory or chip.pcie_lanes is None)):
+        return False
+    known = f"{chip.id if chip else ''} {(device.name or '').lower().replace(' ', '-')}"
+    return not any(name in known for name in _NO_SLOT)
+
+
+def is_accelerator(one: PciDevice, known_ids: frozenset[str]) -> bool:
+    """Whether a function computes: by its maker, or because the facts know it."""
+    graphics = (one.pci_class or "").startswith(_GRAPHICS)
+    return graphics and (one.id[:4] in ACCELERATORS or one.id in known_ids)
+
+
+def _least(*values: int | None) -> int | None:
+    known = [value for value in values if value is not None]
+    return min(known) if known else None

@@ -80,7 +80,7 @@ WHOLE(nvmlDeviceGetPowerManagementLimit, "power.limit")
 WHOLE(nvmlDeviceGetPowerManagementDefaultLimit, "power.default")
 WHOLE(nvmlDeviceGetPerformanceState, "pstate")
 WHOLE(nvmlDeviceGetPowerState, "pstate")
-WHOLE(nvmlDeviceGetFanSpeed, "fan")
+API nvmlDeviceGetFanSpeed(Handle handle, u32 *out) { return indexed(handle, "fan", 0, out); }
 WHOLE(nvmlDeviceGetNumFans, "fan_count")
 
 API nvmlDeviceGetFanSpeed_v2(Handle handle, u32 fan, u32 *out)

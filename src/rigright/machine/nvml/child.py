@@ -13,7 +13,15 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from rigright.machine.nvml.hands import NO_SUCH_CALL, TRY_ANOTHER, Failure, names_of, reader_of, slices
+from rigright.machine.nvml.hands import (
+    NO_SUCH_CALL,
+    NOT_SUPPORTED,
+    TRY_ANOTHER,
+    Failure,
+    names_of,
+    reader_of,
+    slices,
+)
 
 SYSTEM = -1  # in place of a device
 LOST = 15
@@ -30,6 +38,7 @@ class Child:
         self.events: Any = None
         self.xids: dict[int, int] = {}
         self.names: dict[int, str] = {}
+        self.never: dict[int, set[str]] = {}  # device -> readings that it does not support
         self.plans = {name: self._plan(rows) for name, rows in plans.items()}
 
     def _plan(self, rows: list[list[str]]) -> dict[str, list[Any]]:
@@ -52,11 +61,9 @@ class Child:
         """All readings of one device; a failure is told as {"!": code}."""
         aloud = asked.get("aloud", False)
         known: dict[str, Any] = {}
+        steps = self._steps(device, asked)
         skipped = {reading for place, reading in asked.get("skip", ()) if place == device}
-        plan = self.plans[asked["do"]]
-        if device in asked.get("rare", ()):
-            plan = {**plan, **self.plans["rare"]}
-        steps = {"handle": None, **plan, **(_EXTRAS if asked["do"] == "full" else {})}
+        skipped |= self.never.get(device, set())
         for reading, ways in steps.items():
             if reading in skipped:
                 continue
@@ -66,6 +73,8 @@ class Child:
             if aloud:
                 tell({"of": [device, reading], "is": known[reading]})
             code = _code(known[reading])
+            if code in _NEVER and asked["do"] == "tick":
+                self.never.setdefault(device, set()).add(reading)
             if code == LOST or (code is not None and reading == "handle"):
                 self.handles.pop(device, None)
                 known["handle"] = {"!": code}
@@ -74,6 +83,17 @@ class Child:
             tell({"of": [device, "handle"], "is": known["handle"]})
             tell({"of": [device, "done"], "is": True})
         return known
+
+    def _steps(self, device: int, asked: dict[str, Any]) -> dict[str, Any]:
+        """What to read of a device; with its rare readings, what it did not support is tried once more."""
+        plan = self.plans[asked["do"]]
+        if asked["do"] == "full":
+            self.never.clear()
+            return {"handle": None, **plan, **_EXTRAS}
+        if device not in asked.get("rare", ()):
+            return {"handle": None, **plan}
+        self.never.pop(device, None)
+        return {"handle": None, **plan, **self.plans["rare"]}
 
     def _guarded(self, device: int, reading: str, *, ways: Any, known: dict[str, Any]) -> Any:
         try:
@@ -89,17 +109,17 @@ class Child:
 
     def _first(self, ways: list[Any], handle: Any, *, known: dict[str, Any]) -> Any:
         """The first way that answers; one that this driver does not have is not tried again."""
-        failure = Failure(NO_SUCH_CALL)
+        code = NO_SUCH_CALL
         for way in tuple(ways):
             try:
                 return way(handle, known)
             except Failure as why:
-                failure = why if failure.code == NO_SUCH_CALL else failure
+                code = why.code if code == NO_SUCH_CALL else code
                 if why.code == NO_SUCH_CALL:
                     ways.remove(way)
                 elif why.code not in TRY_ANOTHER:
                     raise
-        raise failure
+        raise Failure(code)
 
     def _slices(self, device: int, known: dict[str, Any]) -> Any:
         mig = known.get("mig")
@@ -168,6 +188,7 @@ class Child:
 
 
 _EXTRAS = {"slices": None}
+_NEVER = {NOT_SUPPORTED, NO_SUCH_CALL}
 
 
 def _code(answer: Any) -> int | None:

@@ -9,9 +9,12 @@ import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-NOT_SUPPORTED, BAD_ARGUMENT, NO_SUCH_CALL, NEVER_CAME = 3, 2, 13, -1
-TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, 7, NO_SUCH_CALL, 25, 26}
+NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
+TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
+OLDER = "RunningProcesses_v2"  # of drivers before 510, which the binding has given up
+_SPARE = 8  # programs that may come while we ask
+_UNKNOWN_BYTES = 2**64 - 1
 
 Row = Sequence[str]  # reading, call, given, takes, each
 Reader = Callable[[Any, dict[str, Any]], Any]
@@ -30,6 +33,8 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     _, call, given, takes, each = row
     if call == FIELDS:
         return _numbers(nvml, given.split(), per_link=bool(each))
+    if call.endswith(OLDER):
+        return _older_programs(nvml, call)
     function = getattr(nvml, call, None)
     constants = [_constant(nvml, name) for name in given.split() if not name.startswith("&")]
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
@@ -94,10 +99,10 @@ def _numbers(nvml: Any, names: list[str], *, per_link: bool) -> Reader:
     numbers = [_constant(nvml, name) for name in names]
 
     def read(handle: Any, known: dict[str, Any]) -> list[Any]:
-        asked: list[Any] = [one for one in numbers if one is not None]
+        asked = [(one, 0) for one in numbers if one is not None]
         if per_link:
-            asked = [(numbers[0], link) for link in range(_times("links", known))]
-        if not asked or asked[0] is None:
+            asked = [(one, link) for one, _ in asked for link in range(_times("links", known))]
+        if not asked:
             raise Failure(NO_SUCH_CALL)
         try:
             found = nvml.nvmlDeviceGetFieldValues(handle, asked)
@@ -113,9 +118,37 @@ _KINDS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 def _number(field: Any) -> float | int | None:
-    if field.nvmlReturn != 0 or field.valueType >= len(_KINDS):
+    """One of them; read past the binding's own conversion, which takes most of the time."""
+    bare = object.__getattribute__
+    kind = bare(field, "valueType")
+    if bare(field, "nvmlReturn") != 0 or kind >= len(_KINDS):
         return None
-    return getattr(field.value, _KINDS[field.valueType])  # type: ignore[no-any-return]
+    return getattr(bare(field, "value"), _KINDS[kind])  # type: ignore[no-any-return]
+
+
+def _older_programs(nvml: Any, call: str) -> Reader:
+    """The programs of a device by a call that newer bindings do not know."""
+
+    def read(handle: Any, _: dict[str, Any]) -> list[list[int | None]]:
+        function = getattr(nvml.nvmlLib, call, None)
+        if function is None:
+            raise Failure(NO_SUCH_CALL)
+        count = ctypes.c_uint(0)
+        code = function(handle, ctypes.byref(count), None)
+        if code == 0:
+            return []
+        if code != TOO_SMALL:
+            raise Failure(code)
+        count.value += _SPARE
+        found = (nvml.c_nvmlProcessInfo_v2_t * count.value)()
+        if code := function(handle, ctypes.byref(count), found):
+            raise Failure(code)
+        return [
+            [one.pid, None if one.usedGpuMemory == _UNKNOWN_BYTES else one.usedGpuMemory]
+            for one in found[: count.value]
+        ]
+
+    return read
 
 
 def _taken(answer: Any, takes: str) -> Any:
@@ -132,9 +165,9 @@ def _taken(answer: Any, takes: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if value is None or isinstance(value, int | float | str) else getattr(value, "value", None)
+    if value is None or isinstance(value, int | str | float):
+        return value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else getattr(value, "value", None)
 
 
 def slices(nvml: Any, handle: Any) -> list[dict[str, Any]]:

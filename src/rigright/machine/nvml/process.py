@@ -49,8 +49,8 @@ class Process:
         return self._process.pid
 
     def _read(self) -> None:
-        with suppress(OSError, ValueError):
-            while line := self._process.stdout.readline(MOST_LINE):  # type: ignore[union-attr]
+        with suppress(OSError, ValueError), self._process.stdout as lines:  # type: ignore[union-attr]
+            while line := lines.readline(MOST_LINE):
                 self._lines.put(line)
         self._lines.put(b"")
 

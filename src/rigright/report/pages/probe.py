@@ -81,13 +81,16 @@ def _verdict(machine: Machine) -> Line:
 
 
 def _none(machine: Machine) -> Line:
-    """No driver shows a card: whether the bus holds some."""
+    """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
     held = [one for one in machine.pci or () if _computes(one)]
+    names = Counter(one.name or one.id for one in held)
+    told = ", ".join(f"{count}x {name}" for name, count in names.items())
+    if held and machine.system.kernel is not None:
+        return Line(said=say("no driver answers for what is on the bus: {cards}", cards=told), tone="warn")
     if held:
-        names = Counter(one.name or one.id for one in held)
-        told = ", ".join(f"{count}x {name}" for name, count in names.items())
-        said = say("no driver answers for what is on the bus: {cards}", cards=told)
-        return Line(said=said, tone="warn")
+        return Line(said=say("on the bus: {cards}; no driver was asked", cards=told))
+    if machine.events is not None and machine.system.kernel is None:
+        return Line(said=say("{count} faults in the kernel's log", count=len(machine.events)))
     return Line(said=say("no accelerator was found"), tone="warn")
 
 

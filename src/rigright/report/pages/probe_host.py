@@ -9,7 +9,7 @@ from rigright.base.units import GIGA, show_bytes, show_seconds
 from rigright.base.words import say
 from rigright.machine.host import Cpu, Disk, Memory, Port
 from rigright.machine.record import Machine
-from rigright.machine.system import Software, System
+from rigright.machine.system import Event, Software, System
 from rigright.report.page import Shown
 
 MOST_LINES = 4  # of disks and of ports
@@ -32,6 +32,7 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     yield from _row(say("driver"), _driver(machine.software))
     yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
     yield from _row(say("containers"), _containers(machine.software))
+    yield from _row(say("kernel's log"), _events(machine.events or ()))
     if everything:
         yield from _rows(
             say("sensors"),
@@ -148,7 +149,7 @@ def _system(system: System) -> Shown | None:
     told: list[Shown | None] = [
         system.os_name,
         None if system.kernel is None else say("kernel {version}", version=system.kernel),
-        system.virtual if system.virtual not in {None, "none"} else None,
+        system.virtual if system.virtual not in {None, "none", "unknown"} else None,
         None if system.container in {None, "none"} else say("in a container: {kind}", kind=system.container),
         None if system.up_s is None else say("up {time}", time=show_seconds(system.up_s)),
         None if system.as_root is not False else say("read without root"),
@@ -185,6 +186,21 @@ def _containers(software: Software) -> Shown | None:
         else f"NVIDIA Container Toolkit {software.container_toolkit}",
     ]
     return _joined(told)
+
+
+def _events(events: tuple[Event, ...]) -> str | None:
+    """Faults of each kind, and the codes that drivers gave."""
+    kinds = Counter(event.kind for event in events)
+    codes: dict[str, list[str]] = {}
+    for event in events:
+        if event.code is not None:
+            codes.setdefault(event.kind, []).append(str(event.code))
+    return ", ".join(_kind(kind, count, codes=codes.get(kind, [])) for kind, count in kinds.items()) or None
+
+
+def _kind(kind: str, count: int, *, codes: list[str]) -> str:
+    told = ", ".join(dict.fromkeys(codes))
+    return f"{count} {kind} ({told})" if told else f"{count} {kind}"
 
 
 def _sensor(machine: Machine, place: int) -> Shown:

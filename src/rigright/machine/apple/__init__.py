@@ -1,0 +1,1 @@
+"""Apple's machines: one chip, one memory for all of it."""

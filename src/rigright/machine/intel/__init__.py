@@ -1,0 +1,1 @@
+"""Intel's data centre and Arc cards."""

@@ -1,0 +1,64 @@
+"""AMD: what the kernel shows, with what amd-smi or rocm-smi add where they are installed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from rigright.base.words import say
+from rigright.machine.amd.answers import documents, is_rocm, read_answers, read_rocm
+from rigright.machine.amd.kernel import KFD, cards, paths
+from rigright.machine.device import Device
+from rigright.machine.filled import devices_filled
+from rigright.machine.record import Read, Unseen
+from rigright.machine.system import Software
+from rigright.machine.world import Said, World
+
+_ASKED = (
+    ("amd-smi", "static", "--json"),
+    ("amd-smi", "metric", "--json"),
+    ("amd-smi", "process", "--json"),
+    ("amd-smi", "topology", "--json"),
+)
+_OLDER = ("rocm-smi", "--showallinfo", "--json")
+_MODULE = "/sys/module/amdgpu/version"
+
+
+def read(world: World) -> Read:
+    """Every AMD card, and the driver."""
+    seen = cards(world)
+    if world.is_live and not seen and not world.has(KFD):
+        return Read()
+    told = dict(_told(world).fields)
+    listed: tuple[Device, ...] = told.get("devices", ())  # type: ignore[assignment]
+    whole = devices_filled(listed, seen) if listed else seen
+    if not whole:
+        return Read()
+    devices = tuple(replace(device, index=place) for place, device in enumerate(whole))
+    joined: Any = told.get("paths") or paths(world, devices)
+    driver = world.text(_MODULE) or getattr(told.get("software"), "driver", None)
+    fields: list[tuple[str, object]] = [("devices", devices), ("software", Software(driver=driver))]
+    if joined:
+        fields.append(("paths", joined))
+    return Read(fields=tuple(fields), unseen=() if listed else (_without_tools(),))
+
+
+def _told(world: World) -> Read:
+    """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
+    with ThreadPoolExecutor(len(_ASKED)) as pool:
+        said = list(pool.map(lambda argv: world.run(*argv), _ASKED))
+    answers = [document for one in said for document in _documents(one)]
+    if answers:
+        return read_answers(*answers)
+    older = next((one for one in _documents(world.run(*_OLDER)) if is_rocm(one)), None)
+    return Read() if older is None else read_rocm(older)
+
+
+def _documents(said: Said | None) -> list[Any]:
+    return [] if said is None else documents(said.out)
+
+
+def _without_tools() -> Unseen:
+    why = say("neither amd-smi nor rocm-smi is here: names and limits of AMD's cards may be missing")
+    return Unseen(what="devices", why=why, see="amd-smi static")

@@ -22,7 +22,7 @@ from rigright.machine.bench.record import Result
 from rigright.machine.history_blocks import Column, columns_of
 from rigright.machine.history_columns import AT, MS, PEAK, flat, si, step_of, tick_of
 from rigright.machine.history_file import default_path, opened, told, whole
-from rigright.machine.history_grains import BLOCK_ROWS, MOST_BYTES, put, tidy
+from rigright.machine.history_grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put, tidy
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.machine.system import Event
@@ -31,6 +31,9 @@ from rigright.machine.tick import Tick
 MOST_MACHINES, MOST_EVENTS, MOST_RESULTS = 30, 100_000, 100_000  # kept: of one machine, of all
 _MOST_TOLD = 32 * MIB  # of one stored machine
 _FOR_EVER = 2**62
+
+_BLOCKS = "SELECT n FROM block WHERE grain_s = ? AND until_ms >= ? AND from_ms <= ? ORDER BY n"
+_WAITING = "SELECT row FROM tick WHERE grain_s = ? AND at_ms BETWEEN ? AND ? ORDER BY n"
 
 Columns = dict[str, list[float | str | None]]
 
@@ -121,10 +124,10 @@ class History:
     def ticks(
         self, since_s: float | None = None, until_s: float | None = None, *, peaks: bool = False
     ) -> Iterator[Tick]:
-        """Moments, oldest first; long ago they are means (or peaks) of minutes and quarters of hours."""
+        """Moments as they were recorded; long ago they are means, or peaks, of minutes and quarters of hours."""
         for columns in self._stretches(since_s, until_s):
             for row in _rows(columns):
-                if _within(int(row[AT]) * MS, since_s, until_s=until_s):
+                if _within(si(int(row[AT]), MS), since_s, until_s=until_s):
                     yield tick_of(row, peaks=peaks)
 
     def columns(
@@ -139,7 +142,7 @@ class History:
         A name with ">" behind it bears the peaks of thinned stretches. Much faster than `ticks`.
         """
         for columns in self._stretches(since_s, until_s, wanted=wanted):
-            inside = [_within(_seconds(at), since_s, until_s=until_s) for at in columns[AT]]
+            inside = [_within(si(int(at or 0), MS), since_s, until_s=until_s) for at in columns[AT]]
             if any(inside):
                 yield {name: _shown(name, column, inside=inside) for name, column in columns.items()}
 
@@ -158,20 +161,17 @@ class History:
             return wanted is None or name == AT or wanted(name)
 
         with told(self.path):
-            places = self._open.execute(
-                "SELECT n FROM block WHERE until_ms >= ? AND from_ms <= ? ORDER BY from_ms, n", (since, until)
-            ).fetchall()
-            waiting = self._open.execute(
-                "SELECT row FROM tick WHERE at_ms BETWEEN ? AND ? ORDER BY grain_s DESC, n", (since, until)
-            ).fetchall()
-            for (n,) in places:
-                found = self._open.execute("SELECT packed FROM block WHERE n = ?", (n,)).fetchone()
-                if found is not None:  # thinned meanwhile by another process
-                    yield columns_of(found[0], take)
-        for start in range(0, len(waiting), BLOCK_ROWS):
-            rows = [json.loads(row) for (row,) in waiting[start : start + BLOCK_ROWS]]
-            names = dict.fromkeys(name for row in rows for name in row if take(name))
-            yield {name: [row.get(name) for row in rows] for name in names}
+            for grain in reversed(GRAINS):
+                places = self._open.execute(_BLOCKS, (grain.step_s, since, until)).fetchall()
+                waiting = self._open.execute(_WAITING, (grain.step_s, since, until)).fetchall()
+                for (n,) in places:
+                    found = self._open.execute("SELECT packed FROM block WHERE n = ?", (n,)).fetchone()
+                    if found is not None:  # thinned meanwhile by another process
+                        yield columns_of(found[0], take)
+                for start in range(0, len(waiting), BLOCK_ROWS):
+                    rows = [json.loads(row) for (row,) in waiting[start : start + BLOCK_ROWS]]
+                    names = dict.fromkeys(name for row in rows for name in row if take(name))
+                    yield {name: [row.get(name) for row in rows] for name in names}
 
     def results(self, since_s: float | None = None, *, machine: Machine | None = None) -> tuple[Result, ...]:
         """What was measured, oldest first; of one machine where it is named."""
@@ -245,10 +245,6 @@ def _damaged(path: Path) -> DataError:
 def _rows(columns: dict[str, Column]) -> Iterator[dict[str, Any]]:
     for place in range(len(columns[AT])):
         yield {name: value for name, column in columns.items() if (value := column[place]) is not None}
-
-
-def _seconds(at: Any) -> float:
-    return float(at) * MS
 
 
 def _within(at_s: float, since_s: float | None, *, until_s: float | None) -> bool:

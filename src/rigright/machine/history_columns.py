@@ -84,8 +84,8 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
     found = [(_DEVICE.match(front + "x"), front) for front in parts if front != HOST]
     places = sorted((match[1] != "gpu", match[1], int(match[2]), front) for match, front in found if match)
     return Tick(
-        at_s=int(row[AT]) * MS,
-        clock_s=int(row.get(CLOCK, 0)) * MS,
+        at_s=si(int(row[AT]), MS),
+        clock_s=si(int(row.get(CLOCK, 0)), MS),
         host=HostTick(**_taken(parts.get(HOST, {}), HOST_KINDS)),
         devices=tuple(_device(parts[front], index) for _, _, index, front in places),
         on_bus=int(row[ON_BUS]) if ON_BUS in row else None,

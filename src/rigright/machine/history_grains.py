@@ -69,7 +69,7 @@ def _pack(connection: sqlite3.Connection, grain: Grain) -> None:
             return
         rows: list[Row] = [json.loads(row) for _, row in found]
         times = [int(row[AT]) for row in rows]
-        steps = (min(max(after - before, 0), _LONGEST_STEP_MS) for before, after in pairwise(times))
+        steps = (min(after - before, _LONGEST_STEP_MS) for before, after in pairwise(sorted(times)))
         span_ms = max(sum(steps), grain.step_s * len(rows) * round(1 / MS))
         connection.execute(
             "INSERT INTO block (grain_s, from_ms, until_ms, span_ms, rows, packed) VALUES (?, ?, ?, ?, ?, ?)",

@@ -139,7 +139,7 @@ def _table(span: Span) -> Table:
 def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     found = {one.column.rpartition(".")[2]: one for one in card.figures}
 
-    def told(name: str, which: str, show: Show) -> str:
+    def told(name: str, which: str, *, show: Show) -> str:
         return show(getattr(found[name], which)) if name in found else _NONE
 
     held = [
@@ -149,12 +149,12 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     return (
         card.card,
         _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
-        told("power_w", "mean", show_watts),
-        told("power_w", "most", show_watts),
-        told("busy_share", "mean", words.share),
-        told("mem_used_bytes", "most", show_bytes),
-        told("gpu_c", "most", words.celsius),
-        told("mem_c", "most", words.celsius),
+        told("power_w", "mean", show=show_watts),
+        told("power_w", "most", show=show_watts),
+        told("busy_share", "mean", show=words.share),
+        told("mem_used_bytes", "most", show=show_bytes),
+        told("gpu_c", "most", show=words.celsius),
+        told("mem_c", "most", show=words.celsius),
         words.joined(held),
     )
 

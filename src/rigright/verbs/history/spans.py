@@ -34,7 +34,7 @@ def span_of(history: History, since_s: float | None, *, until_s: float | None) -
         n_moments=len(found.at_s),
         seen_s=found.seen_s,
         cards=tuple(_card(found, card) for card in cards),
-        host=_figures(found, "host", OF_HOST),
+        host=_figures(found, "host", names=OF_HOST),
     )
 
 
@@ -52,7 +52,7 @@ def _card(found: Series, card: str) -> CardSpan:
         card=card,
         name=_last(found, f"{card}.name"),
         uuid=_last(found, f"{card}.uuid"),
-        figures=_figures(found, card, OF_CARD),
+        figures=_figures(found, card, names=OF_CARD),
         energy_j=energy_j(found, card),
         seen_s=float(stands[ok].sum()) if ok else 0.0,
         away_s=float(stands[told].sum() - stands[ok].sum()) if ok else 0.0,
@@ -60,7 +60,7 @@ def _card(found: Series, card: str) -> CardSpan:
     )
 
 
-def _figures(found: Series, front: str, names: tuple[str, ...]) -> tuple[Figures, ...]:
+def _figures(found: Series, front: str, *, names: tuple[str, ...]) -> tuple[Figures, ...]:
     told = (figures(found, f"{front}.{name}") for name in names)
     return tuple(one for one in told if one is not None)
 

@@ -12,9 +12,6 @@ from typing import Any
 NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
 TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
-OLDER = "RunningProcesses_v2"  # of drivers before 510, which the binding has given up
-_SPARE = 8  # programs that may come while we ask
-_UNKNOWN_BYTES = 2**64 - 1
 
 Row = Sequence[str]  # reading, call, given, takes, each
 Reader = Callable[[Any, dict[str, Any]], Any]
@@ -33,8 +30,6 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     _, call, given, takes, each = row
     if call == FIELDS:
         return _numbers(nvml, given.split(), per_link=bool(each))
-    if call.endswith(OLDER):
-        return _older_programs(nvml, call)
     function = getattr(nvml, call, None)
     constants = [_constant(nvml, name) for name in given.split() if not name.startswith("&")]
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
@@ -50,6 +45,8 @@ def reader_of(nvml: Any, row: Row) -> Reader:
                 answer = function(handle, *more, *constants)
         except nvml.NVMLError as error:
             raise Failure(error.value) from None
+        except nvml.NVMLLibraryMismatchError:
+            raise Failure(NO_SUCH_CALL) from None
         return _taken(answer, takes)
 
     if not each:
@@ -124,31 +121,6 @@ def _number(field: Any) -> float | int | None:
     if bare(field, "nvmlReturn") != 0 or kind >= len(_KINDS):
         return None
     return getattr(bare(field, "value"), _KINDS[kind])  # type: ignore[no-any-return]
-
-
-def _older_programs(nvml: Any, call: str) -> Reader:
-    """The programs of a device by a call that newer bindings do not know."""
-
-    def read(handle: Any, _: dict[str, Any]) -> list[list[int | None]]:
-        function = getattr(nvml.nvmlLib, call, None)
-        if function is None:
-            raise Failure(NO_SUCH_CALL)
-        count = ctypes.c_uint(0)
-        code = function(handle, ctypes.byref(count), None)
-        if code == 0:
-            return []
-        if code != TOO_SMALL:
-            raise Failure(code)
-        count.value += _SPARE
-        found = (nvml.c_nvmlProcessInfo_v2_t * count.value)()
-        if code := function(handle, ctypes.byref(count), found):
-            raise Failure(code)
-        return [
-            [one.pid, None if one.usedGpuMemory == _UNKNOWN_BYTES else one.usedGpuMemory]
-            for one in found[: count.value]
-        ]
-
-    return read
 
 
 def _taken(answer: Any, takes: str) -> Any:

@@ -1,0 +1,75 @@
+"""Whether the driver knows the chips: new enough for the newest, not too new for the oldest.
+
+A chip works from the first driver that knew it on, and not with branches after the last that did: 580 is
+the last branch for Maxwell, Pascal and Volta.
+
+Too old or too new: fault. Sources: data/cuda.csv (the first CUDA, and its driver, that knew a chip),
+data/driver_branches.csv, each row with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.stack import capabilities, driver, numbers
+from rigright.facts.drivers import branch_of, last_branch
+from rigright.facts.software import Capability, driver_of_chip, written
+
+TITLE = say("the driver knows the cards")
+_SHOW = "nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict a kind of chip."""
+    have = numbers(driver(case))
+    said = driver(case)
+    if have is None or said is None or case.machine.system.virtual == "wsl2":
+        return
+    branch = branch_of(written(have))
+    for capability, name in capabilities(case).items():
+        first = driver_of_chip(capability)
+        if first is not None and have < first and have[0] < first[0]:
+            yield _too_old(said, name, first=written(first))
+        elif branch is not None and capability < branch.cc_min:
+            yield _too_new(said, name, capability=capability)
+        else:
+            yield Fine(says=say("{driver} knows it", driver=said), about=name)
+
+
+def _too_old(have: str, name: str, *, first: str) -> Finding:
+    return Finding(
+        severity="fault",
+        title=say(
+            "driver {driver} is too old for {chip}: from {first} on", driver=have, chip=name, first=first
+        ),
+        evidence=(Evidence(shows=say("driver {driver}", driver=have), command=_SHOW),),
+        why=say("the card may be shown, but programs do not run on it, or at a crawl"),
+        fix=(
+            Step(says=say("install a driver of a branch that knows it"), command="rigright setup --script"),
+        ),
+        verify=_SHOW,
+        confidence="likely",
+        about=name,
+    )
+
+
+def _too_new(have: str, name: str, *, capability: Capability) -> Finding:
+    last = last_branch(capability)
+    return Finding(
+        severity="fault",
+        title=say("driver {driver} no longer knows {chip}", driver=have, chip=name),
+        evidence=(Evidence(shows=say("driver {driver}", driver=have), command=_SHOW),),
+        why=say("no program can use the card"),
+        fix=(
+            Step(
+                says=say(
+                    "go back to branch {branch}, the last for this chip", branch=last.branch if last else "?"
+                ),
+                command="rigright setup --script",
+            ),
+        ),
+        verify=_SHOW,
+        about=name,
+    )

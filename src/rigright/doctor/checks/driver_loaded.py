@@ -1,0 +1,53 @@
+"""Whether NVIDIA's driver is installed and loaded, where the bus does not tell.
+
+`NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver` and `Found no NVIDIA
+driver` mean that no module is in the kernel: not built for it, kept out, or never installed. They say
+nothing about CUDA versions. Cards that the bus shows without a driver have a check of their own
+(pcie_driver).
+
+The library is there and no module is loaded: fault. Source: NVML return codes 9 (driver not loaded) and
+12 (library not found).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import see_kernel_log
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.stack import cards_on_bus, is_contained
+
+TITLE = say("NVIDIA's driver is loaded")
+_SHOW = "lsmod | grep nvidia; modinfo nvidia"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for the driver."""
+    software, system = case.machine.software, case.machine.system
+    if software.kernel_driver is not None:
+        yield Fine(says=say("{text}", text=software.kernel_driver))
+    elif cards_on_bus(case) or system.virtual == "wsl2" or software.driver is not None or is_contained(case):
+        return
+    elif software.library_drivers or software.disk_driver:
+        yield _not_loaded(case)
+
+
+def _not_loaded(case: Case) -> Finding:
+    software = case.machine.software
+    version = software.disk_driver or ", ".join(software.library_drivers)
+    return Finding(
+        severity="warning",
+        title=say("NVIDIA's driver {version} is installed and not loaded", version=version),
+        evidence=(
+            Evidence(shows=software.driver_error or say("no module nvidia in the kernel"), command=_SHOW),
+        ),
+        why=say("no card can be used; the bus could not be read, so whether there is one is not known"),
+        fix=(
+            Step(says=say("load it and read what it says"), command="modprobe nvidia", as_root=True),
+            see_kernel_log(),
+            Step(says=say("see whether it is built for this kernel"), command="dkms status"),
+        ),
+        verify="nvidia-smi",
+        confidence="likely",
+    )

@@ -1,0 +1,63 @@
+"""Whether the kernel module is of the kind that these chips need: open or closed.
+
+NVIDIA ships its kernel module twice. Blackwell and Grace run on the open one alone; Maxwell, Pascal and
+Volta on the closed one alone; Turing to Hopper on both. With the wrong kind the driver loads and finds no
+card.
+
+Wrong kind: fault. Source: NVIDIA driver installation guide, kernel modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.stack import capabilities, cards_on_bus, module
+from rigright.facts.chips import chips
+from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM
+from rigright.facts.software import Capability
+
+TITLE = say("the kernel module is of the kind that the cards need")
+_SHOW = "cat /proc/driver/nvidia/version"
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict a kind of chip."""
+    nvidia = module(case, "nvidia")
+    is_open = case.machine.software.open_kernel
+    if is_open is None:
+        is_open = nvidia.open_source if nvidia else None
+    if is_open is None or case.machine.system.virtual == "wsl2":
+        return
+    for capability, name in {**_of_bus(case), **capabilities(case)}.items():
+        wrong_closed = not is_open and capability >= OPEN_ONLY_FROM
+        wrong_open = is_open and capability < OPEN_FROM
+        if wrong_closed or wrong_open:
+            yield _wrong(name, is_open=is_open)
+        else:
+            yield Fine(says=say("open") if is_open else say("closed"), about=name)
+
+
+def _of_bus(case: Case) -> dict[Capability, str]:
+    """Chips that only the bus shows, by their PCI ids: with the wrong module the driver shows none."""
+    shown = {card.id for card in cards_on_bus(case)}
+    return {
+        chip.compute_capability: chip.name
+        for chip in chips()
+        if chip.compute_capability is not None and shown & set(chip.pci_ids)
+    }
+
+
+def _wrong(name: str, *, is_open: bool) -> Finding:
+    return Finding(
+        severity="fault",
+        title=say("{chip} needs the closed kernel module; the open one is loaded", chip=name)
+        if is_open
+        else say("{chip} needs the open kernel module; the closed one is loaded", chip=name),
+        evidence=(Evidence(shows=say("open") if is_open else say("closed"), command=_SHOW),),
+        why=say("the driver loads and finds no such card"),
+        fix=(Step(says=say("install the other kind of the same branch"), command="rigright setup --script"),),
+        verify=_SHOW,
+        about=name,
+    )

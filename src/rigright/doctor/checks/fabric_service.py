@@ -1,0 +1,83 @@
+"""Whether the manager of the NVSwitches runs, and is of the driver's version.
+
+On boards with NVSwitch chips (HGX, DGX) cards compute together only after nvidia-fabricmanager has set
+the switches up. It must be of exactly the driver's version. Without it CUDA says "system not yet
+initialized" (802), on every card, or cards work alone: machines ran twenty days like that and looked
+healthy. GB200 racks keep it elsewhere.
+
+Not running on a machine that needs it: fault; another version than the driver: fault. Machines without
+switches are not asked. Source: NVIDIA fabric manager user guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.stack import driver, is_contained, numbers, service
+
+TITLE = say("the switches' manager runs, in the driver's version")
+_NAME = "nvidia-fabricmanager"
+_SWITCH_CLASS = "0x0680"  # another bridge: NVSwitch
+_SHOW = f"systemctl status {_NAME}; nv-fabricmanager --version"
+_BAD_STATES = {"not started", "in progress"}
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for a machine with switches."""
+    if not _has_switches(case) or is_contained(case) or case.machine.system.virtual not in {None, "none"}:
+        return
+    state, version = service(case, _NAME), case.machine.software.fabric_manager
+    have = driver(case)
+    if version and have and numbers(version) != numbers(have):
+        yield _finding(
+            say("the switches' manager is {version}, the driver {driver}", version=version, driver=have),
+            install=True,
+        )
+    elif state == "active":
+        yield Fine(says=say("it runs"))
+    elif state is None and version is None and not case.machine.system.services:
+        yield NotSeen(why=say("no systemd answers here, so services cannot be seen"), see=_SHOW)
+    elif state is None:
+        yield _finding(say("the switches' manager is not installed"), install=True)
+    else:
+        yield _finding(say("the switches' manager does not run: {state}", state=state), install=False)
+
+
+def _has_switches(case: Case) -> bool:
+    """NVSwitches on the bus, as far as Hopper; or cards that wait for their manager."""
+    shown = any(
+        one.id.startswith("10de:") and (one.pci_class or "").startswith(_SWITCH_CLASS)
+        for one in case.machine.pci or ()
+    )
+    waiting = any(one.fabric is not None and one.fabric.state in _BAD_STATES for one in case.machine.devices)
+    return shown or waiting
+
+
+def _finding(title: Sentence, *, install: bool) -> Finding:
+    return Finding(
+        severity="fault",
+        title=title,
+        evidence=(Evidence(shows=title, command=_SHOW),),
+        why=say("cards do not reach each other; CUDA reports system not yet initialized (802)"),
+        fix=(
+            *(
+                (
+                    Step(
+                        says=say("install the version that goes with the driver"),
+                        command="rigright setup --script",
+                    ),
+                )
+                if install
+                else ()
+            ),
+            Step(
+                says=say("start it, now and at each boot"),
+                command=f"systemctl enable --now {_NAME}",
+                as_root=True,
+            ),
+            Step(says=say("read what it wrote"), command="tail -50 /var/log/fabricmanager.log", as_root=True),
+        ),
+        verify="nvidia-smi -q | grep -A4 Fabric",
+    )

@@ -1,0 +1,74 @@
+"""Whether the kernel was started with options that hurt accelerators.
+
+`nomodeset` was a rescue for black screens and keeps drivers for screens from starting; it does no harm to
+NVIDIA's compute driver alone, but keeps amdgpu and i915 out. `pci=nommconf` hides the large configuration
+space: error reports, ACS and resizable BARs are gone. `pci=noaer` silences errors of the bus;
+`pcie_aspm=force` lets links sleep that should not; `iommu=off` on a machine that needs it; `mem=` and
+`maxcpus=` hide memory and cores.
+
+Source: Linux documentation, admin-guide/kernel-parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.gpus import reboot
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.stack import is_contained
+
+TITLE = say("the kernel's options do no harm")
+_SHOW = "cat /proc/cmdline"
+_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop"}
+_HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
+    ("pci=nommconf", "warning", say("error reports, ACS and resizable BARs of the bus are out of reach")),
+    ("pci=nomsi", "fault", say("cards cannot raise interrupts as their drivers need")),
+    ("pci=noaer", "note", say("errors of the bus are no longer reported")),
+    ("pcie_aspm=force", "warning", say("links are put to sleep that should not: cards may fall off the bus")),
+    ("maxcpus=", "note", say("some cores are not used")),
+    ("mem=", "note", say("some memory is not used")),
+    ("nosmt", "note", say("half of the threads are switched off")),
+    ("modprobe.blacklist=nvidia", "fault", say("the driver is kept out")),
+    ("module_blacklist=nvidia", "fault", say("the driver is kept out")),
+)
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """A finding for each option that hurts."""
+    cmdline = case.machine.system.cmdline
+    if cmdline is None or not (case.machine.devices or case.machine.pci) or is_contained(case):
+        return
+    words = cmdline.split()
+    vendors = {device.vendor for device in case.machine.devices}
+    found = [
+        (word, severity, why) for word in words for start, severity, why in _HURTING if word.startswith(start)
+    ]
+    if "nomodeset" in words and "nvidia" not in vendors:
+        found.append(("nomodeset", "warning", say("amdgpu and i915 do not start with it")))
+    for word, severity, why in found:
+        yield _finding(case, word, severity=severity, why=why)
+    if not found:
+        yield Fine(says=say("{count} options looked at", count=len(words)))
+
+
+def _finding(case: Case, word: str, *, severity: Severity, why: Sentence) -> Finding:
+    debian = case.machine.system.os_id in _DEBIAN
+    return Finding(
+        severity=severity,
+        title=say("the kernel was started with {option}", option=word),
+        evidence=(Evidence(shows=word, command=_SHOW),),
+        why=why,
+        fix=(
+            Step(
+                says=say("take it out of /etc/default/grub, then write the boot menu anew")
+                if debian
+                else say("take it out"),
+                command="update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={word}",
+                as_root=True,
+            ),
+            reboot(),
+        ),
+        verify=_SHOW,
+        about=word,
+    )

@@ -1,0 +1,71 @@
+"""Failures of disks and file systems that the kernel wrote down.
+
+An NVMe that times out and is reset, a cable that makes SATA errors, a file system that turned read-only:
+loading stalls for seconds, checkpoints are lost.
+
+I/O errors, media errors, damaged file systems, a controller that is down: fault. Resets and timeouts:
+warning. Longer ago than a week or before the last boot: one step less. Source: data/kernel_lines.csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.happened import events
+from rigright.doctor.log_lines import finding, none_told, unseen
+from rigright.doctor.record import Case, Step, Verdict
+from rigright.machine.system import Event
+
+TITLE = say("the log holds no failures of disks")
+_NAME = re.compile(r"\b(nvme\d+(?:n\d+)?|sd[a-z]{1,2}|ata\d+|md\d+|dm-\d+|loop\d+|fd\d+|sr\d+)\b")
+_LIGHT = ("loop", "fd", "sr")  # no disks
+_GRAVE = (
+    "i/o error",
+    "medium error",
+    "target error",
+    "ext4-fs error",
+    "corruption",
+    "controller is down",
+    "read-only",
+    "shut",
+    "btrfs",
+)
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """A finding for each disk."""
+    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
+    if closed is not None:
+        yield closed
+    elif fine is not None:
+        yield fine
+    groups: dict[str, list[Event]] = {}
+    for event in events(case, "disk") or []:
+        match = _NAME.search(event.text)
+        name = match[1] if match else "?"
+        if not name.startswith(_LIGHT):
+            groups.setdefault(name, []).append(event)
+    for name, same in groups.items():
+        grave = [one for one in same if any(word in one.text.lower() for word in _GRAVE)]
+        title = (
+            say("{disk} failed reads or writes", disk=name)
+            if grave
+            else say("{disk} had to be reset", disk=name)
+        )
+        tool = f"smartctl -a /dev/{name}" if name.startswith(("nvme", "sd")) else "dmesg | grep " + name
+        yield finding(
+            case,
+            grave or same,
+            title=title,
+            why=say("data cannot be read or checkpoints are lost")
+            if grave
+            else say("loading of data stalls for seconds"),
+            fix=(
+                Step(says=say("save what is on it")),
+                Step(says=say("ask the disk itself"), command=tool, as_root=True),
+                Step(says=say("check cable, slot and temperature; change the disk when it comes again")),
+            ),
+            severity="fault" if grave else "warning",
+        )

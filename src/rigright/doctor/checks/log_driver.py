@@ -1,0 +1,153 @@
+"""What drivers of accelerators wrote of failures that have no XID.
+
+"API mismatch" (another library than module), "RmInitAdapter failed" (a card that does not start: power,
+firmware, address space), "probe routine failed", an unsigned module refused, GSP gone silent, AMD's ring
+timeouts and resets, Intel's hangs.
+
+Fault where a card did not start or a module was refused; warning for resets. Longer ago than a week or
+before the last boot: one step less. Source: data/kernel_lines.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.gpus import reboot
+from rigright.doctor.happened import events
+from rigright.doctor.log_lines import by_place, finding, none_told, unseen
+from rigright.doctor.record import Case, Severity, Step, Verdict
+from rigright.machine.system import Event
+
+TITLE = say("drivers report no failure")
+_SETUP = "rigright setup"
+Meaning = tuple[str, Severity, Sentence, Sentence, tuple[Step, ...]]
+_POWER = Step(
+    says=say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True
+)
+_LARGE = Step(says=say("in the firmware, switch on addressing above 4 GiB and large BARs"))
+_SIGN = Step(says=say("see how the module can be signed"), command="rigright doctor --only driver_signing")
+_NEWER = Step(says=say("change to the newest driver of its branch"), command=_SETUP)
+_PROGRAM = say("a program asked with a library of another version than the module")
+# words of a line -> severity, what happened, why it matters, what to do; the first that fits
+_MEANINGS: tuple[Meaning, ...] = (
+    (
+        "api mismatch",
+        "warning",
+        say("library and kernel module of the driver did not match"),
+        _PROGRAM,
+        (reboot(),),
+    ),
+    (
+        "fallen off the bus",
+        "fault",
+        say("a card fell off the bus"),
+        say("it is gone until the machine is switched off and on"),
+        (_POWER, reboot()),
+    ),
+    (
+        "rminitadapter failed",
+        "fault",
+        say("a card did not start"),
+        say("no program can use it"),
+        (_POWER, _LARGE, _NEWER),
+    ),
+    (
+        "rm_init_adapter failed",
+        "fault",
+        say("a card did not start"),
+        say("no program can use it"),
+        (_POWER, _LARGE, _NEWER),
+    ),
+    (
+        "probe routine",
+        "fault",
+        say("the driver did not take a card"),
+        say("no program can use it"),
+        (_NEWER, _POWER),
+    ),
+    (
+        "not supported by",
+        "fault",
+        say("the driver does not know a card"),
+        say("no program can use it"),
+        (Step(says=say("install a branch that knows it"), command=_SETUP),),
+    ),
+    (
+        "rejected",
+        "fault",
+        say("the kernel refused a module"),
+        say("Secure Boot lets only signed modules in"),
+        (_SIGN,),
+    ),
+    (
+        "unsigned module",
+        "fault",
+        say("the kernel refused a module"),
+        say("Secure Boot lets only signed modules in"),
+        (_SIGN,),
+    ),
+    (
+        "required key",
+        "fault",
+        say("the kernel refused a module"),
+        say("Secure Boot lets only signed modules in"),
+        (_SIGN,),
+    ),
+    (
+        "needs to be reset",
+        "fault",
+        say("the driver says that a card needs a reset"),
+        say("programs on it wait or die"),
+        (reboot(), _NEWER),
+    ),
+    (
+        "gsp",
+        "warning",
+        say("a card's system processor failed"),
+        say("the card may hang: programs on it die"),
+        (_NEWER, reboot()),
+    ),
+    ("reset", "warning", say("a driver reset a card"), say("what ran on it was lost"), (_NEWER,)),
+    ("hang", "warning", say("a card hung"), say("what ran on it was lost"), (_NEWER,)),
+    (
+        "timeout",
+        "warning",
+        say("a card did not answer its driver in time"),
+        say("what ran on it was lost"),
+        (_NEWER,),
+    ),
+    (
+        "fail",
+        "warning",
+        say("a driver reported a failure"),
+        say("the card may not work as it should"),
+        (_NEWER,),
+    ),
+    (
+        "fault",
+        "warning",
+        say("a card reached for memory that it may not"),
+        say("the program that did it was ended"),
+        (_NEWER,),
+    ),
+)
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """A finding for each kind of failure and card."""
+    closed = unseen(case, "nvrm|amdgpu|nouveau")
+    fine = none_told(case, "driver")
+    if closed is not None and case.machine.devices:
+        yield closed
+    if fine is not None and case.machine.devices:
+        yield fine
+    for meaning in _MEANINGS:
+        word, severity, title, why, fix = meaning
+        mine = [event for event in events(case, "driver") or [] if _meaning_of(event) is word]
+        for same in by_place(mine).values():
+            yield finding(case, same, title=title, why=why, fix=fix, severity=severity)
+
+
+def _meaning_of(event: Event) -> str | None:
+    return next((word for word, *_ in _MEANINGS if word in event.text.lower()), None)

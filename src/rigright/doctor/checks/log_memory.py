@@ -1,0 +1,87 @@
+"""Errors of main memory and processors that the kernel wrote down, and programs it killed for memory.
+
+An uncorrected error of memory ends a program or the machine, and one in a checkpoint or a batch is found
+by nobody. Corrected ones that come again and again announce a module that fails.
+
+Uncorrected: fault. Corrected: warning from ten lines on, else note. Programs killed because memory ran
+out: warning. Longer ago than a week or before the last boot: one step less. Source: Linux RAS
+documentation; mm/oom_kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.happened import events
+from rigright.doctor.log_lines import finding, none_told, unseen
+from rigright.doctor.record import Case, Step, Verdict
+
+TITLE = say("the log holds no errors of memory, and no program killed for it")
+_MANY = 10
+_WORDS = "Hardware Error|EDAC|Out of memory"
+_UNCORRECTED = (
+    "uncorrect",
+    " ue ",
+    "fatal",
+    "machine check exception",
+    "machine check: processor context corrupt",
+)
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """A finding for errors of memory, and one for killed programs."""
+    closed = unseen(case, _WORDS)
+    if closed is not None:
+        yield closed
+        return
+    fine = none_told(case, "mce")
+    if fine is not None and none_told(case, "oom") is not None:
+        yield fine
+    yield from _errors(case)
+    yield from _killed(case)
+
+
+def _errors(case: Case) -> Iterator[Verdict]:
+    found = events(case, "mce") or []
+    bad = [one for one in found if any(word in one.text.lower() for word in _UNCORRECTED)]
+    swap = Step(
+        says=say("find the module that the line names, and change it"),
+        command="ras-mc-ctl --errors",
+        as_root=True,
+    )
+    drain = Step(says=say("let no new work start here until then"))
+    if bad:
+        why = say("results and checkpoints of that time may be wrong; the next one may end the machine")
+        title = say("memory or processor made errors that could not be corrected")
+        yield finding(case, bad, title=title, why=why, fix=(drain, swap), severity="fault")
+    elif found:
+        why = say("corrected for now; a module that fails begins so")
+        title = say("memory or processor made errors that were corrected")
+        yield finding(
+            case,
+            found,
+            title=title,
+            why=why,
+            fix=(swap,),
+            severity="warning" if len(found) >= _MANY else "note",
+        )
+
+
+def _killed(case: Case) -> Iterator[Verdict]:
+    found = events(case, "oom") or []
+    if found:
+        names = ", ".join(sorted({one.program for one in found if one.program})) or "?"
+        yield finding(
+            case,
+            found,
+            title=say("programs were killed because main memory ran out: {names}", names=names),
+            why=say(
+                "a killed DataLoader worker or server ends the run, often without any message of its own"
+            ),
+            fix=(
+                Step(says=say("use fewer workers, or shorter queues of batches")),
+                Step(says=say("watch main memory while it runs"), command="rigright watch"),
+            ),
+            severity="warning",
+        )

@@ -1,0 +1,54 @@
+"""Whether pip is told of wheel indexes that exist.
+
+PyTorch has an index for each CUDA it is built with, and not for others: cu122, that guides name, never
+existed. pip says of a missing index only that it found no version, or silently takes the build of the
+main index.
+
+An index of PyTorch that our table does not hold: warning. Source: data/torch_indexes.csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.torch_fit import best_build, index_of
+from rigright.facts.engine_needs import torch_indexes
+from rigright.machine.system import Python
+
+TITLE = say("pip is told of wheel indexes that exist")
+_INDEX = re.compile(r"download\.pytorch\.org/whl/(?:nightly/|test/)?([\w.]+)")
+_CUDA = re.compile(r"cu(\d{2,3})")
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for each index of PyTorch that pip is told of."""
+    for python in case.machine.software.pythons:
+        for name in dict.fromkeys(_INDEX.findall(python.index or "")):
+            if name in torch_indexes() or not _CUDA.fullmatch(name):
+                yield Fine(says=say("{index} exists", index=name), about=python.path)
+            else:
+                yield _no_such(case, python, name=name)
+
+
+def _no_such(case: Case, python: Python, *, name: str) -> Finding:
+    show = f"{python.path} -m pip config list"
+    newest = max((int(match[1]) for known in torch_indexes() if (match := _CUDA.fullmatch(known))), default=0)
+    url = index_of(best_build(case))
+    return Finding(
+        severity="warning",
+        title=say("there is no PyTorch index {index}", index=name),
+        evidence=(Evidence(shows=python.index or "", command=show),),
+        why=say("pip finds no wheel there, or takes the build of the main index without a word"),
+        fix=(
+            Step(
+                says=say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
+                command=f"{python.path} -m pip config set global.extra-index-url {url}" if url else None,
+            ),
+        ),
+        verify=show,
+        confidence="maybe" if int(name[2:]) > newest else "sure",
+        about=python.path,
+    )

@@ -1,0 +1,62 @@
+"""Whether PyTorch was installed with CUDA (or ROCm) on a machine that has such cards.
+
+`pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from a mirror without the
+other wheels brings a build for the processor alone. Programs then run, tens of times slower, and say
+nothing.
+
+A build for the processor alone while cards are here: warning. A CUDA build on AMD cards, or the other way
+round: warning. Source: PyTorch installation guide; data/torch_indexes.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.stack import frameworks
+from rigright.doctor.torch_fit import reinstall
+from rigright.machine.system import Framework, Python
+
+TITLE = say("PyTorch is built for the cards here")
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for each Python with torch."""
+    vendors = {device.vendor for device in case.machine.devices} & {"nvidia", "amd"}
+    if not vendors:
+        return
+    for python, torch in frameworks(case, "torch"):
+        build = torch.build or ""
+        fits = ("nvidia" in vendors and build.startswith("cu")) or (
+            "amd" in vendors and build.startswith("rocm")
+        )
+        if fits or not build:
+            yield Fine(
+                says=say("torch {version}, build {build}", version=torch.version, build=build or "?"),
+                about=python.path,
+            )
+        else:
+            yield _unfit(case, python, torch=torch)
+
+
+def _unfit(case: Case, python: Python, *, torch: Framework) -> Finding:
+    told = "torch.__version__, torch.version.cuda, torch.cuda.is_available()"
+    show = f'{python.path} -c "import torch; print({told})"'
+    alone = (torch.build or "").startswith("cpu")
+    return Finding(
+        severity="warning",
+        title=say("PyTorch is built for the processor alone, though cards are here")
+        if alone
+        else say("PyTorch is built for other cards than those here: {build}", build=torch.build),
+        evidence=(
+            Evidence(
+                shows=say("torch {version}, build {build}", version=torch.version, build=torch.build),
+                command=show,
+            ),
+        ),
+        why=say("programs run on the processor, tens of times slower, and do not say so"),
+        fix=(reinstall(case, python),),
+        verify=show,
+        about=python.path,
+    )

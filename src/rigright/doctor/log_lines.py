@@ -1,0 +1,59 @@
+"""Findings from lines of the kernel's log: how often, when last, of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.happened import events, quieter, when
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.machine.system import Event
+
+LINE_CHARS = 160
+
+
+def unseen(case: Case, words: str) -> NotSeen | None:
+    """Where the log is closed to us: what would show it."""
+    if case.machine.events is not None:
+        return None
+    return NotSeen(why=say("the kernel log is closed to us"), see=f"sudo dmesg | grep -iE '{words}'")
+
+
+def by_place(found: Iterable[Event]) -> dict[str | None, list[Event]]:
+    """Events by the device of the bus they tell of."""
+    groups: dict[str | None, list[Event]] = {}
+    for event in found:
+        groups.setdefault(event.pci, []).append(event)
+    return groups
+
+
+def finding(
+    case: Case,
+    same: list[Event],
+    *,
+    title: Sentence,
+    why: Sentence,
+    fix: tuple[Step, ...],
+    severity: Severity,
+) -> Finding:
+    """One finding for events of a kind; long past ones weigh less."""
+    last = same[-1]
+    show = "journalctl -k --no-pager | grep -F " + repr(last.text[:40])
+    return Finding(
+        severity=quieter(severity, case, last),
+        title=title,
+        evidence=(
+            Evidence(shows=say("{count} times, last {when}", count=len(same), when=when(last)), command=show),
+            Evidence(shows=last.text[:LINE_CHARS]),
+        ),
+        why=why,
+        fix=fix,
+        verify=show,
+        confidence="likely",
+        about=last.pci,
+    )
+
+
+def none_told(case: Case, kind: str) -> Verdict | None:
+    """A good word where the log was read and holds none of a kind."""
+    return Fine(says=say("none in the kernel log")) if events(case, kind) == [] else None

@@ -1,0 +1,129 @@
+"""What checks of software share: a machine's driver, chips, frameworks, settings, variables."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, NotSeen, Step
+from rigright.facts.software import Capability, Version, version_of
+from rigright.machine.host import PciDevice
+from rigright.machine.system import Framework, Module, Package, Python
+
+NVIDIA = "10de:"
+DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
+INSTALLED = {"installed", "held", None}
+_NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
+_TABLES_DAY = "2026-11-22"  # of a machine that does not tell its clock
+
+
+def cards_on_bus(case: Case, vendor: str = NVIDIA) -> list[PciDevice]:
+    """Accelerators that the bus shows, whatever the driver does."""
+    return [
+        one
+        for one in case.machine.pci or ()
+        if one.id.startswith(vendor) and (one.pci_class or "").startswith(DISPLAYS)
+    ]
+
+
+def has_nvidia(case: Case) -> bool:
+    """Whether NVIDIA's software concerns the machine."""
+    software = case.machine.software
+    return bool(
+        any(device.vendor == "nvidia" for device in case.machine.devices)
+        or cards_on_bus(case)
+        or software.kernel_driver
+        or software.driver
+    )
+
+
+def driver(case: Case) -> str | None:
+    """The driver that programs speak to: the library's word, else the module's."""
+    return case.machine.software.driver or case.machine.software.kernel_driver
+
+
+def numbers(said: str | None) -> Version | None:
+    """The version in a word such as 2:550.54.15-1ubuntu1."""
+    match = _NUMBERS.search((said or "").rpartition(":")[2])
+    return version_of(match[0]) if match else None
+
+
+def capabilities(case: Case) -> dict[Capability, str]:
+    """Compute capabilities of the machine's NVIDIA cards -> what such a card is called."""
+    found: dict[Capability, str] = {}
+    for device, chip in case.pairs:
+        told = chip.compute_capability if chip is not None else None
+        own = numbers(device.isa) if device.vendor == "nvidia" else None
+        capability = (own[0], own[1]) if own and len(own) > 1 else told
+        if device.vendor == "nvidia" and capability is not None:
+            found.setdefault(capability, device.name or (chip.name if chip else str(capability)))
+    return found
+
+
+def installed(case: Case, pattern: str) -> list[Package]:
+    """Installed packages of the system whose names fit."""
+    fits = re.compile(pattern)
+    packages = case.machine.software.packages
+    return [one for one in packages if fits.fullmatch(one.name) and one.state in INSTALLED]
+
+
+def module(case: Case, name: str) -> Module | None:
+    """A loaded kernel module."""
+    return next((one for one in case.machine.system.modules or () if one.name == name), None)
+
+
+def frameworks(case: Case, name: str) -> Iterator[tuple[Python, Framework]]:
+    """A framework in each Python that has it."""
+    for python in case.machine.software.pythons:
+        for framework in python.frameworks:
+            if framework.name == name:
+                yield python, framework
+
+
+def setting(case: Case, name: str) -> str | None:
+    """A sysctl."""
+    return dict(case.machine.system.settings).get(name)
+
+
+def variable(case: Case, name: str) -> str | None:
+    """An environment variable."""
+    return dict(case.machine.environment).get(name)
+
+
+def service(case: Case, *names: str) -> str | None:
+    """The state of the first of these services that is installed."""
+    found = dict(case.machine.system.services)
+    return next((found[name] for name in names if name in found), None)
+
+
+def today(case: Case) -> str:
+    """The machine's day, as branches' ends are written."""
+    now_s = case.machine.system.now_s
+    return _TABLES_DAY if now_s is None else time.strftime("%Y-%m-%d", time.gmtime(now_s))
+
+
+def is_contained(case: Case) -> bool:
+    """Whether we look from inside a container, which shows the host's kernel but not its files."""
+    return case.machine.system.container not in {None, "none"}
+
+
+def pip(python: Python, words: str) -> str:
+    """A pip command for one Python."""
+    return f"{python.path} -m pip {words}"
+
+
+def set_sysctl(name: str, value: str) -> Step:
+    """A step that sets a sysctl now and for later boots."""
+    file = f"/etc/sysctl.d/90-{name.rpartition('.')[2]}.conf"
+    return Step(
+        says=say("set it now, and in a file that later boots read"),
+        command=f"echo '{name} = {value}' > {file} && sysctl --system",
+        as_root=True,
+    )
+
+
+def sysctl_unseen(name: str) -> NotSeen:
+    """A sysctl that could not be read."""
+    return NotSeen(why=say("{name} cannot be read", name=name), see=f"sysctl {name}")

@@ -1,0 +1,69 @@
+"""Which PyTorch build fits a machine, and whether the one that is there does."""
+
+from __future__ import annotations
+
+import re
+
+from rigright.base.words import say
+from rigright.doctor.record import Case, Step
+from rigright.doctor.stack import capabilities, driver, numbers, pip
+from rigright.facts.engine_needs import torch_indexes
+from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, written
+from rigright.machine.system import Framework, Python
+
+_ARCH = re.compile(r"(sm|compute)_(\d{1,2})(\d)[af]?")
+
+
+def best_build(case: Case) -> TorchBuild | None:
+    """The newest build of the table that runs on every NVIDIA card here, with the driver that is here."""
+    have = numbers(driver(case))
+    known = [
+        {(one.torch, one.build): one for one in torch_for(capability, driver=written(have) if have else None)}
+        for capability in capabilities(case)
+    ]
+    shared = (
+        [build for key, build in known[0].items() if all(key in other for other in known)] if known else []
+    )
+    return next((build for build in shared if build.confidence != "low"), None)
+
+
+def index_of(build: TorchBuild | None) -> str | None:
+    """The wheel index of a build, where it is known to exist."""
+    found = torch_indexes().get(build.build) if build else None
+    return found.url if found else None
+
+
+def reinstall(case: Case, python: Python) -> Step:
+    """A step that brings the build that fits, or the way to find it."""
+    build = best_build(case)
+    url = index_of(build)
+    if build is None or url is None:
+        return Step(
+            says=say("see which build fits these cards and this driver"),
+            command="rigright setup --framework torch",
+        )
+    return Step(
+        says=say("install the build that fits these cards and this driver"),
+        command=pip(python, f"install --force-reinstall 'torch=={build.torch}.*' --index-url {url}"),
+    )
+
+
+def has_kernels(torch: Framework, capability: Capability) -> bool | None:
+    """By the wheel's own list, else by the table; None where neither tells."""
+    if torch.archs:
+        return _runs(torch.archs, capability)
+    row = row_of(torch)
+    return None if row is None else row.runs_on(capability)
+
+
+def row_of(torch: Framework) -> TorchBuild | None:
+    """The row of the table for an installed wheel."""
+    release = ".".join((torch.version or "").split(".")[:2])
+    return next((one for one in torch_builds() if (one.torch, one.build) == (release, torch.build)), None)
+
+
+def _runs(archs: tuple[str, ...], capability: Capability) -> bool:
+    found = [(match[1], (int(match[2]), int(match[3]))) for arch in archs if (match := _ARCH.fullmatch(arch))]
+    major, minor = capability
+    built = any(kind == "sm" and has == major and at_most <= minor for kind, (has, at_most) in found)
+    return built or any(kind == "compute" and has <= capability for kind, has in found)

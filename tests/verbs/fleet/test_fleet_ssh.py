@@ -31,8 +31,9 @@ def over(hosts, what="doctor", **more):
     return fleet(what, wish=FleetWish(where=hosts, patience_s=50.0, **more))
 
 
-def states(found):
-    return {one.node: one.findings[0][1].severity if one.findings else "well" for one in found.told}
+def graver(*nodes):
+    """Findings that are more than notes."""
+    return [one for node in nodes for _, one in node.findings if one.severity != "note"]
 
 
 def test_a_fleet_is_examined_without_anything_installed_on_it(far):
@@ -53,7 +54,7 @@ def test_a_fleet_is_examined_without_anything_installed_on_it(far):
     assert [one.machine.system.host for one in found.told] == [one.node for one in found.told]
     assert any(one.about == "gpu 3" and one.severity == "fault" for _, one in by_node["n2"].findings)
     assert any("8 of 16" in str(one.title) for _, one in by_node["n3"].findings)
-    assert by_node["n1"].exit_code == by_node["n4"].exit_code == 0
+    assert not any((one.about or "").startswith("gpu") for one in graver(by_node["n1"], by_node["n4"]))
     odd = {str(one.trait): {node for _, nodes in one.others for node in nodes} for one in found.differs}
     assert odd["cards"] == {"n2"}
     assert sorted(far.lines("asked")) == ["n1", "n2", "n3", "n4", "n5"]
@@ -147,11 +148,11 @@ def test_answers_of_a_hostile_node_stay_its_own(far, tmp_path):
     assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json"}
 
 
-def test_ctrl_c_keeps_what_came(far, monkeypatch):
+def test_ctrl_c_keeps_what_came(far):
     far.play("n1", "healthy_2x4090")
     far.script("n2", "exec sleep 60")
 
-    def interrupt(told, silent, count):
+    def interrupt(told, _silent, count):
         if told == 1 and count == 2:
             raise KeyboardInterrupt
 
@@ -269,11 +270,8 @@ def test_a_real_port_where_nobody_listens(server):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (one,) = over(server.host, what="probe", options=(*server.options(), "-o", f"Port={port}")).nodes
-    # the first port given wins in ssh, so the server itself answers that; ask a host that is not there instead
-    (two,) = over("nobody@127.0.0.2", what="probe", options=("-F", "none", "-p", str(port))).nodes
-    assert one.trouble is None
-    assert "no ssh server" in str(two.trouble)
+    (one,) = over(server.host, what="probe", options=("-F", "none", "-p", str(port))).nodes
+    assert "no ssh server" in str(one.trouble)
 
 
 def test_breaking_off_over_a_real_server_ends_the_work_there(server):

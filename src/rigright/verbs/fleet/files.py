@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shlex
 import sys
@@ -44,8 +45,10 @@ def files(
     """File name -> text. For Kubernetes a DaemonSet, or with `nodes` a Job that asks so many once."""
     if kind == "slurm":
         command = shlex.join([sys.executable, "-m", "rigright"])
+        conf = os.environ.get("SLURM_CONF")  # Slurm passes it on to no health program
+        settings = "" if conf is None else f"export SLURM_CONF={shlex.quote(conf)}"
         return {
-            SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command),
+            SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command, settings=settings),
             "slurm.conf": _filled("slurm.conf", script=SCRIPT),
         }
     return {"rigright-probe.yaml": _manifest(image or IMAGE, nodes)}

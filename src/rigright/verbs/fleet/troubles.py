@@ -29,6 +29,7 @@ _MEANINGS = (
     ("no space left on device", say("its disk is full: there is no room for a temporary folder")),
     ("read-only file system", say("no temporary folder can be made there: its disk is read-only")),
 )
+_GRAVE = ("error", "fatal", "unrecognized", "invalid", "failed", "denied")
 
 
 def is_word(line: bytes) -> bool:
@@ -50,13 +51,14 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
 
 def meant(complaints: Iterable[str]) -> Sentence | None:
     """What a program's complaints mean; its last words where nobody knows."""
-    last = ""
-    for line in complaints:
+    lines = [line for line in complaints if line]
+    for line in lines:
         low = line.lower()
         found = next((meaning for part, meaning in _MEANINGS if part in low), None)
         if found is not None:
             return found
-        last = line or last
+    grave = [line for line in lines if any(word in line.lower() for word in _GRAVE)]
+    last = next(reversed(grave or lines), None)
     return say("{text}", text=last[:MOST_SHOWN]) if last else None
 
 

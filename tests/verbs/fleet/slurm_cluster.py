@@ -1,0 +1,177 @@
+"""A real Slurm of two nodes on this host: own configuration, own ports, own munge; ended by process id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from far_nodes import FarNodes
+
+import debian
+
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "slurm-wlm-basic-plugins")
+START_S = 40.0
+CONF = """\
+ClusterName=rigright
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool%n
+SlurmctldPidFile={folder}/ctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmctldLogFile={folder}/ctld.log
+SlurmdLogFile={folder}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+MpiDefault=none
+ReturnToService=0
+TaskProlog={folder}/prolog.sh
+{health}
+NodeName=n1 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[1]} CPUs=2
+NodeName=n2 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[2]} CPUs=2
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+# A task sees the machine of its node: what a prolog prints becomes a variable of the task.
+PROLOG = """\
+#!/bin/sh
+cat {folder}/far/"$SLURMD_NODENAME".env
+"""
+# The program that our own files name, once it is armed, on the machine of its node.
+HEALTH = """\
+#!/bin/sh
+[ -e {folder}/armed ] || exit 0
+. {folder}/far/"$SLURMD_NODENAME".sh
+sh {folder}/health.sh >> {folder}/"$SLURMD_NODENAME".health 2>&1
+echo "$?" >> {folder}/"$SLURMD_NODENAME".codes
+"""
+
+
+class Slurm:
+    """The cluster while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen] = []
+        self.conf = folder / "slurm.conf"
+
+    def run(self, *argv: str) -> str:
+        """What a command of Slurm says."""
+        env = {**os.environ, "SLURM_CONF": str(self.conf)}
+        return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    def states(self) -> dict[str, str]:
+        lines = self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+        return dict(line.split() for line in lines)
+
+    def waits_for(self, holds, limit_s: float = START_S) -> bool:
+        until = time.monotonic() + limit_s
+        while time.monotonic() < until:
+            if holds():
+                return True
+            time.sleep(0.2)
+        return bool(holds())
+
+    def start(self, *argv: str) -> None:
+        env = {**os.environ, "SLURM_CONF": str(self.conf)}
+        with (self.folder / f"{len(self.processes)}.out").open("wb") as out:
+            self.processes.append(
+                subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env)
+            )
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+        for process in reversed(self.processes):
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(timeout=10)
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            probe = stack.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            found.append(probe.getsockname()[1])
+        return found
+
+
+@contextlib.contextmanager
+def two_nodes(machines: dict[str, str]):
+    """The cluster, each node with the machine of a scenario."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("Slurm's daemons are started as root here")
+    debian.needs(*PACKAGES)
+    folder = Path(tempfile.mkdtemp(prefix="rr", dir="/tmp"))
+    folder.chmod(0o755)
+    slurm = Slurm(folder)
+    try:
+        prepare(slurm, machines)
+        slurm.start("munged", "-F", "-f", *munge_places(folder))
+        slurm.waits_for((folder / "munge.socket").exists, 10)
+        slurm.start("slurmctld", "-D", "-f", str(slurm.conf), "-i", "-c")
+        for node in machines:
+            slurm.start("slurmd", "-D", "-f", str(slurm.conf), "-N", node)
+        if not slurm.waits_for(lambda: set(slurm.states().values()) == {"idle"}):
+            logs = "\n".join(path.read_text()[-300:] for path in folder.glob("*.log"))
+            pytest.skip(f"Slurm does not come up here: {logs}")
+        yield slurm
+    finally:
+        slurm.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def munge_places(folder: Path) -> list[str]:
+    key = folder / "munge.key"
+    key.write_bytes(os.urandom(64))
+    key.chmod(0o600)
+    named = {
+        "socket": "munge.socket",
+        "pid-file": "munge.pid",
+        "log-file": "munge.log",
+        "seed-file": "munge.seed",
+    }
+    return [f"--key-file={key}", *(f"--{name}={folder / file}" for name, file in named.items())]
+
+
+def prepare(slurm: Slurm, machines: dict[str, str]) -> None:
+    from rigright.verbs.fleet.files import files
+
+    folder = slurm.folder
+    far = FarNodes(folder / "far")
+    for node, scenario in machines.items():
+        far.play(node, scenario)
+        lines = (folder / "far" / f"{node}.sh").read_text().replace("'", "")
+        (folder / "far" / f"{node}.env").write_text(lines)
+    (folder / "state").mkdir()
+    with mock.patch.dict(os.environ, {"SLURM_CONF": str(slurm.conf)}):
+        ours = files("slurm")
+    (folder / "health.sh").write_text(ours["rigright-health.sh"])
+    lines = [line for line in ours["slurm.conf"].splitlines() if line and not line.startswith("#")]
+    told = dict(line.split("=", 1) for line in lines)
+    told |= {"HealthCheckProgram": f"{folder}/hc.sh", "HealthCheckInterval": "2"}
+    health = "\n".join(f"{name}={value}" for name, value in told.items())
+    for name, text in {"prolog.sh": PROLOG, "hc.sh": HEALTH}.items():
+        (folder / name).write_text(text.format(folder=folder))
+        (folder / name).chmod(0o755)
+    conf = CONF.format(folder=folder, host=socket.gethostname(), ports=free_ports(3), health=health)
+    slurm.conf.write_text(conf)

@@ -62,12 +62,3 @@ def timed(
         once()
         times.append(max(time.perf_counter() - began, 1e-9))
     return times
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value that so large a share of all stays below, between neighbours in a straight line."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    lower = int(place)
-    upper = min(lower + 1, len(ordered) - 1)
-    return ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower)

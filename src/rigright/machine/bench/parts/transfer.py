@@ -67,7 +67,7 @@ def _copy(way: str, card: Accelerator, *, size: int) -> Callable[[], Any]:
     torch = pytorch()
 
     pinned = way.endswith("pinned")
-    host = torch.empty(size, dtype=torch.uint8, pin_memory=pinned).random_()
+    host = torch.empty(size, dtype=torch.uint8, pin_memory=pinned).fill_(3)
     there = torch.empty(size, dtype=torch.uint8, device=card.device)
     if way.startswith("h2d"):
         return lambda: there.copy_(host, non_blocking=pinned)

@@ -1,0 +1,144 @@
+"""Which cards are measured, what they are called, and which Python measures them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from rigright.base.errors import AskError, MissingError
+from rigright.machine.bench import pythons
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.cards import chosen, environment, names
+from rigright.machine.bench.needs import missing, too_few_cards
+from rigright.machine.device import Device
+from rigright.machine.record import Machine
+from rigright.machine.system import Framework, Python, Software
+
+FOUR = Machine(
+    devices=tuple(Device(index=index, vendor="nvidia", uuid=f"GPU-{index}abc") for index in (2, 0, 1, 3))
+)
+AMD = Machine(devices=(Device(index=0, vendor="amd"), Device(index=1, vendor="amd")))
+
+
+@pytest.mark.parametrize(
+    ("text", "cards"),
+    [(None, None), ("all", None), ("0,2", (0, 2)), (" gpu 1 ", (1,)), ("2,2,0", (2, 0)), ("GPU3", (3,))],
+)
+def test_cards_are_named_loosely(text, cards):
+    assert chosen(text, FOUR) == cards
+
+
+@pytest.mark.parametrize("text", ["x", "0,,1", "-1", "1.5", "0;1"])
+def test_what_is_no_list_of_cards_is_told(text):
+    with pytest.raises(AskError, match="write for example 0,2"):
+        chosen(text, FOUR)
+
+
+def test_a_card_that_is_not_there_is_told_with_those_that_are():
+    with pytest.raises(AskError, match="no card 4; there are 0, 1, 2, 3"):
+        chosen("4", FOUR)
+    assert chosen("4", Machine()) == (4,)  # nobody counted them
+
+
+def test_the_child_counts_as_the_drivers_tool_does():
+    env = environment({"OPENBLAS_NUM_THREADS": "1"}, None, machine=FOUR, cpus=16)
+    assert env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert env["OPENBLAS_NUM_THREADS"] == "16"  # the command line sets 1 for itself
+    assert "CUDA_VISIBLE_DEVICES" not in env
+    assert names(env, FOUR) == ("gpu 0", "gpu 1", "gpu 2", "gpu 3")
+
+
+def test_only_the_wished_cards_are_seen_and_keep_their_numbers():
+    env = environment({}, (3, 1), machine=FOUR, cpus=1)
+    assert env["CUDA_VISIBLE_DEVICES"] == "3,1"
+    assert names(env, FOUR) == ("gpu 3", "gpu 1")
+    assert environment({}, (1,), machine=AMD, cpus=1)["HIP_VISIBLE_DEVICES"] == "1"
+
+
+def test_a_schedulers_choice_of_cards_stands():
+    env = environment({"CUDA_VISIBLE_DEVICES": "2,3"}, None, machine=FOUR, cpus=1)
+    assert names(env, FOUR) == ("gpu 2", "gpu 3")
+    env = environment({"CUDA_VISIBLE_DEVICES": "GPU-1abc,MIG-77"}, None, machine=FOUR, cpus=1)
+    assert names(env, FOUR) == ("gpu 1", "gpu MIG-77")
+
+
+@pytest.mark.parametrize(
+    ("needs", "ask", "python", "why"),
+    [
+        (("torch",), Ask(part="x"), None, "no PyTorch here"),
+        (("torch", "folder"), Ask(part="x"), "/python", "no folder to write to"),
+        (("endpoint",), Ask(part="x"), None, "no server was named"),
+        (("nccl-tests",), Ask(part="x"), None, "nccl-tests is not on the path"),
+        (("nvbandwidth",), Ask(part="x"), None, "nvbandwidth is not on the path"),
+    ],
+)
+def test_what_is_missing_is_told(needs, ask, python, why, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert why in str(missing(needs, ask, torch_python=python))
+
+
+def test_nothing_is_missing_where_all_is_there():
+    full = Ask(part="x", folder="/data", endpoint="http://127.0.0.1/v1")
+    assert missing(("torch", "accelerator", "folder", "endpoint"), full, torch_python="/python") is None
+
+
+def test_cards_are_counted_where_they_can_be():
+    assert too_few_cards(("torch",), 0) is None
+    assert "finds no accelerator" in str(too_few_cards(("accelerator",), 0))
+    assert too_few_cards(("accelerator",), 1) is None
+    assert str(too_few_cards(("two accelerators",), 1)) == "there is one card only"
+    assert too_few_cards(("two accelerators",), 2) is None
+
+
+def python(folder, name, says):
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{says}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="the played Pythons are shell scripts")
+
+
+@posix
+def test_a_named_python_must_do(tmp_path):
+    env = {}
+    good = python(tmp_path, "good", "echo '[[3, 12], true]'")
+    assert pythons.torch_python(good, Machine(), env=env) == good
+    for says, error, why in (
+        ("echo '[[3, 12], false]'", MissingError, "has no PyTorch"),
+        ("echo '[[3, 8], true]'", AskError, "is Python 3.8; 3.10 is the oldest"),
+        ("echo 'hello'", AskError, "is no Python that answers"),
+        ("exit 3", AskError, "is no Python that answers"),
+    ):
+        with pytest.raises(error, match=why):
+            pythons.torch_python(python(tmp_path, "other", says), Machine(), env=env)
+
+
+@posix
+def test_another_python_is_found_where_rigrights_own_has_no_pytorch(tmp_path, monkeypatch):
+    monkeypatch.setattr(pythons.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert pythons.torch_python(None, Machine(), env={}) is None
+    python(tmp_path, "python3", "echo '[[3, 9], true]'")  # too old
+    assert pythons.torch_python(None, Machine(), env={}) is None
+    (tmp_path / "bin").mkdir()
+    inside = python(tmp_path / "bin", "python", "echo '[[3, 13], true]'")
+    assert pythons.torch_python(None, Machine(), env={"VIRTUAL_ENV": str(tmp_path)}) == inside
+    seen = python(tmp_path, "seen", "echo '[[3, 11], true]'")
+    machine = Machine(
+        software=Software(pythons=(Python(path=seen, frameworks=(Framework(name="torch"),)),))
+    )
+    assert pythons.torch_python(None, machine, env={"VIRTUAL_ENV": str(tmp_path)}) == seen
+
+
+def test_rigrights_own_python_is_taken_where_it_has_pytorch(monkeypatch):
+    monkeypatch.setattr(pythons.importlib.util, "find_spec", lambda _: object())
+    assert pythons.torch_python(None, Machine(), env={}) == sys.executable
+
+
+def test_this_python_answers():
+    found = pythons.asked(sys.executable)
+    assert found.version == sys.version_info[:2]

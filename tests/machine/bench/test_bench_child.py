@@ -1,0 +1,143 @@
+"""A part that hangs, dies, babbles or fails costs itself; the one after it is measured."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rigright.machine.bench import child as children
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.child import Child
+from rigright.machine.bench.record import Result, Skipped
+
+HERE = Path(__file__).parent
+PLAY = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    f"sys.path.append({str(HERE)!r}); "
+    "from rigright.machine.bench import start; start.PARTS = 'toys'; start.main()"
+)
+
+
+@pytest.fixture
+def child(monkeypatch):
+    monkeypatch.setattr(children, "START", PLAY)
+    found = Child(sys.executable, dict(os.environ))
+    yield found
+    found.close()
+
+
+def whats(found):
+    return [one.what for one in found if isinstance(one, Result)]
+
+
+def whys(found):
+    return [str(one.why) for one in found if isinstance(one, Skipped)]
+
+
+def test_what_a_part_says_comes_back_as_records(child):
+    result, skipped = child.run(Ask(part="fine"))
+    assert (result.part, result.value, result.low, result.high, result.repeats) == ("fine", 2.0, 1.0, 3.0, 3)
+    assert abs(result.at_s - time.time()) < 60
+    assert (skipped.part, str(skipped.why)) == ("fine", "there is one card only")
+
+
+def test_one_process_answers_many_questions(child):
+    list(child.run(Ask(part="fine")))
+    first = child._process.pid
+    list(child.run(Ask(part="fine")))
+    assert child._process.pid == first
+
+
+def test_a_part_that_kills_its_process_keeps_what_it_measured_and_says_its_last_words(child):
+    found = list(child.run(Ask(part="dies")))
+    assert whats(found) == ["before"]
+    assert whys(found) == ["its process died (exit code 7): the driver is gone"]
+    assert whats(child.run(Ask(part="fine"))) == ["a"]
+
+
+def test_a_part_that_hangs_is_ended_and_the_next_one_is_measured(child, monkeypatch):
+    monkeypatch.setattr(children, "GRACE_S", 2.0)
+    found = list(child.run(Ask(part="hangs", spare_s=0.5)))
+    assert whats(found) == ["before"]
+    assert whys(found) == ["no answer in 3 s: it was ended"]
+    monkeypatch.setattr(children, "GRACE_S", 20.0)
+    assert whats(child.run(Ask(part="fine"))) == ["a"]
+
+
+def test_an_exception_is_told_on_one_line_and_the_process_lives_on(child):
+    found = list(child.run(Ask(part="raises")))
+    assert whats(found) == ["before"]
+    assert whys(found) == ["it failed: ValueError: first line"]
+    pid = child._process.pid
+    assert whys(child.run(Ask(part="refuses"))) == ["there is one card only"]
+    assert child._process.pid == pid
+
+
+def test_a_card_that_failed_is_never_asked_again_by_the_same_process(child):
+    found = list(child.run(Ask(part="sticky")))
+    assert "illegal memory access" in whys(found)[0]
+    assert child._process is None
+
+
+def test_what_libraries_print_is_no_answer(child):
+    found = list(child.run(Ask(part="talks")))
+    assert whats(found) == ["a"]
+
+
+def test_a_part_nobody_wrote_is_told(child):
+    assert "ModuleNotFoundError" in whys(child.run(Ask(part="nosuch")))[0]
+
+
+def test_a_python_that_is_not_there_is_told():
+    (found,) = Child("/nowhere/python", {}).run(Ask(part="fine"))
+    assert str(found.why).startswith("it could not be started: ")
+
+
+def test_a_python_that_is_no_python_is_told(tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho '{broken'\n", encoding="utf-8")
+    fake.chmod(0o755)
+    (found,) = Child(str(fake), dict(os.environ)).run(Ask(part="fine"))
+    assert str(found.why).startswith(("its process died", "it could not be started"))
+
+
+def gone(pid):
+    """Whether a process has ended; one that waits to be reaped has."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state in {"Z", "X"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+def test_when_rigright_is_killed_its_children_and_their_files_go_too(tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    code = f"""
+import os, sys
+from rigright.machine.bench import child
+from rigright.machine.bench.ask import Ask
+child.START = {PLAY!r}
+for one in child.Child(sys.executable, dict(os.environ)).run(
+    Ask(part="starts", folder={str(folder)!r}, shown_folder={str(tmp_path)!r})
+):
+    print("started", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline().strip() == "started"
+        pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+        assert (folder / "left").exists()
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    until = time.monotonic() + 10
+    while time.monotonic() < until and not (all(map(gone, pids)) and not folder.exists()):
+        time.sleep(0.05)
+    assert all(map(gone, pids))
+    assert not folder.exists()

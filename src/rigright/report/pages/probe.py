@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from rigright.machine.bundle.write import Bundled
 from rigright.machine.device import Device
 from rigright.machine.host import Path, PciDevice
 from rigright.machine.record import Machine, Unseen
+from rigright.machine.room import free_bytes, total_bytes
 from rigright.report.diagnosed import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
@@ -35,7 +37,7 @@ def page(
     parts += _downshifted(machine)
     parts += _slices(machine)
     if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
-        parts.append(_matrix(machine))
+        parts.append(_reach(machine))
     rows = tuple(host_rows(machine, everything=everything))
     if rows:
         parts.append(Table(columns=_PLAIN, rows=rows))
@@ -65,8 +67,8 @@ def _verdict(machine: Machine) -> Line:
         return Line(said=said, tone="bad")
     if not machine.devices:
         return _none(machine)
-    sizes = [device.mem_total_bytes for device in machine.devices]
-    free = [_free(device) for device in machine.devices]
+    sizes = [total_bytes(device, machine) for device in machine.devices]
+    free = [free_bytes(device, machine) for device in machine.devices]
     if any(size is None for size in (*sizes, *free)):
         return Line(said=say("the memory of some cards was not observed"), tone="warn")
     told_free = show_bytes(sum(size or 0.0 for size in free))
@@ -100,23 +102,19 @@ def _computes(function: PciDevice) -> bool:
     return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)
 
 
-def _free(device: Device) -> float | None:
-    """What is free of it, as far as its driver tells."""
-    if device.mem_free_bytes is not None:
-        return device.mem_free_bytes
-    if device.mem_total_bytes is None or device.mem_used_bytes is None:
-        return None
-    return device.mem_total_bytes - device.mem_used_bytes
-
-
 def _cards(machine: Machine) -> Table:
+    """A row a card; a name that all share stands above them."""
     states = [state_of(device) for device in machine.devices]
+    names = {device.name for device in machine.devices} - {None}
+    alike = len(machine.devices) > 1 and len(names) == 1
+    own = () if alike else (Column(head=say("card"), flexible=True),)
     return Table(
+        title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
         columns=(
             Column(head="#", right=True),
-            Column(head=say("card"), flexible=True),
+            *own,
             Column(head=say("free GiB"), right=True),
-            Column(head=say("of"), right=True),
+            Column(head=say("all GiB"), right=True),
             Column(head="PCIe"),
             Column(head="W", right=True),
             Column(head="°C", right=True),
@@ -124,20 +122,26 @@ def _cards(machine: Machine) -> Table:
             Column(head=say("state"), flexible=True),
         ),
         rows=tuple(
-            (
-                str(device.index),
-                (device.name or device.vendor).removeprefix("NVIDIA "),
-                _gib(_free(device)),
-                _gib(device.mem_total_bytes),
-                _link(device),
-                _watts(device),
-                _whole(device.thermal.gpu_c),
-                "" if device.busy_share is None else f"{device.busy_share:.0%}",
-                said,
-            )
+            (str(device.index), *(() if alike else (_name(device),)), *_now(device, machine), said)
             for device, (said, _) in zip(machine.devices, states, strict=True)
         ),
         tones=tuple(tone for _, tone in states),
+    )
+
+
+def _name(device: Device) -> str:
+    return (device.name or device.pci_id or device.vendor).removeprefix("NVIDIA ")
+
+
+def _now(device: Device, machine: Machine) -> tuple[str, ...]:
+    """Memory, link, power, heat, work."""
+    return (
+        _gib(free_bytes(device, machine)),
+        _gib(total_bytes(device, machine)),
+        _link(device),
+        _watts(device),
+        _whole(device.thermal.gpu_c),
+        "" if device.busy_share is None else f"{device.busy_share:.0%}",
     )
 
 
@@ -188,6 +192,14 @@ def _slices(machine: Machine) -> Iterator[Part]:
             items.append(say("card {index}: {slices}", index=device.index, slices=told))
     if items:
         yield Points(items=tuple(items), title=say("MIG instances"))
+
+
+def _reach(machine: Machine) -> Part:
+    """How the cards reach each other: in a line where all pairs are alike."""
+    kinds = {path.kind for path in machine.paths or ()}
+    if len(kinds) == 1:
+        return Line(said=say("each card reaches each other by {kind}", kind=kinds.pop()))
+    return _matrix(machine)
 
 
 def _matrix(machine: Machine) -> Table:
@@ -247,8 +259,9 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
 
 def _next(machine: Machine) -> tuple[str, ...]:
     """What to type after it."""
-    there = "" if machine.origin == "live" else f" --from {machine.origin}"
-    on = "" if machine.origin == "live" else f" --on {machine.origin}"
+    place = shlex.quote(machine.origin)
+    there = "" if machine.origin == "live" else f" --from {place}"
+    on = "" if machine.origin == "live" else f" --on {place}"
     doctor = f"rigright doctor{there}"
     if not machine.devices:
         return (doctor,)

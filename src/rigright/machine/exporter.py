@@ -132,8 +132,12 @@ class Server:
         self._running.set()
         await self._end.wait()
         server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
+        await asyncio.sleep(0)  # who was just let in begins, so that he can be shown out
+        callers = asyncio.all_tasks() - {asyncio.current_task()}
+        for caller in callers:
+            caller.cancel()
+        await asyncio.gather(*callers, return_exceptions=True)
+        await asyncio.sleep(0)
 
     async def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One caller: one request, one answer, and goodbye."""
@@ -150,6 +154,8 @@ class Server:
         finally:
             self._callers -= 1
             with suppress(OSError, RuntimeError):
+                if self._end.is_set():
+                    writer.transport.abort()
                 writer.close()
 
     async def _answered(self, reader: asyncio.StreamReader) -> bytes:

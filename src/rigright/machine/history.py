@@ -124,7 +124,7 @@ class History:
     def ticks(
         self, since_s: float | None = None, until_s: float | None = None, *, peaks: bool = False
     ) -> Iterator[Tick]:
-        """Moments as they were recorded; long ago they are means, or peaks, of minutes and quarters of hours."""
+        """Moments as they were recorded; of long ago means, or peaks, of minutes and quarters of hours."""
         for columns in self._stretches(since_s, until_s):
             for row in _rows(columns):
                 if _within(si(int(row[AT]), MS), since_s, until_s=until_s):

@@ -1,0 +1,472 @@
+"""What Prometheus reads: complete, well formed, no old readings as new ones; by a server nobody can hurt."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moments import BEGAN_S, card, moment, ticks
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import CHINESE, sentences
+from rigright.machine.device import Program
+from rigright.machine.exporter import Place, Server, read_place, read_token
+from rigright.machine.exporter_page import RECOVERIES, Pages
+from rigright.machine.exporter_programs import MOST, Owners, job_of
+from rigright.machine.exporter_table import metrics
+from rigright.machine.exporter_tally import Settings, Tally, reasons, same_place
+from rigright.machine.system import Event
+from rigright.machine.tick import DeviceTick, HostTick
+from rigright.machine.world import World
+
+prometheus = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
+openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
+
+KEPT_OUT = {
+    "index",
+    "uuid",
+    "name",
+    "vendor",
+    "pci",
+    "state",
+    "programs",
+    "slowed_by",
+    "age_s",
+}  # labels, or told otherwise
+
+
+def tally(tmp_path, **settings_):
+    return Tally(World(root=tmp_path), Settings(**settings_), clock=lambda: 0.0)
+
+
+def read(found, *, dcgm=False, accept=""):
+    """Samples of a page: name -> {labels: value}, as prometheus-client's own parser reads them."""
+    body, kind = Pages(found, dcgm=dcgm).page(accept)
+    parse = openmetrics if "openmetrics" in kind else prometheus
+    samples = {}
+    for family in parse.text_string_to_metric_families(body.decode()):
+        for sample in family.samples:
+            labels = tuple(sorted(sample.labels.items()))
+            assert labels not in samples.get(sample.name, {}), "one sample is told twice"
+            samples.setdefault(sample.name, {})[labels] = sample.value
+    return samples
+
+
+def of(samples, name, **labels):
+    """The one value of a metric whose labels hold these."""
+    (value,) = (value for key, value in samples[name].items() if labels.items() <= dict(key).items())
+    return value
+
+
+# --- the table
+
+
+def test_every_reading_of_a_card_and_of_the_host_is_a_metric():
+    told = {one.field for one in metrics() if one.of == "device"} | KEPT_OUT
+    assert {one.name for one in fields(DeviceTick)} - told == set()
+    host = {one.field for one in metrics() if one.of == "host"}
+    assert {one.name for one in fields(HostTick)} == host
+
+
+def test_the_table_keeps_to_the_customs_of_prometheus():
+    for one in metrics():
+        assert one.name.startswith("rigright_")
+        assert one.name.endswith("_total") == (one.kind == "counter")
+        assert one.kind in {"gauge", "counter"}
+        assert (one.dcgm is None) == (one.dcgm_factor is None)
+        assert one.help in sentences(CHINESE)
+        if one.unit and " " not in one.unit:
+            assert one.unit in one.name.removesuffix("_total").split("_")[-1:]
+    names = [one.name for one in metrics()]
+    assert len(names) == len(set(names))
+
+
+def test_no_metric_has_a_pid_among_its_labels():
+    known = {
+        "gpu",
+        "uuid",
+        "name",
+        "vendor",
+        "state",
+        "reason",
+        "code",
+        "program",
+        "user",
+        "job",
+        "kind",
+        "version",
+    }
+    assert {label for one in metrics() for label in one.labels} == known
+
+
+# --- the page
+
+
+def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
+    found = tally(tmp_path)
+    whole = {one.name: 0.5 for one in fields(HostTick)}
+    more = {"mem_c": 70.0, "fan_share": 0.4, "pcie_rx_bytes_per_s": 1e9, "pcie_tx_bytes_per_s": 1e9}
+    for n in range(3):
+        found.add(moment(n, devices=(card(0, n, **more), card(1, n, **more)), host=HostTick(**whole)))
+    found.add_events([Event(kind="xid", text="x", code=31, pci="0000:10:00")])
+    samples = read(found)
+    assert {one.name for one in metrics()} == set(samples)
+    assert of(samples, "rigright_gpu_power_watts", gpu="1") == card(1, 2).power_w
+    assert of(samples, "rigright_gpu_xids_total", gpu="0", code="31") == 1
+    assert of(samples, "rigright_gpu_last_xid", gpu="0") == 31
+    assert of(samples, "rigright_gpu_last_xid", gpu="1") == 0
+
+
+@given(st.lists(ticks, min_size=1, max_size=4))
+@settings(max_examples=40)
+def test_whatever_a_machine_tells_the_page_can_be_read(found):
+    seen = Tally(World(), Settings(), clock=lambda: 0.0)
+    for tick in found:
+        seen.add(tick)
+    for accept in ("", "application/openmetrics-text; version=1.0.0"):
+        samples = read(seen, dcgm=True, accept=accept)
+        assert len(samples["rigright_gpu_up"]) == len(found[-1].devices) if found[-1].devices else True
+
+
+def test_a_card_that_is_lost_shows_that_and_no_readings(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0))
+    found.add(moment(1, devices=(card(0, 1), card(1, 1, state="lost"))))
+    samples = read(found, dcgm=True)
+    assert of(samples, "rigright_gpu_up", gpu="1") == 0
+    assert of(samples, "rigright_gpu_state", gpu="1", state="lost") == 1
+    assert len(samples["rigright_gpu_power_watts"]) == 1
+    assert len(samples["DCGM_FI_DEV_POWER_USAGE"]) == 1
+    assert (of(samples, "rigright_gpus_seen"), of(samples, "rigright_gpus_expected")) == (1, 2)
+
+
+def test_a_card_on_the_bus_that_no_driver_shows_is_expected(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, cards=7, on_bus=8))
+    samples = read(found)
+    assert of(samples, "rigright_gpus_expected") == 8
+    assert of(samples, "rigright_gpus_seen") == 7
+
+
+def test_old_readings_are_told_by_their_age_alone(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, devices=(card(0, state="stale", age_s=42.0),)))
+    samples = read(found)
+    assert of(samples, "rigright_gpu_reading_age_seconds") == 42
+    assert "rigright_gpu_busy_ratio" not in samples
+
+
+def test_a_collector_that_hangs_is_down(tmp_path):
+    now = [0.0]
+    found = Tally(World(root=tmp_path), Settings(every_s=1.0), clock=lambda: now[0])
+    assert of(read(found), "rigright_collector_up") == 0
+    found.add(moment(0))
+    now[0] = 2.0
+    assert of(read(found), "rigright_collector_up") == 1
+    now[0] = 5.0
+    assert of(read(found), "rigright_collector_up") == 0
+    assert of(read(found), "rigright_collected_timestamp_seconds") == BEGAN_S
+
+
+def test_brakes_add_up_in_seconds_by_reason(tmp_path):
+    found = tally(tmp_path)
+    for n in range(11):
+        found.add(moment(n, 1, devices=(card(0, slowed_by=("hw_thermal", "idle") if n > 4 else ()),)))
+    samples = read(found)
+    assert of(samples, "rigright_gpu_slowed_seconds_total", reason="hw_thermal") == 6
+    assert of(samples, "rigright_gpu_slowed_seconds_total", reason="sw_power_cap") == 0
+    told = {dict(key)["reason"] for key in samples["rigright_gpu_slowed_seconds_total"]}
+    assert told == set(reasons())
+    assert "idle" not in told
+
+
+def test_a_long_sleep_is_no_brake(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, devices=(card(0, slowed_by=("hw_thermal",)),)))
+    found.add(moment(9999, devices=(card(0, slowed_by=("hw_thermal",)),)))
+    assert of(read(found), "rigright_gpu_slowed_seconds_total", reason="hw_thermal") == 60
+
+
+def test_energy_is_summed_where_a_card_does_not_count_it(tmp_path):
+    found = tally(tmp_path)
+    for n in range(11):
+        found.add(moment(n, devices=(card(0, energy_j=None, power_w=300.0), card(1, n))))
+    samples = read(found, dcgm=True)
+    assert of(samples, "rigright_gpu_energy_joules_total", gpu="0") == 3000
+    assert of(samples, "rigright_gpu_energy_joules_total", gpu="1") == card(1, 10).energy_j
+    assert of(samples, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", gpu="1") == card(1, 10).energy_j * 1000
+
+
+def test_names_of_nvidias_exporter_have_its_units_and_labels(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, 1))
+    samples = read(found, dcgm=True)
+    ((labels, used),) = samples["DCGM_FI_DEV_FB_USED"].items()
+    assert used == card(0).mem_used_bytes / 2**20
+    assert dict(labels) == {
+        "gpu": "0",
+        "UUID": "GPU-00000000",
+        "device": "nvidia0",
+        "modelName": card(0).name,
+    }
+    assert of(samples, "DCGM_FI_DEV_GPU_UTIL") == 50
+    assert of(samples, "DCGM_FI_DEV_SM_CLOCK") == pytest.approx(1980)
+    assert not any(name.startswith("DCGM") for name in read(found))
+
+
+@pytest.mark.parametrize("action", RECOVERIES)
+def test_what_the_driver_asks_for_is_a_number(tmp_path, action):
+    found = tally(tmp_path)
+    found.add(moment(0, devices=(card(0, recovery=action),)))
+    assert of(read(found), "rigright_gpu_recovery_action") == RECOVERIES.index(action)
+
+
+def test_a_flood_of_xids_makes_no_flood_of_series(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, 1))
+    found.add_events(Event(kind="xid", text="", code=code, pci="0000:10:00.0") for code in range(5000))
+    assert len(read(found)["rigright_gpu_xids_total"]) < 100
+    assert of(read(found), "rigright_events_total", kind="xid") == 5000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("0000:19:00.0", "00000000:19:00", True),
+        ("0000:19:00", "19:00.0", True),
+        ("0000:19:00.0", "0001:19:00.0", False),
+        ("0000:19:00.0", None, False),
+    ],
+)
+def test_one_place_has_several_spellings(one, other, same):
+    assert same_place(one, other) is same
+
+
+# --- whose the programs are
+
+
+CGROUPS = {
+    "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0": "slurm:4711",
+    "4:memory:/slurm/uid_1000/job_99/step_batch": "slurm:99",
+    "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3f2a1c00_1111_4222_8333_123456789abc.slice/"
+    "cri-containerd-" + "ab" * 32 + ".scope": "pod:3f2a1c00-1111-4222-8333-123456789abc",
+    "12:cpu:/docker/" + "cd" * 32: "container:cdcdcdcdcdcd",
+    "0::/system.slice/docker-" + "ef" * 32 + ".scope": "container:efefefefefef",
+    "0::/machine.slice/libpod-" + "12" * 32 + ".scope/container": "container:121212121212",
+    "0::/system.slice/vllm.service": "unit:vllm.service",
+    "0::/user.slice/user-1000.slice/session-3.scope": "",
+    "0::/": "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("told", CGROUPS)
+def test_the_job_of_a_process_is_read_from_its_control_group(tmp_path, told):
+    place = tmp_path / "proc" / "7"
+    place.mkdir(parents=True)
+    (place / "cgroup").write_text(told)
+    assert job_of(World(root=tmp_path), 7) == CGROUPS[told]
+
+
+def test_many_programs_are_few_series_and_no_byte_is_lost(tmp_path):
+    programs = tuple(
+        Program(pid=n, name=f"/opt/bin/tool{n} --x", user="ada", mem_bytes=float(n)) for n in range(500)
+    )
+    shares = Owners(World(root=tmp_path)).shares([card(0, programs=programs), card(1, programs=programs[:3])])
+    assert len({owner for _, owner in shares}) == MOST + 1
+    assert sum(held for held, _ in shares.values()) == sum(range(500)) + 3
+    assert sum(count for _, count in shares.values()) == 503
+    assert any(owner.program == "tool499" for _, owner in shares)
+
+
+def test_owners_forget_what_has_ended(tmp_path):
+    owners = Owners(World(root=tmp_path))
+    for n in range(100):
+        owners.shares([card(0, programs=(Program(pid=n, name="x"),))])
+    assert len(owners._known) == 1
+
+
+# --- the server
+
+
+@pytest.fixture
+def server(tmp_path):
+    found = tally(tmp_path)
+    found.add(moment(0, 8))
+    opened = Server(Place(port=0), Pages(found).page, is_up=lambda: found.is_up)
+    yield opened
+    opened.close()
+
+
+def get(server, path="/metrics", **headers):
+    request = urllib.request.Request(f"http://{server.place}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def raw(server, sent, *, wait_s=3.0):
+    """Bytes to the server and whatever it says."""
+    with socket.create_connection((server.place.host, server.place.port), timeout=wait_s) as connection:
+        try:
+            connection.sendall(sent)
+            said = b""
+            while piece := connection.recv(65536):
+                said += piece
+        except OSError:
+            return b""
+        return said
+
+
+def test_a_scrape(server):
+    code, body = get(server)
+    assert code == 200
+    assert body.count("rigright_gpu_busy_ratio{") == 8
+    assert get(server, "/healthz")[0] == 200
+    assert get(server, "/")[0] == 200
+    assert get(server, "/../../etc/passwd")[0] == 404
+    assert get(server, "/metrics?x=1")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /metrics\r\n\r\n",
+        b"\x00\xff\xfe" * 50 + b"\r\n\r\n",
+        b"GET " + b"/" * 30_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 9000 + b"\r\n",
+        b"\r\n\r\n",
+    ],
+)
+def test_odd_requests_are_refused_and_the_next_is_served(server, sent):
+    said = raw(server, sent)
+    assert said == b"" or said.split()[1] in {b"400", b"405"}
+    assert get(server)[0] == 200
+
+
+def test_a_page_of_the_web_that_lies_about_names_reads_nothing(server):
+    assert get(server, Host="evil.example")[0] == 403
+    assert get(server, Host="localhost:9477")[0] == 200
+    assert get(server, Host="[::1]:9477")[0] == 200
+
+
+def test_slow_callers_hold_up_nobody(server):
+    slow = [socket.create_connection((server.place.host, server.place.port)) for _ in range(20)]
+    try:
+        for one in slow:
+            one.sendall(b"GET /met")
+        assert get(server)[0] == 200
+    finally:
+        for one in slow:
+            one.close()
+
+
+def test_too_many_callers_are_told_so_and_leave_nothing(server):
+    held = [socket.create_connection((server.place.host, server.place.port)) for _ in range(60)]
+    time.sleep(0.2)
+    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503")
+    for one in held:
+        one.close()
+    time.sleep(0.2)
+    assert get(server)[0] == 200
+
+
+def test_many_at_once_are_all_served(server):
+    with ThreadPoolExecutor(16) as pool:
+        codes = list(pool.map(lambda _: get(server)[0], range(64)))
+    assert set(codes) == {200}
+
+
+def test_a_page_that_cannot_be_made_ends_no_server():
+    def page(_accept):
+        raise ZeroDivisionError
+
+    server = Server(Place(port=0), page)
+    try:
+        assert get(server)[0] == 500
+        assert get(server, "/healthz")[0] == 200
+    finally:
+        server.close()
+
+
+def test_beyond_loopback_a_token_is_asked_for(tmp_path):
+    found = tally(tmp_path)
+    with pytest.raises(AskError, match="--token"):
+        Server(Place(host="0.0.0.0", port=0), Pages(found).page)  # noqa: S104
+    server = Server(Place(host="0.0.0.0", port=0), Pages(found).page, token="a" * 20, is_up=lambda: False)  # noqa: S104
+    server.place = replace(server.place, host="127.0.0.1")
+    try:
+        assert get(server)[0] == 401
+        assert get(server, Authorization="Bearer " + "b" * 20)[0] == 401
+        assert get(server, Authorization="Basic " + "a" * 20)[0] == 401
+        assert get(server, Authorization="Bearer " + "a" * 20, Host="n1.example")[0] == 200
+        assert get(server, "/healthz")[0] == 503  # no reading yet
+    finally:
+        server.close()
+
+
+def test_a_port_in_use_is_told_of(server):
+    with pytest.raises(MissingError, match="another program listens"):
+        Server(server.place, lambda _: (b"", ""))
+
+
+def test_a_closed_server_gives_its_port_back(tmp_path):
+    found = tally(tmp_path)
+    first = Server(Place(port=0), Pages(found).page)
+    first.close()
+    Server(first.place, Pages(found).page).close()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "loopback"),
+    [
+        ("9477", "127.0.0.1", 9477, True),
+        ("localhost:80", "localhost", 80, True),
+        (":9477", "0.0.0.0", 9477, False),  # noqa: S104
+        ("[::1]:1", "::1", 1, True),
+        ("[::]:1", "::", 1, False),
+        ("10.0.0.5:9477", "10.0.0.5", 9477, False),
+        ("127.8.8.8:1", "127.8.8.8", 1, True),
+    ],
+)
+def test_an_address_is_read(text, host, port, loopback):
+    place = read_place(text)
+    assert (place.host, place.port, place.is_loopback) == (host, port, loopback)
+
+
+@pytest.mark.parametrize("text", ["", "x", "host:", "99999", "-1", "::1:80", "1.2.3.4", "80:x"])
+def test_a_wrong_address_is_told_of(text):
+    with pytest.raises(AskError, match="--serve"):
+        read_place(text)
+
+
+@pytest.mark.parametrize("text", ["", "short", "with a space in it and long", "ä" * 30, "two\nlines" * 5])
+def test_a_weak_token_is_refused(text):
+    with pytest.raises(AskError, match="token"):
+        read_token(text)
+
+
+def test_promtool_finds_no_fault_with_the_page(tmp_path):
+    from debian import needs
+
+    needs("prometheus")
+    found = tally(tmp_path)
+    for n in range(3):
+        found.add(moment(n, 8))
+    page = Pages(found).page()[0]
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -2,93 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
-
 import pytest
 
+from ray_nodes import two_nodes
 from rigright.verbs.sweep import frame
 
 GRID = (
     "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x h100 | 1x rtx 4090,1024,256,1 | 2 | 4 | 8\n"
 )
-START_S = 120
-
-
-def free_port():
-    """A port below those that Ray's workers take."""
-    for port in range(6380, 6480):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
-    raise AssertionError("no port is free")
-
-
-def reached(address, until):
-    host, _, port = address.rpartition(":")
-    while time.monotonic() < until:
-        with socket.socket() as probe:
-            if probe.connect_ex((host, int(port))) == 0:
-                return True
-        time.sleep(0.2)
-    return False
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two nodes of one core each; they end when their foreground processes do."""
-    pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    if sys.platform != "linux":
-        pytest.skip("the two nodes share this host, which Ray does on Linux")
-    folder = tempfile.mkdtemp(prefix="rr", dir="/tmp")  # sockets in it need a short path
-    address = f"127.0.0.1:{free_port()}"
-    common = ("--num-cpus=1", "--disable-usage-stats", "--object-store-memory=100000000", "--block")
-    head = ("--head", "--node-ip-address=127.0.0.1", f"--port={address.rpartition(':')[2]}")
-    lines = (
-        [*head, "--include-dashboard=false", f"--temp-dir={folder}", *common],
-        [f"--address={address}", *common],
-    )
-    nodes = []
-    try:
-        for line in lines:
-            nodes.append(start(line))
-            assert reached(address, time.monotonic() + START_S), "the head did not come up"
-        wait_for_nodes(address, count=2)
+    with two_nodes() as address:
         yield address
-    finally:
-        for node in reversed(nodes):
-            node.terminate()
-        for node in nodes:
-            node.wait(timeout=30)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def start(arguments):
-    ray = shutil.which("ray", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert ray, "ray is installed without its command"
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen([ray, "start", *arguments], stdout=quiet, stderr=quiet, stdin=quiet)
-
-
-def wait_for_nodes(address, count):
-    """Another process looks, so that this one stays free to join."""
-    look = (
-        "import ray, sys, time\n"
-        f"ray.init(address={address!r}, log_to_driver=False, logging_level='ERROR')\n"
-        f"until = time.monotonic() + {START_S}\n"
-        f"while sum(n['Alive'] for n in ray.nodes()) < {count}:\n"
-        "    time.sleep(0.2) if time.monotonic() < until else sys.exit('too few nodes')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", look], capture_output=True, text=True, timeout=2 * START_S, check=False
-    )
-    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_two_nodes_answer_what_this_process_answers(cluster, tmp_path):

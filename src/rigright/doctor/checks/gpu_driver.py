@@ -2,8 +2,8 @@
 
 A driver that hangs makes every tool and every job on the machine wait, and monitors die with it; a driver
 that ends the process that asks it has damaged files or a card in a bad state. It is asked through a child
-process under a time limit, so that this tool goes on. A library of another version than the kernel's
-module, and a card that the driver does not show, have checks of their own.
+process under a time limit, so that this tool goes on. A library of another version than the kernel's module
+has a check of its own.
 
 Fault; not observed where we lack the right or a package to ask. Source: NVML's return codes; reports of
 hung NVML (NVSentinel issue 1748).
@@ -17,7 +17,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import reboot, see_kernel_log
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
 from rigright.machine.nvml.asking import Trouble
-from rigright.machine.nvml.codes import HUNG, MISMATCH, NO_LIBRARY, NO_PERMISSION, NOT_LOADED
+from rigright.machine.nvml.codes import HUNG, MISMATCH, NO_PERMISSION
 from rigright.machine.nvml.full import trouble_of
 
 TITLE = say("NVIDIA's driver answers")
@@ -34,10 +34,7 @@ def check(case: Case) -> Iterator[Verdict]:
         yield NotSeen(why=say("the driver refuses to tell us"), see="sudo rigright doctor")
     elif error == _told(0, missing=True):
         yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
-    elif (
-        error not in {_told(MISMATCH), _told(NO_LIBRARY), _told(NOT_LOADED)}
-        and "mismatch" not in error.lower()
-    ):
+    elif error != _told(MISMATCH) or case.machine.software.kernel_driver is None:
         yield _silent(error)
 
 

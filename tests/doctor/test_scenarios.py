@@ -1,0 +1,68 @@
+"""Every scenario through the doctor: the faults of its [expect] are found, and nothing else is an alarm."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import scenes
+from rigright.base.words import CHINESE, tell
+from rigright.doctor.examine import RANKS, case_of, examine
+from rigright.doctor.record import NotSeen
+from rigright.machine.probe import probe
+from rigright.machine.world import ROOT
+from rigright.report.formats import text
+from rigright.report.pages import doctor as pages
+from rigright.report.screen import Screen
+
+GROWN = {}
+
+
+@pytest.fixture
+def seen(tmp_path, monkeypatch, tmp_path_factory):
+    """A scenario's machine, examined; hosts that are alike are grown once."""
+    grow = scenes.grown
+
+    def grown(told, _folder, env):
+        key = json.dumps(told.get("host"), sort_keys=True)
+        if key not in GROWN:
+            GROWN[key] = grow(told, tmp_path_factory.mktemp("host"), {})
+        env[ROOT] = str(GROWN[key])
+        return GROWN[key]
+
+    def examined(name):
+        monkeypatch.setattr(scenes, "grown", grown)
+        return examine(case_of(probe(scenes.scene(name, tmp_path))))
+
+    return examined
+
+
+@pytest.mark.parametrize("name", scenes.names())
+def test_planted_faults_are_found_and_nothing_else_alarms(name, seen):
+    examined = seen(name)
+    worst = {}
+    for check, finding in examined.findings:
+        if finding.severity != "note":
+            worst[check] = min(worst.get(check, "note"), finding.severity, key=RANKS.index)
+    assert worst == scenes.scenario(name)["expect"]
+    broken = [
+        (one.check, str(verdict.why))
+        for one in examined.checked
+        for verdict in one.verdicts
+        if isinstance(verdict, NotSeen) and "check itself failed" in verdict.why.text
+    ]
+    assert broken == []
+    page = pages.page(examined, everything=True)
+    for language in ("en", "zh"):
+        assert text.render(page, Screen(language=language)).count("\n") > len(worst)
+    assert tell(pages.page(examined).parts[0].said, CHINESE)
+
+
+def test_every_scenario_says_what_is_expected():
+    assert [name for name in scenes.names() if "expect" not in scenes.scenario(name)] == []
+
+
+def test_the_fault_is_on_the_card_it_was_planted_on(seen):
+    about = {one.about for check, one in seen("row_remap_pending").findings if check == "rows_remapped"}
+    assert about == {"gpu 7"}

@@ -27,13 +27,18 @@ class Hung(Exception):  # noqa: N818
     """The child said nothing in time."""
 
 
+def arguments() -> list[str]:
+    """How a child is started: without site, for it is given all paths already."""
+    return [sys.executable, "-S", "-P", "-m", _MODULE]
+
+
 class Process:
     """One child."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         paths = [path for path in sys.path if path]
         self._process = subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", _MODULE],  # without site: it is given all paths already
+            arguments(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from rigright.machine.nvml.asking import SYSTEM, Asking, Found
 from rigright.machine.nvml.codes import HUNG
 
 WHOLE_S = 6.5  # for all devices together
+_ENOUGH_S = 0.4  # of it left to begin anew
 _MOST_TIMES = 2  # that a device may hang before it is left alone
 
 
@@ -38,8 +39,9 @@ def read_whole(
     """Ask for everything; after each fault go on with a new child, without the call at fault."""
     whole = Whole()
     until_s = clock() + within_s
+    last_s = until_s - _ENOUGH_S
     left: list[int] | None = None
-    while left != [] and clock() < until_s and asking.ready(until_s):
+    while left != [] and clock() < last_s and asking.ready(until_s):
         left = list(range(asking.system.get("count") or 0)) if left is None else left
         skip = [(device, reading) for device, calls in whole.hung.items() for reading in calls]
         request = {"do": "full", "devices": left, "skip": skip}
@@ -53,7 +55,7 @@ def read_whole(
             left = [one for one in left if one != device] + ([device] if _once_more(whole, device) else [])
     for device in left or ():
         whole.hung.setdefault(device, {"handle": HUNG})
-    if whole.found and clock() < until_s:
+    if whole.found and clock() < last_s:
         _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
     return whole
 

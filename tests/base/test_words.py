@@ -27,11 +27,14 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "base/words.py": "where sentences are made",
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
     "verbs/look_up/table_figures.py": "what to use instead is a cell of data/outdated.csv",
+    "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
     "faces/cli/complaints.py": "argparse's own words, matched against literals above",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences
+    "alerts.toml": ("says", "fix"),
+    "dashboard.toml": ("title",),
     "metrics.csv": ("help",),
     "myths.toml": ("claim", "right"),
     "outdated.csv": ("since", "instead"),

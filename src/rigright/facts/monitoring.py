@@ -1,0 +1,84 @@
+"""What is watched for: alerts (data/alerts.toml) and the panels of a dashboard (data/dashboard.toml)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence
+from rigright.facts.xids import xids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One alert with the series of its test."""
+
+    name: str
+    expr: str  # PromQL
+    hold: str  # how long it must be so: "5m"
+    severity: str  # "critical", "warning", "info"
+    says: Sentence
+    fix: Sentence
+    fires: Mapping[str, str]  # series -> values a minute, that raise it
+    rests: Mapping[str, str]  # that must not
+    at: int  # minutes after which it is asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One picture of the dashboard."""
+
+    title: Sentence
+    kind: str  # "stat", "graph", "table", "states"
+    unit: str  # as Grafana calls it
+    exprs: tuple[tuple[str, str], ...]  # PromQL and legend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelRow:
+    """Panels beside each other."""
+
+    title: Sentence
+    panels: tuple[Panel, ...]
+
+
+@cache
+def alerts() -> tuple[Alert, ...]:
+    """Every alert, in the order of the table."""
+    hardware = "|".join(str(code) for code, xid in sorted(xids().items()) if xid.hardware == "y")
+    return tuple(
+        Alert(
+            **row
+            | {
+                "expr": row["expr"].format(hardware_xids=hardware),
+                "says": Sentence(row["says"]),
+                "fix": Sentence(row["fix"]),
+            }
+        )
+        for row in read_toml(DATA / "alerts.toml")["alert"]
+    )
+
+
+@cache
+def dashboard() -> tuple[PanelRow, ...]:
+    """Every row of the dashboard."""
+    table = read_toml(DATA / "dashboard.toml")
+    return tuple(
+        PanelRow(
+            title=Sentence(row["title"]),
+            panels=tuple(_panel(panel) for panel in table["panel"] if panel["row"] == row["title"]),
+        )
+        for row in table["row"]
+    )
+
+
+def _panel(row: Mapping[str, Any]) -> Panel:
+    return Panel(
+        title=Sentence(str(row["title"])),
+        kind=str(row["kind"]),
+        unit=str(row["unit"]),
+        exprs=tuple((str(expr), str(legend)) for expr, legend in row["exprs"]),
+    )

@@ -1,0 +1,152 @@
+"""XIDs of the kernel log: what they mean, how much they weigh, and what one must not read into them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from boxes import NOW_S, UP_S, eight, finding, findings, xid
+
+from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import NotSeen
+from rigright.facts.xids import xids
+from rigright.machine.opened import open_machine
+from rigright.machine.running.log_lines import events_of
+from rigright.machine.system import Event
+from rigright.verbs.look_up.frame import look_up
+
+ACTIONS = {  # as NVIDIA's catalog of 2025-10 has them, by hand from there
+    "restart_app": [
+        8,
+        11,
+        13,
+        25,
+        31,
+        32,
+        39,
+        40,
+        41,
+        68,
+        69,
+        70,
+        80,
+        82,
+        86,
+        89,
+        94,
+        96,
+        105,
+        126,
+        135,
+        139,
+    ],
+    "reset": [46, 48, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158],
+    "none": [37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 121, 137, 157, 160, 161],
+    "reboot": [79],
+    "cables": [54],
+    "restart_vm": [151],
+    "update": [78],
+    "support": [142],
+    "links": [74, 144, 145, 146, 147, 148, 149, 150],
+    "recovery": [154],
+    "look": [45, 171, 172],
+}
+
+
+@pytest.mark.parametrize(("action", "codes"), ACTIONS.items())
+def test_the_action_is_that_of_the_catalog(action, codes):
+    assert {code: xids()[code].action for code in codes} == dict.fromkeys(codes, action)
+
+
+def test_the_table_covers_the_catalog():
+    unused = {5, 10, 14, 15, 17, 23, 49, 50, 51, 52, 53, 55, 87, 90, 91, 108, 141}
+    assert set(range(1, 173)) - unused == set(xids())
+    assert {one.hardware for one in xids().values()} == {"y", "n", "either"}
+
+
+@pytest.mark.parametrize(
+    ("code", "severity"),
+    [
+        *((code, "fault") for code in (48, 54, 74, 79, 95, 119, 154)),
+        *((code, "warning") for code in (63, 92, 142, 900)),
+        *((code, "note") for code in (13, 31, 43, 94)),
+    ],
+)
+def test_a_code_weighs_what_its_action_says(code, severity):
+    assert findings(eight(events=(xid(code),)), "xid_events") == [("xid_events", severity, "gpu 2")]
+
+
+def test_the_third_error_of_programs_on_a_card_weighs_more():
+    many = tuple(xid(31, ago_s=60.0 * turn) for turn in range(3, 0, -1))
+    assert findings(eight(events=many), "xid_events") == [("xid_events", "warning", "gpu 2")]
+    assert "3 times" in str(finding(eight(events=many), "xid_events").evidence[0].shows)
+
+
+def test_a_week_later_or_after_a_boot_it_weighs_less():
+    def weight(ago_s):
+        return findings(eight(events=(xid(79, ago_s=ago_s),)), "xid_events")[0][1]
+
+    assert [weight(3600.0), weight(8 * 86400.0), weight(UP_S + 60)] == ["fault", "warning", "warning"]
+
+
+def test_a_cleanup_after_another_error_is_not_told_of_again():
+    both = (xid(48), xid(45), xid(171), xid(154))
+    assert [check for check, _, _ in findings(eight(events=both), "xid_events")] == ["xid_events"]
+    assert findings(eight(events=(xid(45),)), "xid_events") == [("xid_events", "note", "gpu 2")]
+
+
+def test_a_log_that_is_closed_is_not_an_empty_log():
+    (closed,) = examine(case_of(eight(events=None)), ("xid_events",)).checked[0].verdicts
+    assert isinstance(closed, NotSeen)
+    assert "sudo" in closed.see
+    assert examine(case_of(eight(events=())), ("xid_events",)).findings == ()
+
+
+def test_programs_that_fail_on_one_card_alone_point_at_it():
+    line = "NVRM: Xid (PCI:0000:1b:00): 13, Graphics SM Warp Exception on (GPC 2, TPC 1, SM 0)"
+    one_card = [xid(13, pid=100 + turn, text=line) for turn in range(3)]
+    found = findings(eight(events=tuple(one_card)), "xid_repeated")
+    assert found == [("xid_repeated", "warning", "gpu 2")]
+    shown = [str(one.shows) for one in finding(eight(events=tuple(one_card)), "xid_repeated").evidence]
+    assert "GPC 2, TPC 1" in shown[1]
+    elsewhere = xid(13, card=5, pid=999, text=line)
+    assert findings(eight(events=(*one_card, elsewhere)), "xid_repeated") == []
+    same_program = [replace(event, pid=7) for event in one_card]
+    assert findings(eight(events=tuple(same_program)), "xid_repeated") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "times", "severity"),
+    [
+        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", 1, "fault"),
+        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS", 1, "note"),
+        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS", 12, "warning"),
+    ],
+)
+def test_a_switch_says_itself_whether_it_is_fatal(line, times, severity):
+    event = Event(kind="sxid", text=line, at_s=NOW_S - 60, pci="0000:c1:00.0", code=20034)
+    found = findings(eight(events=(event,) * times), "sxid_events")
+    assert found == [("sxid_events", severity, "0000:c1:00.0")]
+
+
+def test_the_captured_log_tells_of_a_firmware_that_did_not_answer(shared):
+    machine = open_machine(shared / "captures" / "logs" / "dmesg-with-xid-119.log")
+    (found,) = [one for check, one in examine(case_of(machine)).findings if check == "xid_events"]
+    assert found.title.text == "XID {code}: {meaning}"
+    assert "XID 119" in str(found.title)
+    assert found.fix[0].command == "systemctl reboot"  # the card is not seen: nothing else can be reset
+
+
+def test_lines_of_the_log_come_to_the_same_findings_as_events():
+    told = (
+        "NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:1b:00): 45, pid=1, name=python, Ch 00000008",
+    )
+    machine = eight(events=events_of((None, UP_S - 60, line) for line in told))
+    assert findings(machine, "xid_events") == [("xid_events", "fault", "gpu 2")]
+
+
+def test_codes_can_be_looked_up_by_number_and_by_word():
+    assert [one.code for one in look_up("xids", ("79", "xid48")).records] == [79, 48]
+    assert {one.code for one in look_up("xids", ("掉线",)).records} == {79}
+    assert 74 in {one.code for one in look_up("xids", ("nvlink",)).records}

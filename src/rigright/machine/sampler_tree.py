@@ -21,6 +21,7 @@ _MOST = 20_000  # processes of a tree
 class _Process:
     pid: int
     started: int
+    is_alive: bool  # not just waiting for its parent to take note of its end
     cpu_ticks: int  # its own, and of children that have ended
     mem_bytes: float
 
@@ -52,7 +53,7 @@ class TreeReader:
             share = max(ticks - before[1], 0) / self._hertz / (clock_s - before[0])
         read, written = self._bytes(found)
         return TreeTick(
-            n_processes=len(found),
+            n_processes=sum(one.is_alive for one in found.values()),
             cpu_share=share,
             mem_bytes=self._memory(list(found.values()), clock_s),
             gpu_mem_bytes=_of_devices(devices, set(found)),
@@ -83,6 +84,7 @@ class TreeReader:
             return _Process(
                 pid=pid,
                 started=int(words[_START]),
+                is_alive=words[0] != "Z",
                 cpu_ticks=sum(map(int, words[_UTIME : _CSTIME + 1])),
                 mem_bytes=float(int(words[_RSS]) * self._page_bytes),
             )

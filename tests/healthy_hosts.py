@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 GIB, MIB, KB = 2**30, 2**20, 2**10
 SHM = "/dev/shm"  # noqa: S108 - a mount of the fake machine
 SERVER_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b", "bb", "cb", "db"))
@@ -127,6 +129,7 @@ def server():
             },
         },
         "commands": {
+            **{f"nvme smart-log -o json /dev/nvme{number}n1": SMART for number in range(2)},
             "df -kP / /data": _df(
                 {
                     "/": (3 * 2**30, 0.3),
@@ -145,7 +148,7 @@ def server():
 
 
 def desktop():
-    """Two RTX 4090 on a Threadripper with 128 GiB, one NVMe disk, one SATA disk."""
+    """Two RTX 4090 that share the sixteen lanes of a Ryzen, 96 GiB, one NVMe disk, one SATA disk."""
     bus = {
         gpu: {
             "gpu": True,
@@ -155,14 +158,14 @@ def desktop():
             "driver": "nvidia",
             "gen": 4,
             "gen_max": 4,
-            "width": 16,
+            "width": 8,
             "width_max": 16,
             "iommu": 10 + number,
             "numa": -1,
             "bars": [16 * MIB, 32 * GIB, 32 * MIB],
             "rebar": 32 * GIB,
             "port": f"0000:00:01.{1 + number}",
-            "slot": {"id": "1022:14ab", "gen_max": 5},
+            "slot": {"id": "1022:14db", "gen_max": 5, "width_max": 8},
         }
         for number, gpu in enumerate(DESKTOP_GPUS)
     }
@@ -201,27 +204,26 @@ def desktop():
         "pci": bus,
         "cpu": {
             "vendor": "AuthenticAMD",
-            "name": "AMD Ryzen Threadripper 7960X 24-Cores",
+            "name": "AMD Ryzen 9 7950X 16-Core Processor",
             "sockets": 1,
-            "cores": 24,
+            "cores": 16,
             "threads": 2,
             "flags": f"{X86} avx512f avx512_bf16 avx512_vnni",
             "governor": "powersave",
             "driver": "amd-pstate-epp",
             "preference": "balance_performance",
             "boost": True,
-            "max_khz": 5300000,
+            "max_khz": 5881000,
             "now_khz": 4200000,
-            "node_kb": 131000000,
+            "node_kb": 98000000,
         },
-        "memory": {"total_kb": 131000000, "available_kb": 120000000, "swap_kb": 8388608, "memlock": 16 * GIB},
+        "memory": {"total_kb": 98000000, "available_kb": 90000000, "swap_kb": 8388608, "memlock": 16 * GIB},
         "dmi": {
-            "modules": _modules(4, mib=32768, rated=5200, ecc=True, empty=0),
+            "modules": _modules(2, mib=49152, rated=5200, ecc=False, empty=2),
             "slots": [
-                {"name": "PCIEX16(G5)_1", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.1"},
-                {"name": "PCIEX16(G5)_2", "gen": 5, "lanes": 16, "in_use": False},
-                {"name": "PCIEX16(G5)_3", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.2"},
-                {"name": "PCIEX4(G4)", "gen": 4, "lanes": 4, "in_use": False},
+                {"name": "PCIEX16_1", "gen": 5, "lanes": 16, "in_use": True, "address": "0000:00:01.1"},
+                {"name": "PCIEX16_2", "gen": 5, "lanes": 8, "in_use": True, "address": "0000:00:01.2"},
+                {"name": "PCIEX4", "gen": 4, "lanes": 4, "in_use": False},
             ],
         },
         "disks": {
@@ -269,6 +271,8 @@ def desktop():
             },
         },
         "commands": {
+            "nvme smart-log -o json /dev/nvme0n1": SMART,
+            "smartctl -j -a -n standby /dev/sda": SMART_SATA,
             "df -kP / /backup": _df(
                 {
                     "/": (1.9e9, 0.4),
@@ -395,4 +399,27 @@ def _ipmi(*, supplies):
     return "\n".join(rows) + "\n"
 
 
+SMART = json.dumps(
+    {
+        "critical_warning": 0,
+        "temperature": 311,
+        "avail_spare": 100,
+        "spare_thresh": 10,
+        "percent_used": 3,
+        "unsafe_shutdowns": 12,
+        "media_errors": 0,
+    }
+)
+SMART_SATA = json.dumps(
+    {
+        "smart_status": {"passed": True},
+        "temperature": {"current": 34},
+        "ata_smart_attributes": {
+            "table": [
+                {"id": 5, "name": "Reallocated_Sector_Ct", "raw": {"value": 0}},
+                {"id": 197, "name": "Current_Pending_Sector", "raw": {"value": 0}},
+            ]
+        },
+    }
+)
 HOSTS = {"server": server, "desktop": desktop}

@@ -95,8 +95,8 @@ def _wanted(every: tuple[Entry, ...]) -> list[Entry]:
 def _asked(world: World, group: list[Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
     """Blocks and files of a group, by path."""
     paths = {_place(world, entry.path): entry.path for entry in group}
-    blocks, files = _df(world, "-kP", paths=paths, unit=KIB), _df(world, "-iP", paths=paths, unit=1)
-    return blocks, files
+    blocks = _df(world, "-kP", paths=paths, unit=KIB)
+    return blocks, _df(world, "-iP", paths=paths, unit=1) if blocks else {}
 
 
 def _place(world: World, path: str) -> str:

@@ -48,18 +48,35 @@ def _of_card(case: Case, device: Device) -> Verdict:
             )
         lanes = most = wires[-1].below.lanes
     slot = wires[-1].lanes_most if wires else None
-    if lanes < (slot or most):
-        return _narrow(device, lanes=lanes, most=slot or most, wire=None, sure=slot is not None)
+    if slot is not None and lanes < slot:
+        return _narrow(device, lanes=lanes, most=slot, wire=None)
+    if slot is None and lanes < most:
+        return _unseen_slot(case, device, lanes=lanes, most=most)
     return Fine(says=say("{lanes} lanes", lanes=lanes), about=label(device))
 
 
-def _narrow(device: Device, *, lanes: int, most: int, wire: Wire | None, sure: bool = True) -> Finding:
+def _unseen_slot(case: Case, device: Device, *, lanes: int, most: int) -> Verdict:
+    """Fewer lanes than the card has, and nobody tells what the slot has: the other cards are asked."""
+    others = [one.pcie.lanes for one, _ in answering(case) if one.name == device.name and one is not device]
+    if not others:
+        return _narrow(device, lanes=lanes, most=most, wire=None, confidence="maybe")
+    if all(other is not None and other <= lanes for other in others):
+        why = say(
+            "{lanes} of {most} lanes, as the others have: perhaps all its slot has", lanes=lanes, most=most
+        )
+        return NotSeen(why=why, see="sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'", about=label(device))
+    return _narrow(device, lanes=lanes, most=most, wire=None, confidence="likely")
+
+
+def _narrow(
+    device: Device, *, lanes: int, most: int, wire: Wire | None, confidence: Confidence = "sure"
+) -> Finding:
     at = wire.below.address if wire is not None else device.pci
     command = f"sudo lspci -vv -s {at} | grep -E 'LnkCap:|LnkSta:'" if at else None
     shows = say("{at} runs on {lanes} of {most} lanes", at=at or "?", lanes=lanes, most=most)
-    confidence: Confidence = "sure" if sure else "likely"
+    wired = Step(says=say("a slot wired with fewer lanes looks the same: the board's manual tells it"))
     return Finding(
-        severity="warning",
+        severity="note" if confidence == "maybe" else "warning",
         title=say("the link runs on {lanes} of {most} lanes", lanes=lanes, most=most),
         evidence=(
             Evidence(
@@ -83,15 +100,7 @@ def _narrow(device: Device, *, lanes: int, most: int, wire: Wire | None, sure: b
                     "is broken"
                 )
             ),
-            *(
-                ()
-                if sure
-                else (
-                    Step(
-                        says=say("a slot wired with fewer lanes looks the same: the board's manual tells it")
-                    ),
-                )
-            ),
+            *((wired,) if confidence != "sure" else ()),
         ),
         verify=command,
         confidence=confidence,

@@ -8,6 +8,11 @@ from collections.abc import Iterable
 _TAIL = re.compile(r"(.*?)(\d{1,18})")
 
 
+def file_of(node: str) -> str:
+    """The file that a node's answer is kept in."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in node)[:200] + ".json"
+
+
 def folded(names: Iterable[str]) -> str:
     """Many names in few words: node[01-03,07],gpu9."""
     groups: dict[tuple[str, int], list[str]] = {}

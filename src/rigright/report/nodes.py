@@ -90,6 +90,7 @@ class Fleet:
     differs: tuple[Differs, ...] = ()
     spreads: tuple[Spread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
+    asked: str = ""  # as it is typed
     broken_off: bool = False
     saved: str | None = None
     seconds: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from rigright.base.words import Sentence, say
 from rigright.machine.stored import plain as stored
 from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
 from rigright.report.measured_figures import shown
-from rigright.report.node_names import folded
+from rigright.report.node_names import file_of, folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 
@@ -223,14 +224,14 @@ def _unmeasured(result: Fleet) -> Iterator[Part]:
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
     if result.saved is None:
-        yield f"rigright fleet {result.what} ... --save answers/"
+        yield f"{result.asked} --save answers"
     else:
-        yield f"rigright fleet doctor --from {result.saved}"
+        yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
     if not everything and len(rows_of(result)) > MOST_ROWS:
-        yield f"rigright fleet {result.what} ... --all"
+        yield f"{result.asked} --all"
     bad = next((one for one in result.nodes if one.exit_code and one.trouble is None), None)
     if bad is not None and result.saved is not None:
-        yield f"rigright doctor --from {result.saved}/{bad.node}.json"
+        yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 
 def plain(result: Fleet, language: str) -> dict[str, Any]:

@@ -40,9 +40,17 @@ _APART = """\
 
 
 def files(
-    kind: Literal["slurm", "kubernetes"], *, image: str | None = None, nodes: int | None = None
+    kind: Literal["slurm", "kubernetes"],
+    *,
+    image: str | None = None,
+    nodes: int | None = None,
+    metrics: bool = False,
 ) -> dict[str, str]:
-    """File name -> text. For Kubernetes a DaemonSet, or with `nodes` a Job that asks so many once."""
+    """File name -> text.
+
+    For Kubernetes a DaemonSet that probes; with `nodes` a Job that asks so many once; with `metrics` a
+    DaemonSet that serves them, for which an image has to hold rigright.
+    """
     if kind == "slurm":
         command = shlex.join([sys.executable, "-m", "rigright"])
         conf = os.environ.get("SLURM_CONF")  # Slurm passes it on to no health program
@@ -51,12 +59,16 @@ def files(
             SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command, settings=settings),
             "slurm.conf": _filled("slurm.conf", script=SCRIPT),
         }
-    return {"rigright-probe.yaml": _manifest(image or IMAGE, nodes)}
+    if image is not None and not _IMAGE.fullmatch(image):
+        raise AskError(say('"{image}" is no name of an image', image=image[:60]))
+    if not metrics:
+        return {"rigright-probe.yaml": _manifest(image or IMAGE, nodes)}
+    if image is None:
+        raise AskError(say("metrics need an image that holds rigright; name it with --image"))
+    return {"rigright-watch.yaml": _filled("watch.yaml", image=image)}
 
 
 def _manifest(image: str, nodes: int | None) -> str:
-    if not _IMAGE.fullmatch(image):
-        raise AskError(say('"{image}" is no name of an image', image=image[:60]))
     if nodes is not None and not 1 <= nodes <= MOST_NODES:
         raise AskError(say("between 1 and {most} nodes, not {count}", most=MOST_NODES, count=nodes))
     said = parcel(Ask(patience_s=PATIENCE_S), lifeline=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +23,7 @@ from rigright.machine.bench.session import Wish as BenchWish
 from rigright.machine.far.parcel import Ask, Bench
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
+from rigright.report.node_names import file_of
 from rigright.report.nodes import Fleet, NodeTold
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Way
@@ -80,7 +82,15 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     result = _together(what, nodes)
     seconds = time.monotonic() - began
     name = shelf.take(RUNNERS, wish.over, bears="NAME")
-    return Fleet(over=name, broken_off=broken_off, saved=wish.save, seconds=seconds, **result)
+    return Fleet(
+        over=name, asked=_typed(what, wish), broken_off=broken_off, saved=wish.save, seconds=seconds, **result
+    )
+
+
+def _typed(what: What, wish: FleetWish) -> str:
+    """The question as it is typed."""
+    flag = {"ssh": "hosts", "folder": "from"}.get(wish.over, wish.over)
+    return f"rigright fleet {what} --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else "")
 
 
 def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
@@ -178,8 +188,8 @@ def _folder(save: str) -> None:
 
 def _save(folder: Path, came: Came) -> None:
     """One node's words, to be read again with --from; a full disk loses the copy, not the answer."""
-    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in came.node)
+    file = folder / file_of(came.node)
     with suppress(OSError):
-        part = folder / f".{name[:200]}.part"
+        part = file.with_name(f".{file.stem}.part")
         part.write_text(json.dumps(came.told), encoding="utf-8")
-        part.replace(folder / f"{name[:200]}.json")
+        part.replace(file)

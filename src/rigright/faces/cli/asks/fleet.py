@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_count, parse_seconds
@@ -99,6 +99,9 @@ def _add_node(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--node", metavar="NAME", help=str(say("health: what Slurm calls this node")))
     parser.add_argument("--image", metavar="IMAGE", help=str(say("files: the image that Kubernetes starts")))
+    parser.add_argument(
+        "--metrics", action="store_true", help=str(say("files: metrics for Prometheus, instead of a probe"))
+    )
     parser.add_argument("--nodes", metavar="N", help=str(say("files: nodes that the Job asks")))
 
 
@@ -145,7 +148,8 @@ def _files(options: argparse.Namespace) -> Answer:
     if (options.slurm is None) == (options.kubernetes is None):
         raise AskError(say("files for whom? say --slurm or --kubernetes"))
     nodes = None if options.nodes is None else parse_count(options.nodes)
-    found = files("kubernetes" if options.slurm is None else "slurm", image=options.image, nodes=nodes)
+    kind: Literal["slurm", "kubernetes"] = "kubernetes" if options.slurm is None else "slurm"
+    found = files(kind, image=options.image, nodes=nodes, metrics=options.metrics)
     return Answer(
         page=lambda: pages.page(found),
         plain=lambda _: {"files": found},

@@ -1,0 +1,209 @@
+"""A node that looks after itself: drains on a sure fault, once, with a reason; it never resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import say
+from rigright.doctor.examine import Examined, case_of
+from rigright.doctor.record import Checked, Finding
+from rigright.faces.cli.main import main
+from rigright.machine.record import Machine
+from rigright.verbs.fleet import health as home
+from rigright.verbs.fleet.health import health, reason_of
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Slurm does not run there")
+SCONTROL = """\
+#!{python}
+import json, sys
+from pathlib import Path
+folder = Path({folder!r})
+words = sys.argv[1:]
+(folder / "said").open("a").write(json.dumps(words) + "\\n")
+if (folder / "refuses").exists():
+    sys.exit("slurm_update error: Access/permission denied")
+if words[:2] == ["show", "node"]:
+    print(f"NodeName={{words[2]}} Arch=x86_64 CoresPerSocket=1")
+    print(f"   State={{(folder / 'state').read_text()}} ThreadsPerCore=1 TmpDisk=0")
+"""
+
+
+@pytest.fixture
+def slurm(far, monkeypatch):
+    """A scontrol that writes down what it is told."""
+    program = far.bin / "scontrol"
+    program.write_text(SCONTROL.format(python=sys.executable, folder=str(far.folder)), encoding="utf-8")
+    program.chmod(0o755)
+    (far.folder / "state").write_text("IDLE")
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
+    return far
+
+
+def said(slurm):
+    return [json.loads(line) for line in slurm.lines("said")]
+
+
+def finding(severity="fault", confidence="sure", title="it broke", about="gpu 3"):
+    return Finding(
+        severity=severity,
+        title=say("{text}", text=title),
+        evidence=(),
+        why=say("{text}", text="because"),
+        fix=(),
+        confidence=confidence,
+        about=about,
+    )
+
+
+def found(monkeypatch, *findings):
+    """Let the checks find this."""
+    checked = (Checked(check="x", title=say("{text}", text="x"), verdicts=findings),)
+    monkeypatch.setattr(home, "probe", lambda _world: Machine())
+    monkeypatch.setattr(
+        home, "examine", lambda _case, _only: Examined(case=case_of(Machine()), checked=checked)
+    )
+
+
+def test_a_sure_fault_drains_with_its_reason(slurm, monkeypatch):
+    found(monkeypatch, finding())
+    done = health(drain=True)
+    assert (done.done, done.exit_code) == ("drained", 20)
+    assert said(slurm) == [
+        ["show", "node", "n1"],
+        ["update", "NodeName=n1", "State=DRAIN", "Reason=rigright: gpu 3: it broke"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        finding(severity="warning"),
+        finding(severity="note"),
+        finding(confidence="likely"),
+        finding(confidence="maybe"),
+    ],
+)
+def test_what_is_less_than_sure_or_less_than_a_fault_drains_nobody(slurm, monkeypatch, one):
+    found(monkeypatch, one)
+    assert health(drain=True).done == "nothing"
+    assert said(slurm) == []
+
+
+def test_without_the_word_nothing_is_drained(slurm, monkeypatch):
+    found(monkeypatch, finding())
+    done = health()
+    assert (done.done, done.reason) == ("nothing", "rigright: gpu 3: it broke")
+    assert said(slurm) == []
+
+
+@pytest.mark.parametrize(
+    "state", ["IDLE+DRAIN", "MIXED+DRAIN", "DRAINED", "DOWN+DRAIN+INVALID_REG", "drained"]
+)
+def test_a_drained_node_keeps_the_reason_that_it_has(slurm, monkeypatch, state):
+    (slurm.folder / "state").write_text(state)
+    found(monkeypatch, finding())
+    assert health(drain=True).done == "drained before"
+    assert [words[0] for words in said(slurm)] == ["show"]
+
+
+@pytest.mark.parametrize("state", ["IDLE", "ALLOCATED", "MIXED", "DOWN", "IDLE+CLOUD"])
+def test_a_node_at_work_is_drained_too(slurm, monkeypatch, state):
+    (slurm.folder / "state").write_text(state)
+    found(monkeypatch, finding())
+    assert health(drain=True).done == "drained"
+
+
+def test_a_healthy_node_is_left_alone_even_if_drained(slurm, monkeypatch):
+    (slurm.folder / "state").write_text("IDLE+DRAIN")
+    found(monkeypatch)
+    done = health(drain=True)
+    assert (done.done, done.exit_code) == ("nothing", 0)
+    assert said(slurm) == [], "it resumes nothing"
+
+
+def test_a_refusal_of_slurm_is_told(slurm, monkeypatch):
+    (slurm.folder / "refuses").touch()
+    found(monkeypatch, finding())
+    with pytest.raises(MissingError, match="does not drain n1"):
+        health(drain=True)
+
+
+def test_without_scontrol(far, monkeypatch):
+    monkeypatch.setattr(home, "PATHS", ())
+    monkeypatch.setenv("PATH", str(far.folder))
+    found(monkeypatch, finding())
+    with pytest.raises(MissingError, match="scontrol"):
+        health(drain=True, node="n1")
+
+
+@pytest.mark.parametrize("node", ["-n1", "n1 n2", "n[1-2]", "n1;x", "ALL,", ""])
+def test_a_node_is_one_name(slurm, monkeypatch, node):
+    found(monkeypatch, finding())
+    monkeypatch.setenv("SLURMD_NODENAME", node)
+    if node:
+        with pytest.raises(AskError, match="name of a node"):
+            health(drain=True)
+    else:
+        assert health().node, "an empty name is none: the host's is taken"
+    assert said(slurm) == []
+
+
+@given(st.lists(st.text(max_size=200), min_size=1, max_size=8))
+def test_a_reason_is_one_line_of_plain_letters(titles):
+    reason = reason_of(tuple(finding(title=title) for title in titles))
+    assert reason.startswith("rigright: gpu 3: ")
+    assert len(reason) <= home.MOST_REASON
+    assert reason.isascii()
+    assert reason.isprintable()
+    assert not set(reason) & set("\"'\\`$")
+
+
+def test_many_faults_name_the_first_and_count_the_rest():
+    faults = tuple(finding(about=f"gpu {number}") for number in range(8))
+    assert reason_of(faults).endswith("gpu 2: it broke (and 5 more)")
+
+
+def test_a_real_lost_card_is_a_sure_fault_and_a_healthy_machine_has_none(far):
+    """The played machines, by the real checks of accelerators."""
+    for node, scenario, faults in (("n1", "healthy_8xh100", False), ("n2", "lost_gpu", True)):
+        told = far.settings(node, scenario)
+        script = far.folder / node / "say.py"
+        script.write_text(
+            "import json, sys\nfrom rigright.verbs.fleet.health import *\n"
+            "faults = sure_faults(health(node=sys.argv[1]).examined)\n"
+            "print(json.dumps([str(one.title) for one in faults if 'gpu' in (one.about or '')]))\n",
+            encoding="utf-8",
+        )
+        done = subprocess.run(
+            [sys.executable, str(script), node],
+            env=told,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert bool(json.loads(done.stdout)) is faults, done.stdout
+
+
+def test_the_line_in_a_log_says_what_was_done(slurm, monkeypatch, capsys):
+    found(monkeypatch, finding(), finding(severity="warning", title="it is hot", about=None))
+    assert main(["fleet", "health", "--drain"]) == 20
+    out = capsys.readouterr().out
+    assert "taken out of Slurm: rigright: gpu 3: it broke" in out
+    assert "it is hot" in out
+    (slurm.folder / "state").write_text("DRAINED")
+    assert main(["fleet", "health", "--drain", "--json"]) == 20
+    assert json.loads(capsys.readouterr().out)["done"] == "drained before"
+    assert main(["fleet", "health"]) == 20
+    assert "with --drain it would leave" in capsys.readouterr().out
+    found(monkeypatch)
+    assert main(["fleet", "health", "--drain"]) == 0
+    assert "nothing found" in capsys.readouterr().out

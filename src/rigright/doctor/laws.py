@@ -9,6 +9,7 @@ from rigright.base.errors import RigError
 from rigright.base.units import MEGA
 from rigright.doctor.record import Case
 from rigright.facts.chips import Chip
+from rigright.facts.cpu_names import cpu_named
 from rigright.facts.cpu_rates import find_cpu
 from rigright.facts.cpus import CHANNEL_BYTES
 from rigright.facts.links import pcie_bytes_per_s
@@ -135,17 +136,18 @@ def _ram(_result: Result, case: Case) -> float | None:
         return channels * CHANNEL_BYTES * MEGA * min(speed for speed in speeds if speed)
     cpu = case.machine.cpu
     rented = case.machine.system.virtual not in {None, "none"}
-    if cpu.name is None or rented:
-        return None
-    return find_cpu(cpu.name).mem_bytes_per_s * (cpu.sockets or 1)
+    known = None if rented else cpu_named(cpu.name)
+    most = None if known is None else known.mem_bytes_per_s
+    return None if most is None else most * (cpu.sockets or 1)
 
 
 def _cpu(double: bool) -> Callable[[Result, Case], float | None]:  # noqa: FBT001 - one choice, made below
     def law(_result: Result, case: Case) -> float | None:
         cpu = case.machine.cpu
-        if cpu.name is None or not cpu.threads:
+        known = cpu_named(cpu.name)
+        if known is None or not cpu.threads:
             return None
-        whole = find_cpu(cpu.name).flops_per_s * (cpu.sockets or 1)
+        whole = find_cpu(known.name).flops_per_s * (cpu.sockets or 1)
         return whole * (cpu.usable or cpu.threads) / cpu.threads / (2 if double else 1)
 
     return law

@@ -128,9 +128,7 @@ def test_another_python_is_found_where_rigrights_own_has_no_pytorch(tmp_path, mo
     inside = python(tmp_path / "bin", "python", "echo '[[3, 13], true]'")
     assert pythons.torch_python(None, Machine(), env={"VIRTUAL_ENV": str(tmp_path)}) == inside
     seen = python(tmp_path, "seen", "echo '[[3, 11], true]'")
-    machine = Machine(
-        software=Software(pythons=(Python(path=seen, frameworks=(Framework(name="torch"),)),))
-    )
+    machine = Machine(software=Software(pythons=(Python(path=seen, frameworks=(Framework(name="torch"),)),)))
     assert pythons.torch_python(None, machine, env={"VIRTUAL_ENV": str(tmp_path)}) == seen
 
 

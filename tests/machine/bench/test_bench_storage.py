@@ -21,7 +21,7 @@ from rigright.machine.bench.storage import Place, kind_of, nameless, place_of, r
 
 MOUNTS = """\
 /dev/root / ext4 rw 0 0
-tmpfs /dev/shm tmpfs rw 0 0
+tmpfs /run/shm tmpfs rw 0 0
 /dev/nvme0n1 /data xfs rw 0 0
 /dev/nvme1n1 /data/my\\040sets btrfs rw 0 0
 tmpfs /data/ram tmpfs rw 0 0
@@ -38,7 +38,7 @@ broken
         ("/database", "ext4"),
         ("/data/my sets/a", "btrfs"),
         ("/data/ram/x", "tmpfs"),
-        ("/dev/shm", "tmpfs"),
+        ("/run/shm", "tmpfs"),
     ],
 )
 def test_the_nearest_mount_above_a_path_is_its_file_system(path, kind):
@@ -55,14 +55,16 @@ def test_any_table_of_mounts_can_be_read(mounts, path):
 
 
 def test_memory_is_no_disk():
-    assert Place(folder="/dev/shm", kind="tmpfs", free_bytes=1e12).in_memory
+    assert Place(folder="/run/shm", kind="tmpfs", free_bytes=1e12).in_memory
     assert not Place(folder="/", kind="ext4", free_bytes=1e12).in_memory
     assert not Place(folder="/", kind=None, free_bytes=1e12).in_memory
 
 
 def test_a_full_disk_is_told_before_anything_is_written():
     tight = Place(folder="/data", kind="ext4", free_bytes=storage.SPARE + 10 * MIB)
-    with pytest.raises(MissingError, match=r"/data has 2.01 GiB free; this needs 64.0 MiB and leaves 2.00 GiB"):
+    with pytest.raises(
+        MissingError, match=r"/data has 2.01 GiB free; this needs 64.0 MiB and leaves 2.00 GiB"
+    ):
         room(tight, 10 * GIB)
 
 
@@ -108,7 +110,8 @@ def ask(folder, part="disk"):
 
 
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="the own reader needs preadv")
-def test_the_own_reader_measures_and_leaves_nothing(small, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("small")
+def test_the_own_reader_measures_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(disk.shutil, "which", lambda _: None)
     found = {one.what: one for one in disk.run(ask(tmp_path))}
     assert list(found) == ["sequential write", "sequential read", "random read 4 KiB"]
@@ -124,7 +127,8 @@ def test_a_folder_in_memory_is_refused(monkeypatch, tmp_path):
     assert str(found.why) == "/data lies in memory (tmpfs), not on a disk; name another with --disk"
 
 
-def test_a_large_file_is_read_in_every_way(small, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("small")
+def test_a_large_file_is_read_in_every_way(tmp_path, monkeypatch):
     monkeypatch.setattr(memmap, "place_of", lambda folder: Place(folder=folder, kind="ext4", free_bytes=1e12))
     found = [one for one in memmap.run(ask(tmp_path, "memmap")) if isinstance(one, Result)]
     assert [one.what for one in found][:2] == ["plain, cold", "plain, warm"]
@@ -197,11 +201,16 @@ def test_a_job_that_cannot_be_run_is_told(monkeypatch, tmp_path):
         fio.run(fio.READ, file="f", size=MIB, patience_s=5)
 
 
-def test_the_real_fio_runs_the_jobs_on_a_file_without_a_name(small, tmp_path):
+@pytest.mark.usefixtures("small")
+def test_the_real_fio_runs_the_jobs_on_a_file_without_a_name(tmp_path):
     needs("fio")
     found = list(disk.run(ask(tmp_path)))
-    if any(isinstance(one, Skipped) for one in found):  # a file system without direct reads: the own reader did it
-        assert {"sequential read", "random read 4 KiB"} <= {one.what for one in found if isinstance(one, Result)}
+    if any(
+        isinstance(one, Skipped) for one in found
+    ):  # a file system without direct reads: the own reader did it
+        assert {"sequential read", "random read 4 KiB"} <= {
+            one.what for one in found if isinstance(one, Result)
+        }
         return
     assert [one.what for one in found] == [
         *("random read 4 KiB", "random read 4 KiB, slowest of a hundred"),

@@ -32,8 +32,9 @@ def nccl_tests(text: str, *, collective: str | None = None) -> list[Result]:
         match = _SUM.match(line)
         if match is None:
             continue
-        values = [float(match.group(8)), *_in_place(match.group(10))]
-        wrong = match.group(9) not in {"0", "N/A", "0e+00"}
+        inside, wrong_inside = _in_place(match.group(10))
+        values = [float(match.group(8)), *inside]
+        wrong = _wrong(match.group(9)) + _wrong(wrong_inside)
         found.append(
             spread(
                 f"{name} {int(match.group(1)) / MIB:g} MiB",
@@ -43,7 +44,7 @@ def nccl_tests(text: str, *, collective: str | None = None) -> list[Result]:
                 settings=(
                     *((("ranks", str(ranks)),) if ranks else ()),
                     *(("tool", "nccl-tests"), ("counted", "busbw")),
-                    *((("wrong", match.group(9)),) if wrong else ()),
+                    *((("wrong", f"{wrong:g}"),) if wrong else ()),
                 ),
             )
         )
@@ -57,13 +58,21 @@ def _named(text: str) -> str:
     return match.group(1).replace("alltoall", "all_to_all") if match else "collective"
 
 
-def _in_place(rest: str) -> list[float]:
-    """The rate of the wires in place: the third of the numbers that follow."""
+def _in_place(rest: str) -> tuple[list[float], str]:
+    """The rate of the wires in place, and how many values were wrong: the last two numbers."""
     words = rest.split()
     try:
-        return [float(words[2])]
+        return [float(words[2])], words[3] if len(words) > 3 else "0"
     except (IndexError, ValueError):
-        return []
+        return [], "0"
+
+
+def _wrong(cell: str) -> float:
+    """How many values were wrong; N/A: nobody looked."""
+    try:
+        return float(cell)
+    except ValueError:
+        return 0.0
 
 
 def nvbandwidth(text: str) -> list[Result]:

@@ -135,25 +135,32 @@ def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
     """A connection to a listener that has understood what is wanted."""
     try:
         line = socket.create_connection((host, port), timeout=5.0)
+    except (OSError, ValueError) as error:
+        raise _nobody(host, port, why=error) from None
+    try:
         line.settimeout(spare_s + 10.0)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         line.sendall(GREETING)
-        if _exactly(line, len(GREETING)) != GREETING:
-            raise DataError(
-                say("at {host}:{port} something else than rigright answers", host=host, port=port)
-            )
+        answered = _exactly(line, len(GREETING))
         line.sendall(HEAD.pack(way, spare_s))
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise MissingError(
-            say(
-                "nobody answers at {host}:{port} ({why}); start `rigright bench --listen` there",
-                host=host,
-                port=port,
-                why=why,
-            )
-        ) from None
+    except OSError as error:
+        line.close()
+        raise _nobody(host, port, why=error) from None
+    if answered != GREETING:
+        line.close()
+        raise DataError(say("at {host}:{port} something else than rigright answers", host=host, port=port))
     return line
+
+
+def _nobody(host: str, port: int, *, why: Exception) -> MissingError:
+    return MissingError(
+        say(
+            "nobody answers at {host}:{port} ({why}); start `rigright bench --listen` there",
+            host=host,
+            port=port,
+            why=getattr(why, "strerror", None) or why,
+        )
+    )
 
 
 def pour(line: socket.socket, *, until: Deadline) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.figures import taken
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.figures import taken, timed
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
@@ -28,25 +29,28 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     """On each card: handed over, waited for, replayed."""
     torch = pytorch()
 
-    for card in accelerators(ask):
+    cards = accelerators(ask)
+    until = Deadline.of(ask.spare_s)
+    for index, card in enumerate(cards):
+        share = Deadline.of(until.left_s() / (len(cards) - index))
         thing = torch.zeros(1, device=card.device)
 
         def once(thing: Any = thing) -> None:
             thing.add_(1)
 
-        card.batch_s(once, COUNT)
+        card.batch_s(once, REPEATS)
         settings = (("kernel", "add 1 to one number"),)
-        yield taken("hand over", on=card.on, times_s=_handed(card, once), settings=settings)
-        times = [card.batch_s(once, 1) for _ in range(COUNT)]
+        yield taken("hand over", on=card.on, times_s=_handed(card, once, until=share), settings=settings)
+        times = timed(partial(card.batch_s, once, 1), share, fewest=REPEATS, most=COUNT)
         yield taken("hand over and wait", on=card.on, times_s=times, settings=settings)
         if card.kind == "cuda":
             yield taken("in a graph", on=card.on, times_s=_replayed(card, once), settings=settings)
 
 
-def _handed(card: Accelerator, once: Callable[[], object]) -> list[float]:
+def _handed(card: Accelerator, once: Callable[[], object], *, until: Deadline) -> list[float]:
     """Seconds of the processor for each, while the card works behind it."""
-    found = []
-    for _ in range(REPEATS):
+    found: list[float] = []
+    while len(found) < REPEATS and not (found and until.is_over()):
         card.wait()
         began = time.perf_counter()
         for _ in range(COUNT):

@@ -1,0 +1,100 @@
+"""A PyTorch that only keeps time: cards are played by sleeping, so that a slow one is slow for all to see.
+
+`FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35". `FAKE_TORCH_FAILS` names a
+function that fails as a card does that fell off the bus.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+__version__ = "9.9.9+fake"
+SPEEDS = [float(word) for word in os.environ.get("FAKE_TORCH_CARDS", "").split(",") if word]
+TICK_S = 0.0003
+uint8, int8, float16, bfloat16, float32, float8_e4m3fn = ["u8", "i8", "f16", "b16", "f32", "f8"]
+version = SimpleNamespace(hip=None)
+backends = SimpleNamespace(
+    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
+    mps=SimpleNamespace(is_available=lambda: False),
+)
+
+
+class Tensor:
+    """A place and nothing in it."""
+
+    def __init__(self, device="cpu"):
+        self.card = int(str(device).partition(":")[2] or 0)
+
+    def _work(self, *_args, **_kwargs):
+        work(self.card)
+        return self
+
+    add_ = fill_ = copy_ = _work
+
+    def _same(self, *_args, **_kwargs):
+        return self
+
+    random_ = t = to = _same
+
+
+def work(card):
+    """Take as long as the card does."""
+    if os.environ.get("FAKE_TORCH_FAILS") == sys._getframe(1).f_code.co_name:
+        raise RuntimeError("CUDA error: unspecified launch failure")
+    time.sleep(TICK_S / SPEEDS[card])
+
+
+def made(*_sizes, device="cpu", **_):
+    return Tensor(device)
+
+
+empty = rand = randn = randint = zeros = tensor = made
+
+
+def mm(left, _right, out=None):
+    work(left.card)
+    return out
+
+
+def _int_mm(left, _right):
+    work(left.card)
+
+
+def _scaled_mm(*_args, **_kwargs):
+    raise RuntimeError("fp8 is not built in")
+
+
+def add(left, _right, out=None, **_alpha):
+    work(left.card)
+    return out
+
+
+def sum(thing):  # noqa: A001 - PyTorch's name
+    work(thing.card)
+
+
+class Graph:
+    def replay(self):
+        work(0)
+
+
+cuda = SimpleNamespace(
+    is_available=lambda: bool(SPEEDS),
+    device_count=lambda: len(SPEEDS),
+    get_device_name=lambda _index: "NVIDIA H100 80GB HBM3",
+    get_device_capability=lambda _index: (9, 0),
+    get_device_properties=lambda _index: SimpleNamespace(pci_domain_id=0, pci_bus_id=0x19, pci_device_id=0),
+    mem_get_info=lambda _index: (80e9, 85e9),
+    synchronize=lambda _index: None,
+    empty_cache=lambda: None,
+    can_device_access_peer=lambda a, b: a != b,
+    Stream=lambda _index: SimpleNamespace(synchronize=lambda: None),
+    stream=lambda _stream: nullcontext(),
+    device=lambda _index: nullcontext(),
+    graph=lambda _graph: nullcontext(),
+    CUDAGraph=Graph,
+)

@@ -1,0 +1,155 @@
+"""A language model behind an address: a small server plays it, well and badly."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.machine.bench import speaking
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.parts import endpoint
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.device import Device
+from rigright.machine.record import Machine
+from rigright.verbs.bench.rows import served
+
+MACHINE = Machine(devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),))
+FIRST_S, GAP_S, TOKENS = 0.03, 0.004, 8
+
+
+class Server(BaseHTTPRequestHandler):
+    """Streams tokens as such servers do."""
+
+    def do_GET(self):
+        told = {
+            "/v1/models": {"data": [{"id": "meta-llama/Llama-3.1-8B", "owned_by": "vllm"}]},
+            "/version": {"version": "0.19.1"},
+        }.get(self.path)
+        self.send_response(200 if told else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps(told or {"error": "no such path"}).encode())
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((asked, self.headers.get("Authorization")))
+        if self.server.broken:
+            self.send_response(429)
+            self.end_headers()
+            self.wfile.write(b"too many requests")
+            return
+        self.send_response(200)
+        self.end_headers()
+        time.sleep(FIRST_S)
+        for index in range(TOKENS):
+            time.sleep(GAP_S if index else 0)
+            self.wfile.write(b'data: {"choices": [{"text": "x "}]}\n\n')
+            self.wfile.flush()
+        usage = {"prompt_tokens": 517, "completion_tokens": 2 * TOKENS}  # two tokens in each piece
+        self.wfile.write(b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n")
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as found:
+        found.asked, found.broken = [], False
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def url(server):
+    return f"http://127.0.0.1:{server.server_address[1]}/v1/"
+
+
+def test_one_request_is_timed_and_counted_as_the_server_counts(server, monkeypatch):
+    monkeypatch.setenv(speaking.KEY, "secret")
+    spoken = speaking.speak(url(server), "m", prompt="hello", output_tok=16)
+    assert spoken.ttft_s >= FIRST_S
+    assert spoken.total_s >= FIRST_S + (TOKENS - 1) * GAP_S
+    assert (spoken.prompt_tok, spoken.output_tok) == (517, 2 * TOKENS)
+    assert spoken.tpot_s == pytest.approx((spoken.total_s - spoken.ttft_s) / (2 * TOKENS - 1))
+    ((asked, key),) = server.asked
+    assert key == "Bearer secret"
+    assert (asked["stream"], asked["max_tokens"], asked["prompt"]) == (True, 16, "hello")
+
+
+def test_every_load_is_measured_and_becomes_runs_for_calibrate(server):
+    ask = Ask(part="endpoint", endpoint=url(server), quick=True)
+    found = [one for one in endpoint.run(ask) if isinstance(one, Result)]
+    assert [one.what for one in found] == [
+        f"{figure}, {load} at once" for load in (1, 8) for figure in ("first token", "next token", "tokens")
+    ]
+    settings = dict(found[0].settings)
+    assert (settings["engine"], settings["engine_version"], settings["prompt_tok"]) == (
+        "vllm",
+        "0.19.1",
+        "517",
+    )
+    one, eight = found[2].value, found[5].value
+    assert eight > 2 * one  # they were in flight together
+    rows = list(served([replace(one, part="endpoint") for one in found], MACHINE))
+    assert [row["metric"] for row in rows[:3]] == ["ttft_ms", "tpot_ms", "output_tok_s_total"]
+    assert {row["chip"] for row in rows} == {"h100-sxm5-80gb"}
+    assert float(rows[0]["value"]) == pytest.approx(found[0].value * 1000, rel=1e-4)
+    assert (rows[0]["engine"], rows[0]["n_chips"], rows[0]["load"]) == ("vllm", "1", "1")
+
+
+def test_prompts_differ_so_that_no_cache_answers(server):
+    list(endpoint.run(Ask(part="endpoint", endpoint=url(server), quick=True, spare_s=0.0)))
+    prompts = [speaking.prompt_of(endpoint.PROMPT_TOK, seed) for seed in range(40)]
+    assert len(set(prompts)) == 40
+    assert all(abs(len(prompt.split()) - endpoint.PROMPT_TOK) <= 1 for prompt in prompts)
+
+
+def test_a_server_that_refuses_is_told_and_what_was_measured_stays(server):
+    ask = Ask(part="endpoint", endpoint=url(server), quick=True)
+    going = endpoint.run(ask)
+    first = next(going)
+    server.broken = True
+    rest = list(going)
+    assert isinstance(first, Result)
+    assert isinstance(rest[-1], Skipped)
+    assert "answers 429: too many requests" in str(rest[-1].why)
+
+
+def test_nobody_there_and_something_else_there_are_told(server):
+    with pytest.raises(MissingError, match="nobody answers at"):
+        speaking.models("http://127.0.0.1:9/v1")
+    with pytest.raises(DataError, match="answers 404"):
+        speaking.models(url(server).replace("/v1", "/other"))
+
+
+@pytest.mark.parametrize("text", ["file:///etc/passwd", "127.0.0.1:8000", "ftp://x/y", "http://"])
+def test_only_the_web_is_asked(text):
+    with pytest.raises(AskError, match="is no address"):
+        speaking.base_of(text)
+
+
+@given(st.binary(max_size=400))
+def test_any_stream_ends_and_gives_objects_alone(raw):
+    assert all(isinstance(event, dict) for event in speaking.events(BytesIO(raw)))
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda one: b"data:" + one + b"\n"), max_size=20))
+def test_any_event_is_passed_over_or_read(lines):
+    assert all(isinstance(event, dict) for event in speaking.events(BytesIO(b"".join(lines))))
+
+
+def test_what_comes_after_the_end_is_not_read():
+    raw = b'data: {"a": 1}\n\ndata: [DONE]\n\ndata: {"b": 2}\n'
+    assert list(speaking.events(BytesIO(raw))) == [{"a": 1}]

@@ -1,0 +1,113 @@
+"""The parts that need cards, through the real child, on a PyTorch that plays cards."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from rigright.doctor.examine import case_of
+from rigright.doctor.held import held_all
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.child import Child
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.device import Device
+from rigright.machine.record import Machine
+
+FAKE = Path(__file__).parents[2] / "fake_torch"
+MACHINE = Machine(
+    devices=tuple(Device(index=index, vendor="nvidia", name="NVIDIA H100 80GB HBM3") for index in (4, 5, 6))
+)
+
+
+def measured(part, cards, fails="", spare_s=1.0):
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(FAKE), os.environ.get("PYTHONPATH", "")]),
+        "FAKE_TORCH_CARDS": cards,
+        "FAKE_TORCH_FAILS": fails,
+    }
+    child = Child(sys.executable, env)
+    try:
+        ask = Ask(part=part, spare_s=spare_s, quick=True, names=("gpu 4", "gpu 5", "gpu 6"))
+        return list(child.run(ask))
+    finally:
+        child.close()
+
+
+def results(found):
+    return [one for one in found if isinstance(one, Result)]
+
+
+def test_every_format_is_multiplied_on_every_card_and_what_cannot_be_is_told():
+    found = measured("gemm", "1,1", spare_s=4.0)
+    assert {(one.what, one.on) for one in results(found)} == {
+        (f"{name} square", on)
+        for name in ("bf16", "fp16", "tf32", "fp32", "int8")
+        for on in ("gpu 4", "gpu 5")
+    }
+    assert [str(one.why) for one in found if isinstance(one, Skipped)] == [
+        f"fp8 on {on}: RuntimeError: fp8 is not built in" for on in ("gpu 4", "gpu 5")
+    ]
+    one = results(found)[0]
+    assert one.chip == "NVIDIA H100 80GB HBM3"
+    assert dict(one.settings) == {
+        "shape": "8192x8192x8192", "data": "random", "accumulate": "fp32", "torch": "9.9.9+fake"
+    }  # fmt: skip
+
+
+def test_a_slow_card_is_found_beside_its_fellows():
+    found = results(measured("device_memory", "1,1,0.25", spare_s=2.0))
+    held = {(one.result.what, one.result.on): one for one in held_all(found, case_of(MACHINE))}
+    for stream in ("copy", "triad", "read", "write"):
+        assert held[stream, "gpu 6"].verdict == "slow"
+        assert held[stream, "gpu 4"].verdict != "slow"
+
+
+def test_what_the_processor_sets_is_not_held_against_other_cards():
+    found = results(measured("launch", "1,1,0.25"))
+    assert {one.verdict for one in held_all(found, case_of(MACHINE)) if one.result.what == "in a graph"} == {
+        "unknown"
+    }
+
+
+def test_copies_go_both_ways_from_both_kinds_of_memory():
+    found = results(measured("transfer", "1"))
+    assert [one.what for one in found] == [
+        *("h2d pinned", "d2h pinned", "h2d pageable", "d2h pageable", "both ways pinned")
+    ]
+    assert all(one.on == "gpu 4" and one.unit == "bytes_per_s" for one in found)
+
+
+def test_every_pair_of_cards_is_copied_between():
+    found = results(measured("peer", "1,1,1", spare_s=3.0))
+    one_way = [one.on for one in found if one.what == "one way"]
+    assert one_way == [f"gpu {a} -> gpu {b}" for a in (4, 5, 6) for b in (4, 5, 6) if a != b]
+    assert [one.on for one in found if one.what == "both ways"] == [
+        *("gpu 4 <-> gpu 5", "gpu 4 <-> gpu 6", "gpu 5 <-> gpu 6")
+    ]
+    assert {dict(one.settings)["direct"] for one in found} == {"yes"}
+
+
+def test_starting_a_kernel_is_timed_in_three_ways():
+    found = results(measured("launch", "1"))
+    assert [one.what for one in found] == ["hand over", "hand over and wait", "in a graph"]
+    assert all(one.unit == "s" for one in found)
+
+
+@pytest.mark.parametrize(("part", "cards", "why"), [
+    ("gemm", "", "PyTorch finds no accelerator"),
+    ("peer", "1", "there is one card only"),
+    ("collectives", "1", "one card has nobody to exchange with"),
+])  # fmt: skip
+def test_too_few_cards_are_told(part, cards, why):
+    (found,) = measured(part, cards)
+    assert why in str(found.why)
+
+
+def test_a_card_that_dies_on_the_way_keeps_what_was_measured_before():
+    found = measured("device_memory", "1", fails="add")
+    assert [one.what for one in results(found)] == ["copy"]
+    assert "unspecified launch failure" in str(found[-1].why)

@@ -1,0 +1,123 @@
+"""What the processor and main memory do, measured for real but small."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.units import MIB
+from rigright.machine.bench import picture
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.parts import cpu_gemm, preprocess, ram
+from rigright.machine.bench.preparing import worker_counts
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.world import World
+
+ASK = Ask(part="x", spare_s=0.1, quick=True, cpus=1)
+
+
+def test_matrices_are_multiplied_in_both_precisions(monkeypatch):
+    monkeypatch.setattr(cpu_gemm, "QUICK_SIDE", 128)
+    found = list(cpu_gemm.run(ASK))
+    assert [(one.what, one.unit) for one in found] == [("fp32", "flops_per_s"), ("fp64", "flops_per_s")]
+    assert all(one.low <= one.value <= one.high and one.repeats >= 3 for one in found)
+
+
+def test_main_memory_is_streamed_in_three_ways(monkeypatch):
+    monkeypatch.setattr(ram, "QUICK_LARGEST", 32 * MIB)
+    found = list(ram.run(ASK))
+    assert [one.what for one in found] == ["copy", "add", "triad"]
+    assert all(1e7 < one.value < 1e13 for one in found)
+
+
+def test_a_longer_run_asks_fewer_threads_too(monkeypatch):
+    monkeypatch.setattr(ram, "LARGEST", 32 * MIB)
+    monkeypatch.setattr(ram, "REPEATS", 2)
+    monkeypatch.setattr(ram, "usable", lambda: sorted(os.sched_getaffinity(0))[:2])
+    found = [one for one in ram.run(Ask(part="ram", spare_s=30)) if "threads" in one.what]
+    assert [one.what for one in found] == ["triad, 1 threads"] * (len(ram.usable()) > 1)
+
+
+def test_the_triad_is_a_triad():
+    kernel = ram._kernel("triad", 3 * ram.PIECE + 5)
+    kernel()
+    out = dict(
+        zip(kernel.__code__.co_freevars, (cell.cell_contents for cell in kernel.__closure__), strict=True)
+    )
+    assert np.array_equal(out["out"], out["first"] + 1.5 * out["second"])
+
+
+def test_too_little_memory_is_told(monkeypatch):
+    monkeypatch.setattr(ram, "free_bytes", lambda _: 10 * MIB)
+    (found,) = ram.run(ASK)
+    assert isinstance(found, Skipped)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0-3,8", [0, 1, 2, 3, 8]), ("", []), ("5", [5]), ("x,1-", []), ("2-1", [])]
+)
+def test_lists_of_processors_are_read(text, cpus):
+    assert ram.cpu_list(text) == cpus
+
+
+@given(st.text(alphabet="0123456789,-x \n", max_size=30))
+def test_any_list_of_processors_is_read(text):
+    assert len(ram.cpu_list(text)) < 200_000
+
+
+def test_memory_domains_hold_the_processors_that_may_be_used(tmp_path):
+    for name, cpus in (("node0", "0-3"), ("node1", "4-7"), ("node2", ""), ("power", "1")):
+        folder = tmp_path / "sys/devices/system/node" / name
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(cpus + "\n", encoding="utf-8")
+    world = World(root=tmp_path, is_live=True)
+    assert ram.domains(world, allowed=frozenset({1, 2, 6})) == [(0, (1, 2)), (1, (6,))]
+
+
+@given(st.integers(min_value=1, max_value=512))
+def test_workers_grow_to_all_threads(most):
+    counts = worker_counts(most)
+    assert counts[0] == 1
+    assert counts[-1] == most
+    assert counts == sorted(set(counts))
+
+
+def test_a_packed_picture_comes_back_as_it_was():
+    pixels = picture.decoded(picture.packed(3, 64), 64)
+    again = picture.decoded(picture.packed(3, 64), 64)
+    assert pixels.shape == (64, 64, 3)
+    assert np.array_equal(pixels, again)
+    assert not np.array_equal(pixels, picture.decoded(picture.packed(4, 64), 64))
+    fed = picture.prepared(picture.packed(1))
+    assert fed.shape == (3, 256, 256)
+    assert fed.dtype == np.float32
+    assert abs(float(fed.mean())) < 1.0
+
+
+def test_a_picture_takes_about_as_long_as_a_photograph_to_unpack():
+    assert 50_000 < len(picture.packed(0)) < 700_000  # of 786,432 bytes
+
+
+def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
+    monkeypatch.setattr(preprocess, "QUICK_ROUND_S", 0.05)
+    monkeypatch.setattr(preprocess, "worker_counts", lambda _: [1, 2])
+    found = [
+        one
+        for one in preprocess.run(Ask(part="x", spare_s=60, quick=True, cpus=2))
+        if isinstance(one, Result)
+    ]
+    assert [one.what for one in found][:3] == [
+        "csv, 1 workers",
+        "csv, 2 workers",
+        "csv, scaling at 2 workers",
+    ]
+    one, two, share = found[:3]
+    assert share.value == pytest.approx(two.value / one.value / 2)
+
+
+def test_every_cell_of_the_table_is_read():
+    assert preprocess.parse(0) == preprocess.ROWS * preprocess.COLUMNS

@@ -1,0 +1,116 @@
+"""Two rigrights on one wire, and visitors that are none."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from contextlib import suppress
+from threading import Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.machine.bench import wire
+from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.parts import network
+
+
+@pytest.fixture(scope="module")
+def place():
+    with wire.listener("127.0.0.1", 0) as waiting:
+        wire.attended(waiting)
+        yield waiting.getsockname()
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("node7", ("node7", wire.PORT)),
+        ("node7:80", ("node7", 80)),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:90", ("::1", 90)),
+        ("fe80::1", ("fe80::1", wire.PORT)),
+    ],
+)
+def test_addresses_are_read_with_and_without_a_port(text, address):
+    assert wire.address_of(text) == address
+
+
+@pytest.mark.parametrize("text", ["", ":80", "host:port", "host:70000", "host:-1"])
+def test_what_is_no_address_is_told(text):
+    with pytest.raises(AskError, match="as an address"):
+        wire.address_of(text)
+
+
+def test_both_ways_carry_bytes(place):
+    for way in (wire.SEND, wire.FETCH):
+        assert wire.throughput(*place, way=way, streams=2, spare_s=0.2) > 1e6
+    assert all(0 < time_s < 1 for time_s in wire.round_trips(*place, spare_s=0.05))
+
+
+def test_the_part_measures_the_peer_that_is_named(place):
+    found = list(network.run(Ask(part="network", quick=True, peer=f"127.0.0.1:{place[1]}")))
+    assert [one.what for one in found] == ["there and back", "send, 1 connections", "fetch, 1 connections"]
+    assert {one.on for one in found} == {f"127.0.0.1:{place[1]}"}
+
+
+def test_without_a_peer_it_is_this_machines_own_loop():
+    found = list(network.run(Ask(part="network", quick=True)))
+    assert {one.on for one in found} == {"loopback"}
+    assert all(one.low <= one.value <= one.high for one in found)
+
+
+def test_nobody_at_the_other_end_is_told_with_what_to_do():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(MissingError, match=r"start `rigright bench --listen` there"):
+        wire.throughput("127.0.0.1", port, way=wire.SEND, streams=1, spare_s=0.1)
+
+
+def test_something_else_at_the_other_end_is_told():
+    with wire.listener("127.0.0.1", 0) as waiting:
+
+        def greet():
+            visitor, _ = waiting.accept()
+            with visitor:
+                visitor.recv(100)
+                visitor.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = Thread(target=greet)
+        thread.start()
+        with pytest.raises(DataError, match="something else than rigright"):
+            wire.visit("127.0.0.1", waiting.getsockname()[1], way=wire.SEND, spare_s=0.1)
+        thread.join()
+
+
+def test_a_port_in_use_is_told(place):
+    with pytest.raises(MissingError, match="cannot listen on"), wire.listener(*place):
+        pass
+
+
+@settings(max_examples=40)
+@given(st.binary(max_size=60), st.booleans())
+def test_no_visitor_stops_the_listener(place, said, greets):
+    # it hangs up on whom it does not understand
+    with socket.create_connection(place, timeout=2) as line, suppress(OSError):
+        line.sendall((wire.GREETING if greets else b"") + said)
+        line.shutdown(socket.SHUT_WR)
+    assert wire.round_trips(*place, spare_s=0.01)
+
+
+def test_nobody_keeps_the_listener_for_ever(place, monkeypatch):
+    monkeypatch.setattr(wire, "LONGEST_S", 0.2)
+    with socket.create_connection(place, timeout=5) as line:
+        line.sendall(wire.GREETING + wire.HEAD.pack(wire.FETCH, 1e300))
+        assert line.recv(len(wire.GREETING)) == wire.GREETING
+        count = 0
+        while more := len(line.recv(wire.CHUNK)):
+            count += more
+        assert count > 0  # and it ended by itself
+    with socket.create_connection(place, timeout=5) as line:
+        line.sendall(wire.GREETING + struct.pack("!cd", b"?", 1.0))
+        assert line.recv(100) == wire.GREETING
+        assert line.recv(100) == b""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -25,6 +26,7 @@ from rigright.machine.nvml.hands import (
 
 SYSTEM = -1  # in place of a device
 LOST = 15
+CLOCK = "clock"  # when a device was read
 PEER_READ = 0
 _XID = 8
 
@@ -79,9 +81,10 @@ class Child:
                 self.handles.pop(device, None)
                 known["handle"] = {"!": code}
                 break
+        known[CLOCK] = time.monotonic()
         if aloud:
-            tell({"of": [device, "handle"], "is": known["handle"]})
-            tell({"of": [device, "done"], "is": True})
+            for reading in ("handle", CLOCK, "done"):
+                tell({"of": [device, reading], "is": known.get(reading, True)})
         return known
 
     def _steps(self, device: int, asked: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink
     def at(reading: str) -> object:
         found = raw.items(reading)
         value = found[index] if index < len(found) else None
-        return value[0] if isinstance(value, list) else value
+        return value[0] if isinstance(value, list) and value else value
 
     speed = floats(at("links.speed")) or floats(common)
     version = at("links.version")
@@ -40,7 +40,7 @@ def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink
     return DirectLink(
         index=index,
         active=None if active is None else bool(active),
-        version=VERSIONS[version] if isinstance(version, int) and version < len(VERSIONS) else None,
+        version=VERSIONS[version] if isinstance(version, int) and 0 <= version < len(VERSIONS) else None,
         bytes_per_s=speed * MEGA if speed and active else None,
         peer=address(str(at("links.peer") or "")),
         peer_kind=codes.word(codes.PEER_KINDS, at("links.peer_kind")),

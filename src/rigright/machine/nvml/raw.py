@@ -10,7 +10,7 @@ from rigright.base.units import KILO
 from rigright.machine.nvml.codes import LOST, UNKNOWN
 from rigright.machine.nvml.readings import takes_of
 
-_NOT_KNOWN = 2**32 - 1  # what the driver writes where it knows no number
+_NOT_KNOWN = {2**32 - 1, 2**64 - 1}  # what the driver writes where it knows no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,24 @@ class Raw:
         value = self.value(reading)
         return value if isinstance(value, list) else []
 
+    def numbers(self, reading: str, count: int) -> tuple[int | None, ...]:
+        """The first so many numbers of a list; None for each that is missing."""
+        found = [_whole(one) for one in self.items(reading)[:count]]
+        return (*found, *(None,) * (count - len(found)))
+
+    def flags(self, reading: str, count: int) -> tuple[bool | None, ...]:
+        """The same as yes or no."""
+        return tuple(None if one is None else bool(one) for one in self.numbers(reading, count))
+
     def named(self, reading: str) -> dict[str, Any]:
         """Values by the names of the table."""
         return dict(zip(takes_of().get(reading, ()), self.items(reading), strict=False))
+
+    def counts(self, reading: str) -> list[tuple[str, int]]:
+        """Those of several named values that are numbers."""
+        return [
+            (name, one) for name, value in self.named(reading).items() if (one := _whole(value)) is not None
+        ]
 
     def number(self, reading: str, name: str) -> int | None:
         """One of several values."""
@@ -69,7 +84,8 @@ class Raw:
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value != _NOT_KNOWN else None
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value not in _NOT_KNOWN else None  # type: ignore[return-value]
 
 
 def floats(value: object) -> float | None:

@@ -186,7 +186,7 @@ class Session:
         keeper = self._keepers[device]
         if device not in found:
             return keeper.absent(self._held.state(device) or "stale")
-        tick = keeper.tick(found[device], now_s=now_s, owner=self._owner, names=names)
+        tick = keeper.tick(found[device], owner=self._owner, names=names)
         if tick.state == "lost":
             self._held.lose(device, now_s=now_s)
         return replace(tick, state="hung") if self._held.state(device) == "hung" else tick

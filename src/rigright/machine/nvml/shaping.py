@@ -28,17 +28,17 @@ from rigright.machine.told.values import address
 PERCENT = 100
 _NANO = 1e-9
 _VENDOR_BITS = 16
+_NO_ID = 2**32
 
 Owner = Callable[[int], str | None]
 
 
 def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> Device:
     """The record of one device that answered."""
-    mem = raw.named("mem")
-    pci = raw.named("pci")
-    isa = ".".join(map(str, raw.items("isa"))) or None
+    major, minor = raw.numbers("isa", 2)
+    isa = None if major is None or minor is None else f"{major}.{minor}"
     cores = raw.whole("cores")
-    mig, mig_after = (*raw.items("mig"), None, None)[:2]
+    mig, mig_after = raw.flags("mig", 2)
     return Device(
         index=index,
         vendor="nvidia",
@@ -46,19 +46,19 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
         uuid=raw.text("uuid"),
         serial=raw.text("serial"),
         pci=pci_of(raw),
-        pci_id=_pci_id(pci.get("pciDeviceId")),
-        board_id=_pci_id(pci.get("pciSubSystemId")),
+        pci_id=_pci_id(raw.number("pci", "pciDeviceId")),
+        board_id=_pci_id(raw.number("pci", "pciSubSystemId")),
         isa=isa,
         brand=codes.word(codes.BRANDS, raw.whole("brand")),
         sms=_sms(cores, isa),
         cores=cores,
         vbios=raw.text("vbios"),
-        mem_total_bytes=floats(mem.get("total")),
-        mem_used_bytes=floats(mem.get("used")),
-        mem_free_bytes=floats(mem.get("free")),
-        mem_reserved_bytes=floats(mem.get("reserved")),
+        mem_total_bytes=floats(raw.number("mem", "total")),
+        mem_used_bytes=floats(raw.number("mem", "used")),
+        mem_free_bytes=floats(raw.number("mem", "free")),
+        mem_reserved_bytes=floats(raw.number("mem", "reserved")),
         unified_memory=True if raw.failed("mem") == codes.NOT_SUPPORTED else None,
-        bar1_total_bytes=floats(raw.named("bar1").get("bar1Total")),
+        bar1_total_bytes=floats(raw.number("bar1", "bar1Total")),
         bus_bits=raw.whole("bus_bits"),
         numa_node=_lowest_bit(raw.items("numa")),
         pcie=_pcie(raw),
@@ -78,8 +78,8 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
         persistence=raw.flag("persistence"),
         compute_mode=codes.word(codes.COMPUTE_MODES, raw.whole("compute_mode")),
         display=raw.flag("display"),
-        mig=None if mig is None else bool(mig),
-        mig_after_reset=None if mig_after is None else bool(mig_after),
+        mig=mig,
+        mig_after_reset=mig_after,
         slices=_slices(raw),
         programs=programs_of(raw, owner=owner, names=names),
     )
@@ -105,9 +105,9 @@ def _pstate(number: int | None) -> int | None:
     return number if number is not None and number <= 15 else None  # 32: the driver does not know
 
 
-def _pci_id(number: object) -> str | None:
+def _pci_id(number: int | None) -> str | None:
     """The driver's number holds vendor and device: 0x233010DE -> "10de:2330"."""
-    if not isinstance(number, int) or number <= 0:
+    if number is None or not 0 < number < _NO_ID:
         return None
     return f"{number & 0xFFFF:04x}:{number >> _VENDOR_BITS:04x}"
 
@@ -124,7 +124,7 @@ def _sms(cores: int | None, isa: str | None) -> int | None:
 
 
 def _pcie(raw: Raw) -> PcieLink:
-    rx, tx = (*raw.items("flow"), None, None)[:2]
+    rx, tx = raw.numbers("flow", 2)
     return PcieLink(
         gen=raw.whole("pcie.gen"),
         gen_device_max=raw.whole("pcie.gen_device_max"),
@@ -138,21 +138,20 @@ def _pcie(raw: Raw) -> PcieLink:
 
 
 def _fabric(raw: Raw) -> Fabric | None:
-    told = raw.named("fabric")
-    if not told:
+    state = codes.word(codes.FABRIC_STATES, raw.number("fabric", "state"))
+    status = raw.number("fabric", "status")
+    if state is None:
         return None
-    state, status = told.get("state"), told.get("status")
-    done = codes.word(codes.FABRIC_STATES, state) == "completed"
     return Fabric(
-        state=codes.word(codes.FABRIC_STATES, state),
-        status="success" if status == 0 else f"error {status}",
-        health=codes.word(codes.FABRIC_HEALTH, told.get("healthSummary")),
-        clique=told.get("cliqueId") if done else None,
+        state=state,
+        status=None if status is None else "success" if status == 0 else f"error {status}",
+        health=codes.word(codes.FABRIC_HEALTH, raw.number("fabric", "healthSummary")),
+        clique=raw.number("fabric", "cliqueId") if state == "completed" else None,
     )
 
 
 def _ecc(raw: Raw) -> Ecc | None:
-    on, after = (*raw.items("ecc.mode"), None, None)[:2]
+    on, after = raw.flags("ecc.mode", 2)
     counts = {
         name: raw.whole(f"ecc.{name}")
         for name in (
@@ -162,30 +161,30 @@ def _ecc(raw: Raw) -> Ecc | None:
     }
     if on is None and all(count is None for count in counts.values()):
         return None
-    sram = raw.named("ecc.sram")
-    parts = [sram.get("aggregateUncParity"), sram.get("aggregateUncSecDed")]
+    parts = [raw.number("ecc.sram", name) for name in ("aggregateUncParity", "aggregateUncSecDed")]
+    over = raw.number("ecc.sram", "bThresholdExceeded")
     known = [part for part in parts if part is not None]
     return Ecc(
-        on=None if on is None else bool(on),
-        on_after_reboot=None if after is None else bool(after),
+        on=on,
+        on_after_reboot=after,
         **counts,
         sram_uncorrected_aggregate=sum(known) if known else raw.whole("ecc.sram_uncorrected"),
-        sram_over_threshold=bool(sram["bThresholdExceeded"]) if "bThresholdExceeded" in sram else None,
+        sram_over_threshold=None if over is None else bool(over),
     )
 
 
 def _retired(raw: Raw) -> Retired | None:
-    corrected, uncorrected, pending, failed = (*raw.items("retired.rows"), *(None,) * 4)[:4]
-    banks = tuple((name, count) for name, count in raw.named("retired.banks").items() if count is not None)
+    corrected, uncorrected, _, _ = raw.numbers("retired.rows", 4)
+    _, _, pending, failed = raw.flags("retired.rows", 4)
     found = Retired(
         pages_single=raw.whole("retired.pages_single"),
         pages_double=raw.whole("retired.pages_double"),
         pages_pending=raw.flag("retired.pages_pending"),
         rows_corrected=corrected,
         rows_uncorrected=uncorrected,
-        rows_pending=None if pending is None else bool(pending),
-        rows_failed=None if failed is None else bool(failed),
-        banks=banks,
+        rows_pending=pending,
+        rows_failed=failed,
+        banks=tuple(raw.counts("retired.banks")),
     )
     return None if found == Retired() else found
 
@@ -196,7 +195,7 @@ def _clocks(raw: Raw) -> Clocks:
 
 
 def _power(raw: Raw) -> Power:
-    least, most = (*raw.items("power.limits_w"), None, None)[:2]
+    least, most = raw.numbers("power.limits_w", 2)
     energy = raw.whole("power.energy_j")
     energy = raw.number("numbers", "energy_mj") if energy is None else energy
     return Power(
@@ -212,14 +211,13 @@ def _power(raw: Raw) -> Power:
 def _thermal(raw: Raw) -> Thermal:
     """Limits as temperatures; newer cards tell them as what is left until they are reached."""
     gpu, margin = raw.scaled("thermal.gpu_c", 1.0), raw.scaled("thermal.margin_c", 1.0)
-    left = raw.named("limits")
 
     def limit(name: str) -> float | None:
         told = raw.scaled(f"thermal.{name}_c", 1.0)
-        below = left.get(name)
+        below = raw.number("limits", name)
         if told is not None or gpu is None or margin is None or below is None:
             return told
-        return gpu + margin - float(below)
+        return gpu + margin - below
 
     return Thermal(
         gpu_c=gpu,
@@ -254,17 +252,16 @@ def recovery_of(raw: Raw) -> str | None:
 
 
 def _slowed_s(raw: Raw) -> tuple[tuple[str, float], ...] | None:
-    told = raw.named("slowed_s")
-    found = tuple((name, spent * _NANO) for name, spent in told.items() if spent is not None)
-    return found or None
+    return tuple((name, spent * _NANO) for name, spent in raw.counts("slowed_s")) or None
 
 
 def _slices(raw: Raw) -> tuple[Slice, ...]:
-    return tuple(_slice(one) for one in raw.items("slices") if one.get("gi") is not None)
+    told = (one for one in raw.items("slices") if isinstance(one, dict))
+    return tuple(_slice(one) for one in told if isinstance(one.get("gi"), int))
 
 
 def _slice(told: dict[str, Any]) -> Slice:
-    total, used = (*(told.get("mem") or ()), None, None)[:2]
+    total, used = Raw(told).numbers("mem", 2)
     name = str(told.get("name") or "")
     return Slice(
         gpu_instance=told["gi"],
@@ -283,8 +280,10 @@ def programs_of(raw: Raw, *, owner: Owner, names: dict[int, str]) -> tuple[Progr
     if not any(isinstance(one, list) for one in lists):
         return None
     for kind, told in zip(("compute", "compute", "graphics"), lists, strict=True):
-        for pid, mem in told or ():
-            found[pid] = Program(
-                pid=pid, name=names.get(pid), user=owner(pid), kind=kind, mem_bytes=floats(mem)
-            )
+        for one in told if isinstance(told, list) else ():
+            pid, mem = Raw({"one": one}).numbers("one", 2)
+            if pid is not None:
+                found[pid] = Program(
+                    pid=pid, name=names.get(pid), user=owner(pid), kind=kind, mem_bytes=floats(mem)
+                )
     return tuple(found[pid] for pid in sorted(found))

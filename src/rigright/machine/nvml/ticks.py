@@ -37,7 +37,7 @@ class Keeper:
             index=last.index, uuid=last.uuid, name=last.name, pci=last.pci, vendor="nvidia", state=state
         )
 
-    def tick(self, told: dict[str, Any], *, now_s: float, owner: Owner, names: dict[int, str]) -> DeviceTick:
+    def tick(self, told: dict[str, Any], *, owner: Owner, names: dict[int, str]) -> DeviceTick:
         """The device now."""
         raw = Raw(told)
         if is_gone(raw):
@@ -45,7 +45,7 @@ class Keeper:
         if "links.state" in told:
             states = raw.value("links.state")
             self._links_active = sum(map(bool, states)) if isinstance(states, list) else None
-        rx, tx = self._rates(raw, now_s)
+        rx, tx = self._rates(raw)
         fans, recovery = fans_of(raw), recovery_of(raw)
         self.last = DeviceTick(
             index=self.last.index,
@@ -86,12 +86,13 @@ class Keeper:
         """The driver told of an error."""
         self.last = replace(self.last, last_xid=code)
 
-    def _rates(self, raw: Raw, now_s: float) -> tuple[float | None, float | None]:
+    def _rates(self, raw: Raw) -> tuple[float | None, float | None]:
         """Bytes a second each way: of counters since the tick before, or as the driver measured them."""
+        now_s = floats(raw.value("clock")) or 0.0
         now = Traffic(now_s, raw.number("numbers", "rx_bytes"), raw.number("numbers", "tx_bytes"))
         self.counts_traffic = now.rx is not None
         if not self.counts_traffic:
-            rx, tx = (*raw.items("flow"), None, None)[:2]
+            rx, tx = raw.numbers("flow", 2)
             return (None if rx is None else rx * KILO, None if tx is None else tx * KILO)
         before, self._traffic = self._traffic, now
         if before is None or now_s <= before.at_s:

@@ -6,9 +6,28 @@ It lives in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a f
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
+_ASKS = Path(__file__).parent / "faces" / "cli" / "asks"
+
+
+class _Package(ModuleType):
+    """The package: where a room bears the name of a verb (`doctor`, `export`), the name means the verb.
+
+    Importing a room would put the room there.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """All but such a room."""
+        if not (isinstance(value, ModuleType) and (_ASKS / f"{name}.py").exists()):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

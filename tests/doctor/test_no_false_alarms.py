@@ -24,7 +24,7 @@ def pcie_card(index, **changed):
 
 def all_eight(changes):
     """The same with each card."""
-    return {index: changes for index in range(8)}
+    return {index: dict(changes) for index in range(8)}
 
 
 @pytest.mark.parametrize("links", [(), None, NO_LINKS])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 import rigright
@@ -16,6 +18,12 @@ def test_every_verb_of_the_command_line_is_a_function(verb):
     assert callable(function)
     assert function.__doc__
     assert function.__module__.startswith(f"rigright.verbs.{verb}")
+
+
+def test_a_room_of_the_same_name_does_not_hide_the_verb():
+    importlib.import_module("rigright.doctor.examine")
+    assert rigright.doctor.__module__ == "rigright.verbs.doctor.frame"
+    assert importlib.import_module("rigright.doctor").__doc__.startswith("Whether a machine is healthy")
 
 
 def test_the_package_tells_what_it_has():

@@ -5,7 +5,7 @@ healthy machines with the same chip measured, or against a share of what the har
 pass the vendor's own test and still compute at a third of its speed (NVIDIA/DCGM issue 122): only measuring
 shows it.
 
-Warning; a fault below half of the least. Without benchmarks: not observed. Tables: data/bench_expected.csv
+Warning; a fault below half of the least. Without benchmarks: not observed. Sources: data/bench_expected.csv
 and data/bench_reference.csv.
 """
 

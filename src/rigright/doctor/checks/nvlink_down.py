@@ -5,8 +5,8 @@ fault, for collectives run at the pace of the slowest link or fall back to PCIe.
 bridge: without one no link is up, and that is no finding; with one, some links up and some down is a
 warning. A card that stands alone needs none. Chips without NVLink, and GB10, are not asked.
 
-Links by model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100 PCIe 12, A800 8, V100
-6).
+Source of links by model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100 PCIe 12,
+A800 8, V100 6).
 """
 
 from __future__ import annotations

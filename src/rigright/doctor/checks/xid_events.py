@@ -6,7 +6,7 @@ other errors and is told only where it stands alone; 154 repeats what an error b
 explain 48.
 
 What happened more than a week ago, or before the last boot, weighs one step less. The log may begin late,
-and XIDs of the time before are not in it: see the recovery action too. Table: data/xids.csv, from NVIDIA's
+and XIDs of the time before are not in it: see the recovery action too. Source: data/xids.csv, from NVIDIA's
 XID catalog; `rigright look-up xids` shows it.
 """
 

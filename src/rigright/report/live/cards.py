@@ -40,7 +40,7 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
 def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     """A card on three lines: who it is, how busy, how warm."""
     told, tone = words.state(device)
-    name = f"{device.card}  {device.name or ''}".rstrip()
+    name = clean(f"{device.card}  {device.name or ''}")
     said = clean(tell(told, screen.language))
     room = screen.width - width(said) - 2
     head = toned(pad(cut_to(name, room, screen=screen), room), "strong", screen=screen)

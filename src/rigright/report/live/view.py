@@ -28,8 +28,8 @@ def lines(recent: Recent, screen: Screen, *, height: int) -> list[str]:
 
 def _head(moment: Moment, screen: Screen) -> list[str]:
     time, every = clock(moment.tick.at_s), show_seconds(moment.every_s)
-    left = tell(
-        say("{host}, {time}, every {every}", host=moment.host, time=time, every=every), screen.language
+    left = clean(
+        tell(say("{host}, {time}, every {every}", host=moment.host, time=time, every=every), screen.language)
     )
     right = tell(say("q ends"), screen.language)
     room = screen.width - width(right) - 2
@@ -66,7 +66,7 @@ def _programs(moment: Moment, screen: Screen) -> list[str]:
             held[key] = size + (program.mem_bytes or 0.0), [*cards, device.card]
     found = [line_of(say("programs"), screen, tone="dim")] if held else []
     for (user, name), (size, cards) in sorted(held.items(), key=lambda one: -one[1][0]):
-        held_of = f"  {pad(show_bytes(size), 10, right=True)}  {pad(user, 10)} "
+        held_of = f"  {pad(show_bytes(size), 10, right=True)}  {pad(clean(user), 10)} "
         found.append(cut_to(f"{held_of}{clean(name)}  {' '.join(cards)}", screen.width, screen=screen))
     return found
 

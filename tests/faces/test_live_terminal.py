@@ -1,0 +1,124 @@
+"""The terminal under `rigright watch`: taken, drawn over, resized, and always given back as it was."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+fcntl = pytest.importorskip("fcntl", reason="a terminal of POSIX")
+termios = pytest.importorskip("termios")
+PATIENCE_S = 20
+ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+class Terminal:
+    """`rigright watch` in a terminal of our own."""
+
+    def __init__(self, tmp_path, line="", *, columns=90, rows=30, term="xterm"):
+        self.ours, theirs = os.openpty()
+        self.resize(columns, rows)
+        env = {**os.environ, "TERM": term, "RIGRIGHT_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+        env.pop("COLUMNS", None)
+        self.before = termios.tcgetattr(self.ours)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "rigright", "watch", "--no-history", "--every", "300ms", *line.split()],
+            env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        )  # fmt: skip
+        self.theirs = theirs
+        self.said = b""
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def until(self, want, since=0):
+        """Read on until this was said."""
+        stop = time.monotonic() + PATIENCE_S
+        while want not in self.said[since:]:
+            assert time.monotonic() < stop, self.said[-2000:]
+            if select.select([self.ours], [], [], 0.2)[0]:
+                self.said += os.read(self.ours, 65536)
+        return len(self.said)
+
+    def end(self):
+        """The exit code, all that was said, and the terminal's settings after."""
+        self.until(LEAVE)
+        code = self.process.wait(PATIENCE_S)
+        return code, termios.tcgetattr(self.ours)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    opened = []
+
+    def opening(*args, **more):
+        opened.append(Terminal(tmp_path, *args, **more))
+        return opened[-1]
+
+    yield opening
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize("way", [b"q", signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_however_it_ends_the_terminal_is_as_it_was(terminal, way):
+    shown = terminal()
+    shown.until(b"cpu ")
+    assert termios.tcgetattr(shown.ours)[3] != shown.before[3], "keys come one by one"
+    if isinstance(way, bytes):
+        os.write(shown.ours, way)
+    else:
+        shown.process.send_signal(way)
+    code, after = shown.end()
+    assert (code, after) == (0, shown.before)
+    assert shown.said.count(ENTER) == shown.said.count(LEAVE) == 1
+    assert b"Traceback" not in shown.said
+
+
+def test_a_window_that_changes_is_drawn_anew(terminal):
+    shown = terminal(columns=90, rows=30)
+    shown.until(b"busiest core")
+    shown.resize(30, 8)
+    at = shown.until(b"\x1b[J", since=len(shown.said))
+    at = shown.until(b"\x1b[J", since=at)
+    shown.until(b"\x1b[J", since=at)
+    frames = shown.said.split(b"\x1b[H")
+    last = frames[-2].partition(b"\x1b[J")[0].split(b"\r\n")
+    assert len(last) <= 8
+    os.write(shown.ours, b"q")
+    assert shown.end()[0] == 0
+
+
+def test_asleep_the_terminal_is_ours_again(terminal):
+    shown = terminal()
+    shown.until(b"cpu ")
+    shown.process.send_signal(signal.SIGTSTP)
+    shown.until(LEAVE)
+    at = len(shown.said)
+    shown.process.send_signal(signal.SIGCONT)
+    shown.until(ENTER, since=at)
+    at = len(shown.said)
+    shown.until(b"cpu ", since=at)
+    os.write(shown.ours, b"q")
+    shown.until(LEAVE, since=at)
+    assert shown.process.wait(PATIENCE_S) == 0
+
+
+def test_a_dumb_terminal_gets_lines(terminal):
+    shown = terminal("--for 1s", term="dumb")
+    shown.until(b"host   cpu")
+    assert shown.process.wait(PATIENCE_S) == 0
+    assert ENTER not in shown.said

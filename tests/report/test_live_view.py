@@ -1,0 +1,180 @@
+"""The live view: never larger than the screen, what is wrong beside its card, foreign text steers nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.base.words import say
+from rigright.machine.device import Program
+from rigright.machine.system import Event
+from rigright.machine.tick import DeviceTick, HostTick, Tick
+from rigright.report.live import log
+from rigright.report.live.recent import EVENTS, KEPT, Recent
+from rigright.report.live.view import lines
+from rigright.report.page import Table
+from rigright.report.pages import watch as pages
+from rigright.report.screen import Screen
+from rigright.report.watched import Moment
+
+CARD = DeviceTick(
+    index=0, name="NVIDIA H100 80GB HBM3", vendor="nvidia", busy_share=0.97, mem_used_bytes=62.5 * 2**30,
+    mem_total_bytes=79.6 * 2**30, power_w=612.0, power_limit_w=700.0, gpu_c=52.0, mem_c=68.0, sm_hz=1.98e9,
+    pcie_gen=5, pcie_lanes=16, slowed_by=(),
+)  # fmt: skip
+HOST = HostTick(
+    cpu_share=0.37, busiest_core_share=1.0, mem_used_bytes=2.0**37, mem_total_bytes=2.0**38, wait_share=0.2
+)
+
+
+def moment(*cards, **more):
+    tick = Tick(at_s=0.0, clock_s=0.0, devices=cards, host=HOST)
+    return Moment(**{"tick": tick, "host": "n1", **more})
+
+
+def drawn(*cards, width=100, height=40, times=1, language="en", unicode=True, **more):
+    recent = Recent()
+    for _ in range(times):
+        recent.add(moment(*cards, **more))
+    return lines(recent, Screen(width=width, unicode=unicode, language=language), height=height)
+
+
+def wide(line):
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in line)
+
+
+def eight(**more):
+    return tuple(replace(CARD, index=n, **more) for n in range(8))
+
+
+def crowd(count, state):
+    program = Program(pid=1, name="/opt/venv/bin/python -m vllm.entrypoints", user="ada", mem_bytes=2e10)
+    for n in range(count):
+        own = {"state": state if n % 3 == 0 else "ok", "slowed_by": ("hw_thermal",) * (n % 2)}
+        yield replace(CARD, index=n, ecc_uncorrected=n, programs=(program,), **own)
+
+
+sizes = st.tuples(st.integers(20, 220), st.integers(4, 70), st.integers(1, 3))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@given(sizes, st.integers(0, 16), st.sampled_from(["ok", "lost", "hung", "stale"]), st.integers(0, 2))
+@settings(max_examples=80)
+def test_nothing_is_larger_than_the_screen(language, size, count, state, notes):
+    width, height, times = size
+    cards = tuple(crowd(count, state))
+    events = (Event(kind="xid", code=79, pci="0000:19:00.0", text="GPU has fallen off the bus " * 5),)
+    notes_ = (say("q ends"),) * notes
+    shown = drawn(
+        *cards, width=width, height=height, times=times, language=language, events=events, notes=notes_
+    )
+    assert len(shown) <= height
+    assert max(map(wide, shown)) <= width
+
+
+def test_where_there_is_room_cards_are_large_else_each_has_a_line():
+    large = drawn(*eight(), width=120, height=40)
+    small = drawn(*eight(), width=120, height=20)
+    assert sum("memory 62.5/79.6 GiB" in line for line in large) == 8
+    assert sum(line.startswith("gpu") for line in small) == 8
+    assert all("97 %" in line and "612/700 W" in line for line in small if line.startswith("gpu"))
+
+
+def test_cards_that_find_no_room_are_counted():
+    shown = drawn(*eight(), width=80, height=8)
+    assert re.search(r"and \d more", shown[-1])
+
+
+def test_what_is_wrong_stands_beside_the_card():
+    cards = (
+        replace(CARD, state="lost"),
+        replace(CARD, index=1, slowed_by=("hw_thermal", "sw_power_cap")),
+        replace(CARD, index=2, recovery="gpu reset"),
+        replace(CARD, index=3, state="stale", age_s=42.0),
+        replace(CARD, index=4, rows_pending=True),
+    )
+    for height in (12, 60):
+        told = "\n".join(drawn(*cards, width=140, height=height))
+        assert "lost: the driver cannot reach it" in told
+        assert "held back: overheated, power limit" in told
+        assert "the driver asks for: gpu reset" in told
+        assert "no answer for 42 s" in told
+        assert "memory rows wait for a reset" in told
+
+
+def test_the_past_is_drawn_newest_at_the_right():
+    recent = Recent()
+    for n in range(20):
+        recent.add(moment(replace(CARD, busy_share=1.0 if n > 15 else 0.0)))
+    line = next(one for one in lines(recent, Screen(width=120), height=40) if "busy  " in one)
+    assert "▁▁▁▁████" in line
+
+
+def test_a_time_without_readings_is_a_gap():
+    recent = Recent()
+    for n in range(12):
+        recent.add(moment(replace(CARD, busy_share=1.0, state="ok" if n % 6 else "lost")))
+    line = next(one for one in lines(recent, Screen(width=120), height=40) if "busy  " in one)
+    assert "█████ █████" in line
+
+
+def test_a_terminal_of_plain_letters_gets_plain_letters():
+    told = "\n".join(drawn(*eight(), times=9, unicode=False, width=100, height=14))
+    assert told.replace("°", "").isascii()
+
+
+def test_no_colour_unless_asked_for():
+    assert "\x1b" not in "".join(drawn(*eight()))
+    recent = Recent()
+    recent.add(moment(*eight()))
+    assert "\x1b[" in "".join(lines(recent, Screen(width=100, colour=True), height=40))
+
+
+def test_names_of_others_steer_no_terminal():
+    evil = "x\x1b[2J\x1b]0;owned\x07\u202e"
+    card = replace(CARD, name=evil, programs=(Program(pid=1, name=evil, user="u", mem_bytes=1.0),))
+    event = Event(kind="xid", code=1, text=evil)
+    for height in (10, 40):
+        told = "".join(drawn(card, height=height, events=(event,)))
+        assert not re.search(r"[\x00-\x1f\x7f\u202e]", told)
+    now = moment(card, events=(event,))
+    assert not re.search(r"[\x00-\x1f\u202e]", "".join([*log.readings(now, "en"), *log.news(now, "en")]))
+
+
+def test_what_is_remembered_is_bounded():
+    recent = Recent()
+    for n in range(2 * KEPT):
+        recent.add(moment(CARD, events=(Event(kind="oom", text=str(n)),)))
+    assert len(recent.past("gpu0.busy")) == KEPT
+    assert len(recent.events) == EVENTS
+
+
+def test_before_the_first_moment_something_is_said():
+    assert lines(Recent(), Screen(width=60), height=10) == ["looking at the machine ..."]
+
+
+def test_the_log_has_a_line_for_each_card_and_each_event():
+    now = moment(*eight(state="hung")[:2], CARD, events=(Event(kind="xid", code=79, pci="a", text="b"),))
+    assert len(list(log.readings(now, "en"))) == 4
+    (news,) = log.news(now, "en")
+    assert news.endswith("XID 79 of a: b")
+
+
+def test_the_page_of_one_look():
+    page = pages.page(moment(CARD, replace(CARD, index=1, state="lost")))
+    table = next(part for part in page.parts if isinstance(part, Table))
+    assert table.tones == ("plain", "bad")
+    assert [row[0] for row in table.rows] == ["gpu0", "gpu1"]
+    assert pages.page(moment()).parts[0].tone == "dim"
+
+
+def test_a_moment_for_scripts_has_every_reading_in_si_units():
+    told = pages.plain(moment(CARD), "zh")
+    assert told["devices"][0]["power_w"] == 612.0
+    assert told["devices"][0]["fan_share"] is None
+    assert set(told) >= {"host_name", "at_s", "devices", "host", "events", "notes", "on_bus"}

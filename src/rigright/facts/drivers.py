@@ -10,6 +10,8 @@ from rigright.facts.software import Capability, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
+REPOS = "https://developer.download.nvidia.com/compute/cuda/repos"
+KEYRING = "cuda-keyring_1.1-1_all.deb"
 _PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 
 
@@ -46,10 +48,21 @@ class DriverPackages:
     fabric_packages: tuple[str, ...]
     headers: tuple[str, ...]
     toolkit_packages: str | None  # with {cuda} for "13-0"
+    pythons: tuple[str, ...]  # the Python that comes with a version, or is its newest package: "24.04=3.12"
     source: str
     as_of: str
     confidence: str
     notes: str | None
+
+    @property
+    def repo_url(self) -> str | None:
+        """Where its repository lies."""
+        return f"{REPOS}/{self.repo}/x86_64" if self.repo else None
+
+    def python_of(self, os_version: str) -> str | None:
+        """The Python of a version of the distribution."""
+        told = dict(one.split("=") for one in self.pythons)
+        return told.get(os_version) or told.get(os_version.partition(".")[0])
 
 
 def _capability(said: str) -> Capability:
@@ -98,7 +111,7 @@ def last_branch(capability: Capability) -> Branch | None:
 @cache
 def driver_packages() -> tuple[DriverPackages, ...]:
     """Every way of the table; a distribution's own packages before NVIDIA's repository."""
-    lists = ("os", "versions", "open_packages", "closed_packages", "fabric_packages", "headers")
+    lists = ("os", "versions", "open_packages", "closed_packages", "fabric_packages", "headers", "pythons")
     readers = dict.fromkeys(lists, _words) | {
         "manager": text, "branch": whole, "repo": text, "toolkit_packages": text,
     } | _PROVENANCE  # fmt: skip

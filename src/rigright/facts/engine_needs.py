@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.tables import DATA, read_rows, text, yes
 from rigright.facts.software import Capability, Version, version_of
 
 WHEELS = "https://download.pytorch.org/whl"
@@ -25,6 +25,8 @@ class EngineNeeds:
     python: str | None  # "3.11-3.14"
     cc_min: Capability | None
     cuda_min: Version | None  # the driver must speak it, or one of its major version
+    pins: bool  # it runs with that torch alone
+    toolkit: bool  # it builds kernels with nvcc
     pip: str | None
     image: str | None
     source: str
@@ -65,8 +67,10 @@ def _capability(said: str) -> Capability:
 def engine_needs() -> tuple[EngineNeeds, ...]:
     """Every version of the table, each engine's newest first."""
     readers = dict.fromkeys(("name", "version", "torch", "build", "python", "pip", "image"), text)
-    whole = readers | {"cc_min": _capability, "cuda_min": version_of} | _PROVENANCE
-    required = ("name", "version", "source", "as_of", "confidence")
+    whole = (
+        readers | {"cc_min": _capability, "cuda_min": version_of, "pins": yes, "toolkit": yes} | _PROVENANCE
+    )
+    required = ("name", "version", "pins", "toolkit", "source", "as_of", "confidence")
     return tuple(EngineNeeds(**row) for row in read_rows(DATA / "engine_needs.csv", whole, required=required))
 
 

@@ -18,6 +18,12 @@ from rigright.facts.drivers import Branch, branch_of, newest_branch
 from rigright.facts.software import written
 
 TITLE = say("the driver still gets fixes")
+_KINDS = {
+    "long term": say("long-term"),
+    "production": say("production"),
+    "new feature": say("new-feature"),
+    "legacy": say("legacy"),
+}
 _SHOW = "nvidia-smi --query-gpu=driver_version --format=csv"
 
 
@@ -45,7 +51,7 @@ def _ended(case: Case, branch: Branch) -> Finding:
             Evidence(
                 shows=say(
                     "of {kind} branch {branch}; source: {source}",
-                    kind=branch.kind,
+                    kind=_KINDS.get(branch.kind, branch.kind),
                     branch=branch.branch,
                     source=branch.source,
                 )

@@ -1,0 +1,191 @@
+"""The page of `setup`: what goes together, the steps that install it, and what is not known."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.words import Sentence, say, tell
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.set_up import Pick, SetUp, SetupStep
+
+_BLANK = (Column(head=""), Column(head="", flexible=True))
+
+
+def page(result: SetUp, asked: str = "rigright setup") -> Page:
+    """The page for people."""
+    parts: list[Part] = [_verdict(result)]
+    if result.pick is not None:
+        parts.append(_set(result, result.pick))
+    if result.kept is not None:
+        parts.append(Line(said=_kept(result, result.kept), tone="strong"))
+    for number, step in enumerate(result.steps, 1):
+        parts += _step(number, step)
+    if result.notes:
+        parts.append(Points(items=result.notes, title=say("worth knowing")))
+    if result.unknown:
+        parts.append(Points(items=result.unknown, title=say("not known"), tone="warn"))
+    if result.pick is not None:
+        parts.append(Commands(items=tuple(_next(result, asked)), title=say("next")))
+    return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
+
+
+def _verdict(result: SetUp) -> Line:
+    pick = result.pick
+    if pick is None:
+        return Line(said=say("nothing in our tables fits"), tone="bad")
+    said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
+    return Line(said=said, tone="good")
+
+
+def _rest(result: SetUp, pick: Pick) -> Sentence:
+    if pick.least_driver is None:
+        return say("build {build}, Python {python}", build=pick.build or "-", python=result.python or "3")
+    if pick.cuda is None:
+        return say("driver {driver} or newer", driver=pick.least_driver)
+    return say(
+        "CUDA {cuda}, Python {python}, driver {driver} or newer",
+        cuda=pick.cuda,
+        python=result.python or "3",
+        driver=pick.least_driver,
+    )
+
+
+def _set(result: SetUp, pick: Pick) -> Table:
+    """What goes together, one part a row."""
+    told: list[tuple[Shown, Shown]] = []
+    if result.branch is not None:
+        kind = say("open") if result.open_kernel else say("closed")
+        told.append(
+            (
+                say("driver"),
+                say(
+                    "branch {branch}, {kind} kernel module; at least {least}",
+                    branch=result.branch,
+                    kind=kind,
+                    least=pick.least_driver or "?",
+                ),
+            )
+        )
+    if result.target.driver:
+        told.append((say("driver now"), result.target.driver))
+    if pick.cuda:
+        told.append((say("CUDA"), pick.cuda))
+    if result.toolkit:
+        told.append((say("CUDA toolkit"), result.toolkit))
+    if pick.torch:
+        told.append(("torch", f"{pick.torch} ({pick.build})"))
+    if pick.python:
+        told.append(
+            (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.python))
+        )
+    if pick.image:
+        told.append((say("image"), pick.image))
+    if pick.source:
+        told.append(
+            (
+                say("source"),
+                say(
+                    "{source}; {date}, confidence {confidence}",
+                    source=pick.source,
+                    date=pick.as_of,
+                    confidence=pick.confidence,
+                ),
+            )
+        )
+    return Table(columns=_BLANK, rows=tuple(told))
+
+
+def _kept(result: SetUp, kept: Pick) -> Sentence:
+    return say(
+        "without another driver than {driver}: {name} {version}, CUDA {cuda} ({packages})",
+        driver=result.target.driver,
+        name=kept.name,
+        version=kept.version,
+        cuda=kept.cuda or "?",
+        packages=" ".join(kept.pip),
+    )
+
+
+def _step(number: int, step: SetupStep) -> Iterator[Part]:
+    yield Line(said=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
+    if step.commands:
+        commands = tuple(
+            ("sudo " if step.as_root and not _is_piped(one) else "") + one for one in step.commands
+        )
+        yield Commands(items=commands, title=say("as root") if step.as_root else None)
+
+
+def _is_piped(command: str) -> bool:
+    return "|" in command or ">" in command
+
+
+def _next(result: SetUp, asked: str) -> Iterator[str]:
+    yield f"{asked} --script setup.sh"
+    if result.pick is not None and result.pick.pip:
+        yield f"{asked} --requirements requirements.txt"
+    yield f"{asked} --docker Dockerfile"
+    yield "rigright doctor --only driver,software,containers"
+
+
+def plain(result: SetUp, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    target = result.target
+    return {
+        "machine": target.shown,
+        "vendors": list(target.vendors),
+        "capabilities": [".".join(map(str, capability)) for capability, _ in target.capabilities],
+        "system": {
+            "id": target.os_id,
+            "version": target.os_version,
+            "arch": target.arch,
+            "virtual": target.virtual,
+            "container": target.container,
+        },
+        "driver_now": target.driver,
+        "set": None if result.pick is None else _plain_pick(result.pick),
+        "without_new_driver": None if result.kept is None else _plain_pick(result.kept),
+        "driver_branch": result.branch,
+        "open_kernel": result.open_kernel,
+        "python": result.python,
+        "toolkit": result.toolkit,
+        "steps": [_plain_step(step, language) for step in result.steps],
+        "docker_steps": [_plain_step(step, language) for step in result.docker_steps],
+        "notes": [tell(one, language) for one in result.notes],
+        "unknown": [tell(one, language) for one in result.unknown],
+    }
+
+
+def _plain_pick(pick: Pick) -> dict[str, Any]:
+    return {
+        "name": pick.name,
+        "version": pick.version,
+        "torch": pick.torch,
+        "build": pick.build,
+        "index": pick.index,
+        "pythons": pick.python,
+        "cuda": pick.cuda,
+        "least_driver": pick.least_driver,
+        "pip": list(pick.pip),
+        "image": pick.image,
+        "source": pick.source,
+        "as_of": pick.as_of,
+        "confidence": pick.confidence,
+    }
+
+
+def _plain_step(step: SetupStep, language: str) -> dict[str, Any]:
+    return {
+        "title": tell(step.title, language),
+        "why": tell(step.why, language),
+        "commands": list(step.commands),
+        "as_root": step.as_root,
+        "disturbs": step.disturbs,
+    }
+
+
+def asked_line(words: list[tuple[str, str | None]]) -> str:
+    """The question as it was typed, for the lines of what to type next."""
+    told = [f"{name} {shlex.quote(value)}" for name, value in words if value is not None]
+    return " ".join(["rigright setup", *told])

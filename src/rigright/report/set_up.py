@@ -1,0 +1,76 @@
+"""What `setup` found: the machine, what goes together on it, and the steps that install it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rigright.base.words import Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The machine that software is chosen for; None is not known."""
+
+    shown: str  # "2x GeForce RTX 4090"
+    vendors: tuple[str, ...] = ()
+    capabilities: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capability -> a chip of it
+    switched: bool = False  # its cards sit behind NVSwitches
+    os_id: str | None = None
+    os_version: str | None = None
+    os_name: str | None = None
+    arch: str | None = None
+    virtual: str | None = None
+    container: str | None = None
+    driver: str | None = None  # loaded now
+    open_kernel: bool | None = None
+    secure_boot: bool | None = None
+    seen: bool = False  # a machine that was read, not one that was named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """One set that goes together."""
+
+    name: str
+    version: str
+    torch: str | None = None
+    build: str | None = None
+    index: str | None = None  # the wheel index to take torch from; None: the package index itself
+    python: str | None = None  # "3.10-3.14"
+    cuda: str | None = None
+    least_driver: str | None = None
+    pip: tuple[str, ...] = ()
+    image: str | None = None
+    toolkit: bool = False
+    source: str = ""
+    as_of: str = ""
+    confidence: str = ""
+    notes: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupStep:
+    """One step: what it does, why, and its commands; without commands it is done by hand."""
+
+    title: Sentence
+    why: Sentence
+    commands: tuple[str, ...] = ()
+    as_root: bool = False
+    disturbs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """The answer."""
+
+    target: Target
+    pick: Pick | None  # None: nothing in the tables fits
+    kept: Pick | None = None  # the newest set that the driver of now runs, where it is another one
+    branch: int | None = None  # of the driver
+    open_kernel: bool | None = None
+    python: str | None = None  # the one to use
+    toolkit: str | None = None  # CUDA toolkit to install, "13.0"
+    steps: tuple[SetupStep, ...] = ()
+    docker_steps: tuple[SetupStep, ...] = ()
+    notes: tuple[Sentence, ...] = ()
+    unknown: tuple[Sentence, ...] = ()  # what no table tells

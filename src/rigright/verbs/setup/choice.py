@@ -1,0 +1,178 @@
+"""Which versions go together: an engine or framework, torch, CUDA, Python, on these chips and this driver."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.base.errors import AskError, RigError
+from rigright.base.words import say
+from rigright.facts.engine_needs import EngineNeeds, engine_needs, pythons_of, torch_indexes
+from rigright.facts.engines import find_engine
+from rigright.facts.software import (
+    Capability,
+    TensorFlow,
+    TorchBuild,
+    cuda_releases,
+    driver_for,
+    driver_of_chip,
+    greatest_cuda,
+    runs_cuda,
+    tensorflow_releases,
+    torch_builds,
+    version_of,
+    written,
+)
+from rigright.report.set_up import Pick
+
+TORCH, TENSORFLOW = "torch", "tensorflow"
+_CALLED = {
+    "pytorch": TORCH,
+    "tf": TENSORFLOW,
+    "hf": "transformers",
+    "hf-lean": "transformers",
+    "trtllm": "tensorrt-llm",
+}
+_RANKS = {"high": 0, "med": 1, "low": 2}
+_LIKED_PYTHON = (3, 12)
+
+
+def known_names() -> tuple[str, ...]:
+    """All that can be set up."""
+    return (TORCH, TENSORFLOW, *dict.fromkeys(one.name for one in engine_needs()))
+
+
+def find_name(asked: str) -> str:
+    """An engine or framework by a loose name."""
+    word = asked.strip().lower().partition("==")[0]
+    name = _CALLED.get(word, word)
+    if name in known_names():
+        return name
+    try:
+        engine = find_engine(asked).id
+    except RigError:
+        engine = ""
+    if engine in known_names():
+        return engine
+    near = difflib.get_close_matches(name, known_names(), n=3) or known_names()
+    raise AskError(
+        say('what "{asked}" needs is in no table; there are {known}', asked=asked, known=", ".join(near))
+    )
+
+
+def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None) -> Iterator[Pick]:
+    """Sets with kernels for all chips, that the driver runs where one is given; newest first."""
+    if name == TORCH:
+        found: Iterator[Pick] = (_of_build(build) for build in builds(chips))
+    elif name == TENSORFLOW:
+        found = (_of_tensorflow(row) for row in tensorflow_releases())
+    else:
+        rows = (row for row in engine_needs() if row.name == name and all(map(row.runs_on, chips)))
+        found = (pick for row in rows for pick in _of_row(row, chips))
+    for pick in found:
+        if driver is None or pick.cuda is None or runs_cuda(driver, version_of(pick.cuda)):
+            yield _with_driver(pick, chips)
+
+
+def builds(chips: tuple[Capability, ...]) -> list[TorchBuild]:
+    """PyTorch builds with kernels for all chips: newest release first, of one release the surest."""
+    releases = list(dict.fromkeys(build.torch for build in torch_builds()))
+    fit = [build for build in torch_builds() if build.confidence != "low" and all(map(build.runs_on, chips))]
+    return sorted(fit, key=lambda build: (releases.index(build.torch), _RANKS[build.confidence]))
+
+
+def _of_build(build: TorchBuild) -> Pick:
+    index = torch_indexes().get(build.build)
+    return Pick(
+        name=TORCH,
+        version=build.torch,
+        torch=build.torch,
+        build=build.build,
+        index=index.url if index else None,
+        python=build.python,
+        cuda=written(build.cuda),
+        pip=(f"torch=={build.torch}.*", "torchvision"),
+        source=build.source,
+        as_of=build.as_of,
+        confidence=build.confidence,
+        notes=build.notes,
+    )
+
+
+def _of_tensorflow(row: TensorFlow) -> Pick:
+    return Pick(
+        name=TENSORFLOW, version=row.tensorflow, python=row.python, cuda=row.cuda, pip=(row.pip,),
+        source=row.source, as_of=row.as_of, confidence=row.confidence, notes=row.notes,
+    )  # fmt: skip
+
+
+def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
+    """The set of one version; nothing where the torch it pins has no kernels for the chips."""
+    torch = _torch_of(row, chips)
+    if row.torch is not None and torch is None:
+        return
+    index = None if row.pins or torch is None else torch_indexes().get(torch.build)
+    own = written(row.cuda_min) if row.cuda_min else None
+    yield Pick(
+        name=row.name,
+        version=row.version,
+        torch=torch.torch if torch else None,
+        build=torch.build if torch else None,
+        index=index.url if index else None,
+        python=row.python or (torch.python if torch else None),
+        cuda=written(torch.cuda) if torch else own,
+        pip=_pip(row, torch),
+        image=row.image,
+        toolkit=row.toolkit,
+        source=row.source,
+        as_of=row.as_of,
+        confidence=row.confidence,
+        notes=row.notes,
+    )
+
+
+def _torch_of(row: EngineNeeds, chips: tuple[Capability, ...]) -> TorchBuild | None:
+    """The build it runs with: the one it pins, else the newest that fits."""
+    if row.torch is None:
+        return None
+    if not row.pins:
+        return next(iter(builds(chips)), None)
+    fit = [build for build in torch_builds() if build.torch == row.torch and all(map(build.runs_on, chips))]
+    return next((build for build in fit if build.build == row.build), None)
+
+
+def _pip(row: EngineNeeds, torch: TorchBuild | None) -> tuple[str, ...]:
+    own = tuple((row.pip or "").split())
+    return own if row.pins or torch is None or not own else (f"torch=={torch.torch}.*", *own)
+
+
+def _with_driver(pick: Pick, chips: tuple[Capability, ...]) -> Pick:
+    """With the least driver that its CUDA and the chips ask for."""
+    asked = [driver_for(version_of(pick.cuda))] if pick.cuda else []
+    asked += [first for chip in chips if (first := driver_of_chip(chip)) is not None]
+    return replace(pick, least_driver=written(max(asked)) if asked else None)
+
+
+def toolkit_for(branch: int | None, chips: tuple[Capability, ...], *, cuda: str | None) -> str | None:
+    """The CUDA toolkit to build with: that of torch, else the newest of the driver that knows the chips."""
+    if cuda is not None:
+        return cuda
+    most = greatest_cuda(f"{branch}.999") if branch is not None else None
+    fit = [
+        one
+        for one in cuda_releases()
+        if all(map(one.runs_on, chips)) and (most is None or one.version <= most)
+    ]
+    return written(fit[0].version) if fit else None
+
+
+def python_for(told: str | None, *, system: str | None) -> str | None:
+    """The Python to use: the system's own where it fits, else a middle one of the range."""
+    span = pythons_of(told)
+    if span is None:
+        return system
+    if system is not None and span[0] <= version_of(system)[:2] <= span[1]:
+        return system
+    liked = min(max(_LIKED_PYTHON, span[0]), span[1])
+    return written(liked)

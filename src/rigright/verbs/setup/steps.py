@@ -1,0 +1,248 @@
+"""The steps that install a set on a machine: each with its reason, and commands that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.facts.drivers import KEYRING, DriverPackages
+from rigright.report.set_up import Pick, SetupStep, Target
+
+ENVIRONMENT = "~/envs/{name}"
+_LLAMA = "~/llama.cpp"
+_TOLD = "torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list()"
+_APPLE = "torch.__version__, torch.backends.mps.is_available()"
+_NVCC = "/usr/local/cuda/bin/nvcc"
+_TOOLKIT_KEY = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+_TOOLKIT = "https://nvidia.github.io/libnvidia-container"
+
+
+def driver_steps(target: Target, ways: tuple[DriverPackages, ...], *, is_open: bool) -> Iterator[SetupStep]:
+    """Headers, repository, driver, switches' manager, restart."""
+    way = ways[0]
+    yield SetupStep(
+        title=say("kernel headers"),
+        why=say("the driver's module is built for the kernel that runs, and for later ones"),
+        commands=(_install(way, way.headers),),
+        as_root=True,
+    )
+    if way.repo:
+        yield repository(way)
+    yield SetupStep(
+        title=say(
+            "driver, branch {branch}, {kind} kernel module",
+            branch=way.branch,
+            kind=say("open") if is_open else say("closed"),
+        ),
+        why=say(
+            "long-term support; these chips need the {kind} module or run on it",
+            kind=say("open") if is_open else say("closed"),
+        ),
+        commands=tuple(_driver(way, is_open=is_open)),
+        as_root=True,
+    )
+    if target.switched:
+        yield SetupStep(
+            title=say("manager of the NVSwitches, in the driver's version"),
+            why=say("without it these cards do not reach each other, and CUDA reports error 802"),
+            commands=(_install(way, way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
+            as_root=True,
+        )
+    if target.secure_boot and way.repo:
+        yield SetupStep(
+            title=say("trust the key that signs the module"),
+            why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
+            commands=("mokutil --import /var/lib/shim-signed/mok/MOK.der",),
+            as_root=True,
+        )
+    yield SetupStep(
+        title=say("restart"),
+        why=say("the new module takes the place of the old one, and of nouveau"),
+        commands=("systemctl reboot",),
+        as_root=True,
+        disturbs=True,
+    )
+
+
+def _driver(way: DriverPackages, *, is_open: bool) -> Iterator[str]:
+    packages = way.open_packages if is_open else way.closed_packages
+    if way.manager == "dnf":
+        yield f"dnf module enable -y nvidia-driver:{way.branch}-{'open' if is_open else 'dkms'}"
+    pins = [name for name in packages if "pinning" in name]
+    if pins:
+        yield _install(way, tuple(pins))
+    yield _install(way, tuple(name for name in packages if name not in pins))
+
+
+def _install(way: DriverPackages, packages: tuple[str, ...]) -> str:
+    tool = "apt-get install -y" if way.manager == "apt" else "dnf install -y"
+    return f"{tool} {' '.join(packages)}"
+
+
+def repository(way: DriverPackages) -> SetupStep:
+    """NVIDIA's own repository for a distribution."""
+    url = way.repo_url
+    apt = (f"curl -fsSLO {url}/{KEYRING}", f"dpkg -i {KEYRING}", "apt-get update")
+    dnf = ("dnf install -y dnf-plugins-core", f"dnf config-manager --add-repo {url}/cuda-{way.repo}.repo")
+    return SetupStep(
+        title=say("NVIDIA's package repository for {repo}", repo=way.repo),
+        why=say("the distribution's own packages are too old, or hold no toolkit"),
+        commands=apt if way.manager == "apt" else dnf,
+        as_root=True,
+    )
+
+
+def toolkit_steps(ways: tuple[DriverPackages, ...], version: str) -> Iterator[SetupStep]:
+    """The CUDA toolkit, never the driver with it."""
+    way = next((one for one in ways if one.toolkit_packages), None)
+    if way is None or way.toolkit_packages is None:
+        return
+    if way is not ways[0]:
+        yield repository(way)
+    name = way.toolkit_packages.format(cuda="-".join(version.split(".")[:2]))
+    yield SetupStep(
+        title=say("CUDA toolkit {version}", version=version),
+        why=say(
+            "kernels are built with its compiler; the package without the driver, which is there already"
+        ),
+        commands=(_install(way, (name,)),),
+        as_root=True,
+    )
+
+
+def python_steps(
+    pick: Pick, python: str | None, *, system: str | None, manager: str | None
+) -> Iterator[SetupStep]:
+    """An environment of its own, and the packages in it."""
+    place = ENVIRONMENT.format(name=pick.name)
+    if not pick.pip:
+        return
+    yield SetupStep(
+        title=say("an environment of its own, with Python {python}", python=python or "3"),
+        why=say("its packages do not meddle with the system's or another framework's"),
+        commands=tuple(_environment(place, python, system=system, manager=manager)),
+    )
+    yield SetupStep(
+        title=say("{name} {version}", name=pick.name, version=pick.version),
+        why=_why_index(pick),
+        commands=tuple(_pip(pick, place)),
+    )
+
+
+def _why_index(pick: Pick) -> Sentence:
+    if pick.index is not None:
+        return say("torch from the index for {build}, so that no other build is taken", build=pick.build)
+    return say("from the package index, which serves the build that it needs")
+
+
+def _environment(place: str, python: str | None, *, system: str | None, manager: str | None) -> Iterator[str]:
+    if python is None or python == system:
+        if manager == "apt":
+            yield "sudo apt-get install -y python3-venv"
+        name = f"python{python}" if manager == "dnf" and python else "python3"
+        if manager == "dnf" and python:
+            yield f"sudo dnf install -y {name}"
+        yield f"{name} -m venv {place}"
+        return
+    install = {"apt": "sudo apt-get install -y pipx", "dnf": "sudo dnf install -y pipx"}.get(manager or "")
+    if install:
+        yield install
+    yield "pipx install uv"
+    yield f"~/.local/bin/uv venv --seed --python {python} {place}"
+
+
+def _pip(pick: Pick, place: str) -> Iterator[str]:
+    pip = f"{place}/bin/pip install"
+    torch = [one for one in pick.pip if one.startswith("torch")]
+    rest = [one for one in pick.pip if one not in torch]
+    if pick.index and torch:
+        yield f"{pip} {' '.join(map(quoted, torch))} --index-url {pick.index}"
+    elif torch:
+        yield f"{pip} {' '.join(map(quoted, torch))}"
+    if pick.name == "flash-attn":
+        yield f"{pip} ninja packaging wheel"
+        yield f"{pip} --no-build-isolation {' '.join(map(quoted, rest))}"
+    elif rest:
+        yield f"{pip} {' '.join(map(quoted, rest))}"
+
+
+def quoted(requirement: str) -> str:
+    """A requirement that a shell leaves as it is."""
+    return f"'{requirement}'" if any(sign in requirement for sign in "*[]<>") else requirement
+
+
+def build_steps(pick: Pick, *, manager: str | None) -> Iterator[SetupStep]:
+    """Engines that are built from their source, or that come as an image alone."""
+    if pick.name == "llama.cpp":
+        tools = (
+            "apt-get install -y git cmake build-essential"
+            if manager != "dnf"
+            else "dnf install -y git cmake gcc-c++"
+        )
+        yield SetupStep(
+            title=say("tools to build with"),
+            why=say("it is built on the spot, for these chips"),
+            commands=(tools,),
+            as_root=True,
+        )
+        yield SetupStep(
+            title=say("llama.cpp, built for CUDA"),
+            why=say("its releases for Linux hold no CUDA build"),
+            commands=(
+                f"git clone https://github.com/ggml-org/llama.cpp {_LLAMA}",
+                f"cmake -S {_LLAMA} -B {_LLAMA}/build -DGGML_CUDA=ON -DCMAKE_CUDA_COMPILER={_NVCC}",
+                f"cmake --build {_LLAMA}/build --config Release -j",
+            ),
+        )
+
+
+def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupStep]:
+    """NVIDIA's container toolkit, and how the image is run."""
+    source = f"{_TOOLKIT}/stable/deb/nvidia-container-toolkit.list"
+    signed = f"sed 's#deb https://#deb [signed-by={_TOOLKIT_KEY}] https://#'"
+    apt = (
+        f"curl -fsSL {_TOOLKIT}/gpgkey | gpg --dearmor -o {_TOOLKIT_KEY}",
+        f"curl -fsSL {source} | {signed} > /etc/apt/sources.list.d/nvidia-container-toolkit.list",
+        "apt-get update",
+        "apt-get install -y nvidia-container-toolkit",
+    )
+    repo = f"{_TOOLKIT}/stable/rpm/nvidia-container-toolkit.repo"
+    dnf = (
+        f"curl -fsSL {repo} -o /etc/yum.repos.d/nvidia-container-toolkit.repo",
+        "dnf install -y nvidia-container-toolkit",
+    )
+    yield SetupStep(
+        title=say("NVIDIA's container toolkit"),
+        why=say("Docker hands a card to a container through it; the driver stays on the host"),
+        commands=(
+            *(dnf if manager == "dnf" else apt),
+            "nvidia-ctk runtime configure --runtime=docker",
+            "systemctl restart docker",
+        ),
+        as_root=True,
+        disturbs=True,
+    )
+    if pick is not None and pick.image is not None:
+        yield SetupStep(
+            title=say("the engine's own image"),
+            why=say("it holds Python, CUDA libraries and the engine as its makers tested them"),
+            commands=(f"docker pull {pick.image}",),
+        )
+
+
+def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupStep]:
+    """That it works is seen, not believed."""
+    commands = ["nvidia-smi"] if "nvidia" in vendors else []
+    if pick is not None and pick.pip:
+        place = ENVIRONMENT.format(name=pick.name)
+        if pick.torch:
+            told = _APPLE if "apple" in vendors else _TOLD
+            commands.append(f'{place}/bin/python -c "import torch; print({told})"')
+        elif pick.name == "tensorflow":
+            told = "import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))"
+            commands.append(f'{place}/bin/python -c "{told}"')
+    yield SetupStep(
+        title=say("verify"),
+        why=say("doctor holds what is installed against the same tables"),
+        commands=(*commands, "rigright doctor", "rigright bench --quick"),
+    )

@@ -1,0 +1,111 @@
+"""The machine that software is chosen for: named cards, a file, or this one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.doctor.examine import case_of
+from rigright.doctor.record import Case
+from rigright.doctor.stack import capabilities, driver
+from rigright.facts.chips import Chip
+from rigright.facts.drivers import driver_packages
+from rigright.facts.fabrics import fabric_of
+from rigright.facts.nodes import find_node
+from rigright.machine.record import Machine
+from rigright.report.set_up import Target
+from rigright.verbs.here import is_place
+from rigright.verbs.probe import probe
+
+MOST_KINDS = 8
+_OS = re.compile(r"\s*([a-z]+)[\s:-]*(\d+(?:\.\d+)?)?\s*\Z", re.IGNORECASE)
+_IDS = {
+    "alma": "almalinux",
+    "redhat": "rhel",
+    "rockylinux": "rocky",
+    "oracle": "ol",
+    "windows": "windows",
+    "wsl": "wsl",
+}
+_WITH_SWITCHES = 8  # cards, from which a box of such chips has them
+
+
+def target_of(on: str | None, from_file: str | None, *, os_asked: str | None) -> Target:
+    """What is known of the machine; an asked system goes before the one that was read."""
+    place = from_file if from_file is not None else on if on is not None and is_place(on) else None
+    found = (
+        _named(on) if on is not None and place is None else _seen(probe(place if place != "here" else None))
+    )
+    if os_asked is None:
+        return found
+    os_id, version = _system(os_asked)
+    virtual = "wsl2" if os_id == "wsl" else None
+    return replace(found, os_id=os_id, os_version=version, os_name=os_asked, virtual=virtual)
+
+
+def _named(on: str) -> Target:
+    """Cards as people name them: nothing is known of the system."""
+    node = find_node(on)
+    chips = {card.chip.id: card.chip for card in node.cards}
+    return Target(
+        shown=node.shown,
+        vendors=tuple(sorted({chip.vendor.lower() for chip in chips.values()})),
+        capabilities=_of_chips(list(chips.values())),
+        switched=any(_has_switches(chip, node.n_cards // node.n_nodes) for chip in chips.values()),
+    )
+
+
+def _of_chips(chips: list[Chip]) -> tuple[tuple[tuple[int, int], str], ...]:
+    found: dict[tuple[int, int], str] = {}
+    for chip in chips:
+        if chip.compute_capability is not None:
+            found.setdefault(chip.compute_capability, chip.name)
+    return tuple(sorted(found.items()))
+
+
+def _has_switches(chip: Chip, count: int) -> bool:
+    return fabric_of(chip).kind == "switch" and count >= _WITH_SWITCHES
+
+
+def _seen(machine: Machine) -> Target:
+    """A machine that was read."""
+    case = case_of(machine)
+    system = machine.system
+    chips = [chip for chip in case.chips if chip is not None]
+    return Target(
+        shown=_cards(case) or str(say("no accelerator seen")),
+        vendors=tuple(sorted({device.vendor for device in machine.devices})),
+        capabilities=tuple(sorted(capabilities(case).items())),
+        switched=any(_has_switches(chip, len(machine.devices)) for chip in chips),
+        os_id=system.os_id,
+        os_version=system.os_version,
+        os_name=system.os_name,
+        arch=system.arch or machine.cpu.arch,
+        virtual=system.virtual,
+        container=system.container,
+        driver=driver(case),
+        open_kernel=machine.software.open_kernel,
+        secure_boot=system.secure_boot,
+        seen=True,
+    )
+
+
+def _cards(case: Case) -> str:
+    names = [chip.name if chip else device.name or "?" for device, chip in case.pairs]
+    kinds = {name: names.count(name) for name in names}
+    return ", ".join(f"{count}x {name}" for name, count in list(kinds.items())[:MOST_KINDS])
+
+
+def _system(asked: str) -> tuple[str, str | None]:
+    """A system as people name it: "ubuntu 24.04", "debian12", "rocky 9"."""
+    match = _OS.match(asked)
+    name = match[1].lower() if match else ""
+    os_id = _IDS.get(name, name)
+    known = sorted({one for row in driver_packages() for one in row.os} | {"wsl"})
+    if match is None or os_id not in known:
+        raise AskError(
+            say('"{asked}" is no system of our table; it knows {known}', asked=asked, known=", ".join(known))
+        )
+    return os_id, match[2]

@@ -38,13 +38,13 @@ class Terminal:
         fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def until(self, want, since=0):
-        """Read on until this was said."""
+        """Read on until this was said; the place behind it."""
         stop = time.monotonic() + PATIENCE_S
         while want not in self.said[since:]:
             assert time.monotonic() < stop, self.said[-2000:]
             if select.select([self.ours], [], [], 0.2)[0]:
                 self.said += os.read(self.ours, 65536)
-        return len(self.said)
+        return self.said.index(want, since) + len(want)
 
     def end(self):
         """The exit code, all that was said, and the terminal's settings after."""
@@ -92,11 +92,10 @@ def test_a_window_that_changes_is_drawn_anew(terminal):
     shown = terminal(columns=90, rows=30)
     shown.until(b"busiest core")
     shown.resize(30, 8)
-    at = shown.until(b"\x1b[J", since=len(shown.said))
-    at = shown.until(b"\x1b[J", since=at)
-    shown.until(b"\x1b[J", since=at)
-    frames = shown.said.split(b"\x1b[H")
-    last = frames[-2].partition(b"\x1b[J")[0].split(b"\r\n")
+    at = len(shown.said)
+    for _ in range(4):
+        at = shown.until(b"\x1b[J", since=at)
+    last = shown.said[:at].split(b"\x1b[H")[-1].partition(b"\x1b[J")[0].split(b"\r\n")
     assert len(last) <= 8
     os.write(shown.ours, b"q")
     assert shown.end()[0] == 0
@@ -106,12 +105,10 @@ def test_asleep_the_terminal_is_ours_again(terminal):
     shown = terminal()
     shown.until(b"cpu ")
     shown.process.send_signal(signal.SIGTSTP)
-    shown.until(LEAVE)
-    at = len(shown.said)
+    at = shown.until(LEAVE)
     shown.process.send_signal(signal.SIGCONT)
-    shown.until(ENTER, since=at)
-    at = len(shown.said)
-    shown.until(b"cpu ", since=at)
+    at = shown.until(ENTER, since=at)
+    at = shown.until(b"cpu ", since=at)
     os.write(shown.ours, b"q")
     shown.until(LEAVE, since=at)
     assert shown.process.wait(PATIENCE_S) == 0

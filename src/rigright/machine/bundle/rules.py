@@ -109,7 +109,8 @@ def _behind(pattern: re.Pattern[str], kind: str) -> Callable[[Marks, str], str]:
 def _secrets(marks: Marks, text: str) -> str:
     found = _SECRET.subn(r"\1(kept out)", text)
     logins = _LOGIN.subn(r"\1", found[0])
-    marks.counts["secret"] += found[1] + logins[1]
+    if found[1] + logins[1]:
+        marks.counts["secret"] += found[1] + logins[1]
     return logins[0]
 
 

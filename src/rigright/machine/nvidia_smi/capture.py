@@ -68,15 +68,15 @@ def _list(section: str) -> Read:
     return Read(fields=(("devices", text.listed(section)),))
 
 
-_LINKS = re.compile(r"\n\s*Link \d+: |NVLink information|support N[vV][lL]ink")
-_LIST = re.compile(r"\s*GPU \d+: .*\(UUID: ")
+_LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
+_LIST = re.compile(r"GPU \d+: .*\(UUID: ")
 _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
     (lambda told: xml.START in told, xml.read_xml),
     (lambda told: log.MARK in told, log.read_log),
     (sheets.is_sheet, sheets.read_sheet),
     (lambda told: "CPU Affinity" in told, _topo),
     (_LINKS.search, _links),
-    (_LIST.match, _list),
+    (lambda told: _LIST.match(told.lstrip()), _list),
     (sheets.is_picture, sheets.read_picture),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}

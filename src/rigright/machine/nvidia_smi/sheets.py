@@ -13,7 +13,7 @@ from rigright.machine.told.fields import words
 from rigright.machine.told.values import read_value, seen
 
 _MOST_ROWS = 512
-_UNIT = re.compile(r"\s*\[[^\]]*\]\s*\Z")
+_UNIT = re.compile(r" \[[^\[\]]{1,12}\]\Z")
 _HEAD = re.compile(r"Driver Version: (\S+)\s+CUDA (?:UMD )?Version: (\S+)")
 _NAME = re.compile(
     r"\|\s*(\d{1,3})\s+(\S.{0,60}?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)(?:/\S+)?\s*"
@@ -44,7 +44,7 @@ def read_sheet(text: str) -> Read:
 
 
 def _heads(line: str) -> list[str]:
-    return [_UNIT.sub("", head).strip() for head in line.split(",")]
+    return [_UNIT.sub("", head.strip()) for head in line.split(",")]
 
 
 def _index(row: dict[str, str], place: int) -> int:

@@ -24,7 +24,7 @@ _MOST_DEPTH = 32
 _MOST_CARDS = 512
 _LISTS = {"mig_device", "process_info"}  # elements of a card that come many times
 _KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
-_GONE = re.compile(r"device handle for GPU\s*\d*:?\s*([0-9A-Fa-f:]{7,13}\.[0-7])?:?\s*(.{0,200})")
+_GONE = re.compile(r"device handle for GPU.{0,12}?([0-9A-Fa-f]{4,8}(?::[0-9A-Fa-f]{2}){2}\.[0-7])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,9 @@ def _lost(before: str, *, first: int) -> tuple[Device, ...]:
     """Cards that nvidia-smi complains of before its log: "Unable to determine the device handle ..."."""
     found = dict.fromkeys(match.group(1) for match in _GONE.finditer(before[:MIB]))
     return tuple(
-        Device(index=first + place, vendor="nvidia", state="lost", pci=_address(where))
+        Device(index=first + place, vendor="nvidia", state="lost", pci=address(where))
         for place, where in enumerate(found)
     )
-
-
-def _address(where: str | None) -> str | None:
-    return None if where is None else address(where if where.count(":") > 1 else f"0000:{where}")
 
 
 def _missing(log: _Log, *, shown: int) -> tuple[Unseen, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fake_driver import Driver, driver_env
-from rigright.machine.nvml import asking, codes, held, session
+from rigright.machine.nvml import asking, codes, held, session, whole
 from rigright.machine.nvml.asking import MOST_STUCK, Asking
 from rigright.machine.nvml.held import HANDLE, Held
 from rigright.machine.nvml.process import Gone, Hung, Process
@@ -125,6 +125,16 @@ def test_where_every_device_hangs_it_ends_in_time():
     assert states(devices) == ["hung"] * 8
     assert dict(read.fields)["software"].driver == "550.144.03"
     assert [one.what for one in read.unseen] == ["devices"]
+
+
+def test_a_driver_that_only_is_slow_is_not_called_hung(monkeypatch):
+    """Without persistence each device must wake first; what there was no time for is told as that."""
+    monkeypatch.setattr(whole, "WHOLE_S", 1.2)
+    devices, read = devices_of({"like": "healthy_8xh100", "each": {"handle": "@0.35 1"}})
+    assert states(devices)[:1] == ["ok"]
+    assert set(states(devices)[-3:]) == {"slow"}
+    assert set(states(devices)) == {"ok", "slow"}
+    assert {str(one.why) for one in read.unseen} == {str(codes.why(codes.SLOW))}
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ class Device:
     index: int  # as the vendor's tool counts
     vendor: str  # "nvidia", "amd", "intel", "apple"
     name: str | None = None
-    state: str = "ok"  # "ok", "lost", "hung", "no driver", "denied"
+    state: str = "ok"  # "ok", "lost", "hung", "slow" (not read in time), "no driver", "denied"
     uuid: str | None = None
     serial: str | None = None
     pci: str | None = None  # "0000:19:00.0"

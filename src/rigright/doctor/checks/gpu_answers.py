@@ -31,6 +31,9 @@ def check(case: Case) -> Iterator[Verdict]:
             yield NotSeen(
                 why=say("the driver refuses to tell us"), see="sudo rigright doctor", about=label(device)
             )
+        elif device.state == "slow":
+            why = say("the driver was so slow that not all was read of it; persistence mode makes it faster")
+            yield NotSeen(why=why, see="nvidia-smi", about=label(device))
         elif device.state == "ok":
             yield Fine(says=say("it answers"), about=label(device))
 

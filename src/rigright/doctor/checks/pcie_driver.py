@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Verdict]:
     offered = {
         (device.pci or "").lower()
         for device in case.machine.devices
-        if device.state in {"ok", "lost", "hung", "denied"}
+        if device.state in {"ok", "lost", "hung", "slow", "denied"}
     }
     missing = [one for one in cards if one.address not in offered and one.driver not in HANDED_ON]
     container = case.machine.system.container not in {None, "none"}

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rigright.machine.nvml.codes import DIED, HUNG
+from rigright.machine.nvml.codes import DIED, HUNG, SLOW
 from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.readings import plans
 
 SYSTEM = -1
-START_S = 4.5  # of the library: without persistence it wakes every device first
+START_S = 4.0  # of the library: without persistence it wakes every device first
 HANDLE_S = 3.0  # of one device
 MOST_STUCK = 3  # children that even a kill did not end; more are not started
 
@@ -39,7 +39,7 @@ class Answer:
     done: frozenset[int] = frozenset()  # devices that were read to the end
     rest: Mapping[str, Any] = field(default_factory=dict)
     culprit: tuple[int, str] | None = None  # the call that never came back
-    code: int = 0  # HUNG or DIED then
+    code: int = 0  # HUNG, DIED or SLOW then
 
 
 class Asking:
@@ -133,5 +133,5 @@ class Asking:
                     return Answer(found=found, done=frozenset(done), rest=told)
         except (Hung, Gone) as fault:
             self.drop()
-            code = HUNG if isinstance(fault, Hung) else DIED
+            code = DIED if isinstance(fault, Gone) else SLOW if self._clock() >= until_s else HUNG
             return Answer(found=found, done=frozenset(done), culprit=at, code=code)

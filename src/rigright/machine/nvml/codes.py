@@ -14,6 +14,7 @@ NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, NOT_LOADED, NO_LIBRARY, NO_SUCH_CALL = 
 LOST, RESET_REQUIRED, MISMATCH, UNKNOWN = 15, 16, 18, 999
 HUNG = -2  # ours: the call never came back
 DIED = -3  # ours: the call took the process down
+SLOW = -4  # ours: there was no time left for it
 UNLOADED = {1, NOT_LOADED, UNKNOWN}  # what every device answers once the module was taken away
 
 _WHY = {
@@ -26,6 +27,7 @@ _WHY = {
     RESET_REQUIRED: say("the device must be reset first"),
     MISMATCH: say("the driver's library and the kernel's module are of different versions"),
     HUNG: say("the driver was asked for it and never answered"),
+    SLOW: say("the driver was so slow that there was no time left to ask for it"),
     DIED: say("asking the driver for it ended the process that asked"),
 }
 

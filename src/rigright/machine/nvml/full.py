@@ -58,19 +58,14 @@ def trouble_of(trouble: Trouble) -> Sentence:
 
 def _device(index: int, raw: Raw | None, *, whole: Whole, owner: Owner) -> Device:
     """One device, in the state it showed."""
-    hung = whole.hung.get(index)
+    missed = set(whole.hung.get(index, {}).values())
+    state = "slow" if missed == {codes.SLOW} else "hung" if missed else None
     if raw is None or "handle" not in raw.told:
-        return Device(index=index, vendor="nvidia", state="hung")
-    if is_gone(raw) and hung is None:
-        code = raw.failed("handle")
-        device = device_of(index, raw, owner=owner, names=whole.names)
-        return _in_state(device, "denied" if code == codes.NO_PERMISSION else "lost")
+        return Device(index=index, vendor="nvidia", state=state or "hung")
     device = device_of(index, raw, owner=owner, names=whole.names)
-    return _in_state(device, "hung") if hung else device
-
-
-def _in_state(device: Device, state: str) -> Device:
-    return replace(device, state=state)
+    if state is None and is_gone(raw):
+        state = "denied" if raw.failed("handle") == codes.NO_PERMISSION else "lost"
+    return device if state is None else replace(device, state=state)
 
 
 def _unseen(

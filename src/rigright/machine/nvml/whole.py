@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rigright.machine.nvml.asking import SYSTEM, Asking, Found
-from rigright.machine.nvml.codes import HUNG
+from rigright.machine.nvml.codes import HUNG, SLOW
 
-WHOLE_S = 6.5  # for all devices together
+WHOLE_S = 6.0  # for all devices together
 _ENOUGH_S = 0.4  # of it left to begin anew
 _MOST_TIMES = 2  # that a device may hang before it is left alone
 
@@ -20,7 +20,7 @@ class Whole:
     """What was read, and what never came back."""
 
     found: Found = field(default_factory=dict)
-    hung: dict[int, dict[str, int]] = field(default_factory=dict)  # device -> reading -> HUNG or DIED
+    hung: dict[int, dict[str, int]] = field(default_factory=dict)  # device -> reading -> HUNG, DIED or SLOW
     together: dict[str, Any] = field(default_factory=dict)  # what concerns several: pids, paths, flow
 
     @property
@@ -33,12 +33,11 @@ def read_whole(
     asking: Asking,
     *,
     patience_s: float,
-    within_s: float = WHOLE_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> Whole:
     """Ask for everything; after each fault go on with a new child, without the call at fault."""
     whole = Whole()
-    until_s = clock() + within_s
+    until_s = clock() + WHOLE_S
     last_s = until_s - _ENOUGH_S
     left: list[int] | None = None
     while left != [] and clock() < last_s and asking.ready(until_s):
@@ -54,7 +53,9 @@ def read_whole(
             whole.hung.setdefault(device, {})[reading] = answer.code
             left = [one for one in left if one != device] + ([device] if _once_more(whole, device) else [])
     for device in left or ():
-        whole.hung.setdefault(device, {"handle": HUNG})
+        whole.hung.setdefault(device, {"handle": SLOW})
+    if any(HUNG in calls.values() for calls in whole.hung.values()):
+        _all_hung(whole)
     if whole.found and clock() < last_s:
         _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
     return whole
@@ -74,6 +75,12 @@ def _read_together(whole: Whole, asking: Asking, *, patience_s: float, until_s: 
         wanted.pop(answer.culprit[1], None)
         if answer.culprit[1] == "start":
             return
+
+
+def _all_hung(whole: Whole) -> None:
+    """Where one call hung, those that had no time left waited for it."""
+    for calls in whole.hung.values():
+        calls.update((reading, HUNG) for reading, code in calls.items() if code == SLOW)
 
 
 def _pids(found: Found) -> list[int]:

@@ -13,6 +13,7 @@ HELD = json.loads((ROOT / "tests" / "stories" / "json_contract.json").read_text(
 MANUALS = {
     "plan": "plan-json.md", "compare": "plan-json.md",
     "simulate": "simulate-json.md", "sweep": "simulate-json.md", "calibrate": "simulate-json.md",
+    "doctor": "doctor-json.md",
     "explain": "explain-json.md", "fit": "explain-json.md", "validate": "explain-json.md",
 }  # fmt: skip
 LINES = [line for line in HELD if line.split()[0] in MANUALS]
@@ -30,7 +31,7 @@ def test_every_key_of_an_answer_is_in_the_manual(line):
     assert missing == []
 
 
-@pytest.mark.parametrize("verb", ["simulate", "sweep"])
+@pytest.mark.parametrize("verb", ["simulate", "sweep", "doctor"])
 def test_the_manual_names_no_key_that_is_gone(verb):
     text = (ROOT / "docs" / MANUALS[verb]).read_text(encoding="utf-8")
     (section,) = re.findall(rf"## `rigright {verb} .*?(?=\n## |\Z)", text, flags=re.DOTALL)

@@ -14,7 +14,15 @@ RUN = (
     "{id},mine,llama.cpp,meta-llama/Meta-Llama-3-8B,{chip},1,gguf:Q4_K_M,f16,single,1,0,512,"
     "decode_tok_s_per_user,{value}\n"
 )
+BOX = {
+    "schema": 1,
+    "devices": [
+        {"index": 0, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3", "recovery": "gpu reset"},
+        {"index": 1, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3", "recovery": "none"},
+    ],
+}
 FILES = {
+    "box.json": json.dumps(BOX),
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",
     "grid.csv": "model,on,users\nllama-3.1-8b,h100,8\nqwen3-8b,4090,many\n",
     "runs.csv": (

@@ -21,6 +21,7 @@ from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
 from rigright.report.watched import Moment
 from rigright.verbs.watch.keeper import Keeper
+from rigright.verbs.watch.news import from_driver
 
 LEAST_S, MOST_S = 0.1, 3600.0
 _BETWEEN_S = 0.3  # two looks that rates are told from
@@ -122,9 +123,10 @@ class Watch:
     def look(self) -> Moment:
         """The machine now."""
         start_s = self._clock()
-        tick = self._sampler.tick(_FIRST_WAIT_S) if self.tally.tick is None else self._sampler.tick()
+        before = self.tally.tick
+        tick = self._sampler.tick(_FIRST_WAIT_S) if before is None else self._sampler.tick()
         self.tally.add(tick, self._clock() - start_s)
-        told = self._log.read()
+        told = self._log.read() if self._log.is_open else from_driver(before, tick)
         new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
         self.tally.add_events(new)
         self._keep(tick, told)
@@ -175,7 +177,9 @@ class Watch:
         if self._keeper is not None and self._keeper.problem is not None:
             yield say("nothing is kept: {why}", why=self._keeper.problem)
         if not self._log.is_open:
-            yield say("the kernel log is closed to this user: XID errors are not seen; root would see them")
+            yield say(
+                "the kernel log is closed to this user: of XIDs only what the driver tells; root sees all"
+            )
 
 
 def _served(wish: WatchWish, tally: Tally) -> Served | None:

@@ -36,7 +36,8 @@ def check(case: Case) -> Iterator[Verdict]:
     missing = [one for one in cards if one.address not in offered and one.driver not in HANDED_ON]
     container = case.machine.system.container not in {None, "none"}
     makers = {_MAKERS.get(device.vendor) for device in case.machine.devices}
-    unasked = [one for one in missing if one.driver is not None and one.id[:4] not in makers]
+    told = any(one.driver is not None for one in functions(case).values())  # lspci -nn tells of no driver
+    unasked = [one for one in missing if not told or (one.driver is not None and one.id[:4] not in makers)]
     if unasked and not container:
         why = say("the driver of {count} on the bus lists nothing, or was not asked", count=len(unasked))
         yield NotSeen(why=why, see="nvidia-smi -L")

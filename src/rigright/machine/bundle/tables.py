@@ -44,7 +44,7 @@ def _structures(raw: bytes) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
     at = 0
     while at + _HEAD_BYTES <= len(raw):
         length = raw[at + 1]
-        if length < _HEAD_BYTES:
+        if length < _HEAD_BYTES or at + length > len(raw):
             return
         strings, behind = _strings(raw, at + length)
         yield at, length, strings

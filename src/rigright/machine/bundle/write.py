@@ -8,6 +8,7 @@ import json
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ def rules_of(machine: Machine, kept: Kept, *, marks: Marks) -> Rules:
 def hidden(kept: Kept, rules: Rules) -> Kept:
     """All that was kept, with made-up names in the place of private ones; in paths too."""
 
+    @cache
     def path(told: str) -> str:
         return rules.hide(told, has_versions=True)
 

@@ -1,0 +1,301 @@
+"""Bundles: they read as the machine did, they keep private what is private, and hostile ones are refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tarfile
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_trees import planted
+from rigright.base.errors import DataError, RigError
+from rigright.base.units import MIB
+from rigright.machine.bundle.heard import Replay, overheard
+from rigright.machine.bundle.marks import Marks
+from rigright.machine.bundle.rules import Rules, private_names
+from rigright.machine.bundle.tables import hide_config, hide_firmware
+from rigright.machine.bundle.write import hidden_machine, rules_of, write_bundle
+from rigright.machine.opened import open_machine, read_machine
+from rigright.machine.probe import probe
+from rigright.machine.stored import plain
+from scenes import scene
+
+PRIVATE = {
+    "/proc/sys/kernel/hostname": "secretbox7\n",
+    "/etc/machine-id": "0123456789abcdef0123456789abcdef\n",
+    "/sys/class/dmi/id/product_serial": "SRV-99421\n",
+    "/proc/mounts": "nas.corp.example:/vol /data nfs4 rw,addr=10.20.30.40 0 0\n/dev/sda1 / ext4 rw 0 0\n",
+}
+LOG = (
+    "[    1.000000] NVRM: Xid (PCI:0000:9b:00): 79, pid=7, name=python, GPU has fallen off the bus.\n"
+    "[    2.000000] NVRM: GPU Board Serial Number: 1650124014249\n"
+    "[    3.000000] mlx5_core 0000:1a:00.0: MAC aa:bb:cc:12:34:56 of secretbox7, peer 10.1.2.3\n"
+)
+
+
+@pytest.fixture
+def bundled(tmp_path):
+    """What a world is kept as: its machine, and every byte of the bundle."""
+
+    def make(world, name="box.tar.gz"):
+        file = tmp_path / name
+        told = write_bundle(world, file, version="1.2.3")
+        return told, file
+
+    return make
+
+
+def insides(file):
+    """Every byte that somebody who opens it could see."""
+    with tarfile.open(file) as tar:
+        return {one.name: tar.extractfile(one).read() for one in tar if one.isreg()}
+
+
+@pytest.mark.parametrize("name", ["healthy_2x4090", "lost_gpu", "mig", "gb10"])
+def test_a_bundle_reads_as_the_machine_did(name, tmp_path, bundled):
+    """All but private names: driver, tree and commands were asked once, and answer again."""
+    told, file = bundled(scene(name, tmp_path))
+    again = open_machine(file)
+    assert plain(nameless(again)) == plain(nameless(told.machine))
+
+
+def nameless(machine):
+    """The machine without what a bundle renames."""
+    devices = tuple(replace(one, uuid=None, serial=None) for one in machine.devices)
+    slices = tuple(
+        replace(one, slices=tuple(replace(part, uuid=None) for part in one.slices)) for one in devices
+    )
+    system = replace(machine.system, host=None, now_s=None, up_s=None)
+    return replace(machine, devices=slices, origin="", system=system)
+
+
+def test_without_the_stored_machine_the_files_alone_tell_the_host(tmp_path):
+    """What readers asked for is enough for them: nothing of the host hangs on the stored record."""
+    world = scene("healthy_2x4090", tmp_path)
+    heard = overheard(world)
+    live = probe(heard)
+    again = probe(Replay(kept=heard.kept, env=heard.kept.env))
+    for part in ("cpu", "memory", "disks", "mounts", "ports", "pci", "slots", "sensors", "software"):
+        if part == "software":
+            assert again.software.toolkits == live.software.toolkits
+        else:
+            assert getattr(again, part) == getattr(live, part), part
+
+
+def test_nothing_private_is_in_it(tmp_path, bundled):
+    """Host, users, serials, addresses and tokens of a whole machine, looked for in every byte."""
+    env = {
+        "USER": "alice_w",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "HF_TOKEN": "hf_verysecret",
+        "PIP_INDEX_URL": "https://bob:pa55word@pypi.corp.example/simple",
+        "VIRTUAL_ENV": "/home/alice_w/projects/moonshot/venv",
+    }
+    world = planted(tmp_path, {"like": "server", "files": PRIVATE, "commands": {"dmesg": LOG}}, env)
+    _, file = bundled(world)
+    everything = b"\n".join([*insides(file).values(), *(name.encode() for name in insides(file))])
+    for secret in (
+        *("secretbox7", "alice_w", "hf_verysecret", "pa55word", "moonshot", "SRV-99421", "1650124014249"),
+        *(
+            "aa:bb:cc:12:34:56",
+            "10.1.2.3",
+            "10.20.30.40",
+            "nas.corp.example",
+            "0123456789abcdef0123456789abcdef",
+        ),
+    ):
+        assert secret.encode() not in everything, secret
+    assert b"Xid (PCI:0000:9b:00): 79, pid=7" in everything  # what it is for
+
+
+def test_equal_stays_equal_and_two_bundles_cannot_be_joined():
+    first, second = Rules(marks=Marks()), Rules(marks=Marks())
+    card = "GPU-5a0c1e00-0000-4000-8000-000000000001"
+    line = f"{card} and {card} at aa:bb:cc:00:00:01"
+    one, other = first.hide(line), second.hide(line)
+    left, _, right = one.partition(" and ")
+    assert left == right.partition(" at ")[0]
+    assert one != other
+    assert one.startswith("GPU-")
+    assert len(one) == len(line)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "0000:19:00.0",
+        "NVIDIA H100 80GB HBM3",
+        "550.54.15",
+        "96.00.A5.00.01",
+        "5.15.0-185-generic",
+        "127.0.0.1",
+        "/usr/lib/python3.11/site-packages/torch/version.py",
+        "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        "00:00:00:00:00:00",
+        "Serial Number: Not Specified",
+        "GPU 0: 81559 MiB",
+        "root",
+    ],
+)
+def test_what_is_not_private_stays(kept):
+    rules = Rules(
+        marks=Marks(), hosts=private_names(["gpu", "box-17"]), users=private_names(["root", "alice"])
+    )
+    assert rules.hide(kept) == kept
+
+
+def test_versions_of_four_numbers_are_no_addresses_where_packages_stand():
+    rules = Rules(marks=Marks())
+    assert rules.hide("nvidia-curand-cu12 10.3.5.147", has_versions=True).endswith("10.3.5.147")
+    assert "10.3.5.147" not in rules.hide("peer 10.3.5.147")
+
+
+def test_what_installers_call_things_stays_below_a_home():
+    told = Rules(marks=Marks()).hide(
+        "/home/bob/secret plan/x /home/bob/venv/lib/python3.11/site-packages/torch-2.8.0.dist-info"
+    )
+    assert "bob" not in told
+    assert told.endswith("/venv/lib/python3.11/site-packages/torch-2.8.0.dist-info")
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=200))
+def test_hiding_twice_is_hiding_once(text):
+    rules = Rules(marks=Marks(), hosts=("box-17",), users=("alice",))
+    once = rules.hide(text)
+    assert rules.hide(once) == once
+
+
+def test_serials_in_the_firmwares_table_are_renamed_in_place():
+    """A hand-made structure of the system, type 1: strings maker and serial, and a UUID."""
+    body = bytes([1, 27, 0, 0, 1, 0, 0, 2]) + bytes(range(16)) + b"\x06\0\0" + b"Dell Inc.\0ABC1234\0\0"
+    raw = body + bytes([127, 4, 1, 0]) + b"\0\0"
+    marks = Marks()
+    hidden = hide_firmware(marks, raw)
+    assert len(hidden) == len(raw)
+    assert b"ABC1234" not in hidden
+    assert b"Dell Inc." in hidden
+    assert hidden[8:24] != raw[8:24]
+    assert dict(marks.counts) == {"serial": 1, "guid": 1}
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=600))
+def test_tables_of_any_bytes_keep_their_length(raw):
+    assert len(hide_firmware(Marks(), raw)) == len(raw)
+    assert len(hide_config(Marks(), raw)) == len(raw)
+
+
+def test_the_record_in_it_bears_the_same_made_up_names_as_the_files(tmp_path):
+    world = scene("healthy_8xh100", tmp_path)
+    heard = overheard(world)
+    machine = probe(heard)
+    rules = rules_of(machine, heard.kept, marks=Marks())
+    shown = hidden_machine(machine, rules)
+    told = rules.hide(f"uuid {machine.devices[3].uuid} serial {machine.devices[3].serial}")
+    assert shown.devices[3].uuid in told
+    assert shown.devices[3].serial in told
+
+
+def tar_of(*members, compress=True):
+    """An archive of (TarInfo or name, bytes)."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as tar:
+        for name, raw in members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(raw)
+            tar.addfile(info, io.BytesIO(raw))
+    return gzip.compress(whole.getvalue()) if compress else whole.getvalue()
+
+
+MACHINE = json.dumps({"schema": 1, "devices": []}).encode()
+WHOLE = (("machine.json", MACHINE), ("index.json", b"{}"))
+
+
+def special(name, kind, to=""):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, to
+    return info
+
+
+def test_a_small_whole_one_opens():
+    assert read_machine(tar_of(*WHOLE), name="x").origin == "x"
+    assert read_machine(tar_of(*WHOLE, compress=False), name="x").devices == ()
+
+
+def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
+    """Nothing is ever unpacked: such members are keys that nobody asks for."""
+    monkeypatch.chdir(tmp_path)
+    raw = tar_of(
+        *WHOLE,
+        ("../../outside", b"x"),
+        ("/etc/cron.d/evil", b"x"),
+        (special("files/proc/meminfo", tarfile.SYMTYPE, "/etc/passwd"), b""),
+        (special("files/sys/x", tarfile.LNKTYPE, "/etc/shadow"), b""),
+        (special("files/dev/sda", tarfile.BLKTYPE), b""),
+        (special("files/fifo", tarfile.FIFOTYPE), b""),
+    )
+    machine = read_machine(raw, name="x")
+    assert machine.memory.total_bytes is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (gzip.compress(b"\0" * (200 * MIB)), "more than 128 MiB"),
+        (gzip.compress(b"x" * 1000)[:-20], "too early"),
+        (b"\x1f\x8bnot gzip at all", "no bundle"),
+        (tar_of(("machine.json", b"[]")), "no machine.json"),
+        (tar_of(("machine.json", b"{" * 50_000), ("index.json", b"{}")), "no machine.json"),
+        (tar_of(("machine.json", MACHINE)), "no index.json"),
+        (tar_of(("machine.json", MACHINE), ("index.json", b'{"commands": 7}')), "index"),
+        (tar_of(("machine.json", MACHINE), ("index.json", b'{"folders": [1]}')), "index"),
+        (tar_of(("machine.json", b'{"schema": 1, "devices": 5}'), ("index.json", b"{}")), "devices"),
+    ],
+)
+def test_a_hostile_one_is_refused_in_a_sentence(raw, why):
+    with pytest.raises(DataError, match=why):
+        read_machine(raw, name="given")
+
+
+def test_one_may_end_anywhere():
+    raw = tar_of(*WHOLE, compress=False)
+    for end in range(0, len(raw), 37):
+        try:
+            read_machine(raw[:end], name="cut")
+        except RigError:
+            continue
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_one_may_be_changed_anywhere(data):
+    raw = bytearray(tar_of(*WHOLE, compress=False))
+    for _ in range(data.draw(st.integers(1, 6))):
+        raw[data.draw(st.integers(0, 1535))] = data.draw(st.integers(0, 255))
+    try:
+        read_machine(bytes(raw), name="changed")
+    except RigError:
+        return
+
+
+def test_a_gzip_of_a_text_is_the_text():
+    log = b"<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>"
+    assert read_machine(gzip.compress(log), name="x").devices == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_places_that_are_no_files_are_refused_unopened(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="neither a plain file nor a folder"):
+        open_machine(pipe)
+    with pytest.raises(RigError, match="there is no file"):
+        open_machine(tmp_path / "absent.json")

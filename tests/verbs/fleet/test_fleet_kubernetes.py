@@ -239,6 +239,12 @@ def test_no_pods_says_how_to_start_them(cluster):
         over()
 
 
+def test_pods_do_not_bench(cluster):
+    with pytest.raises(AskError, match="only probe"):
+        fleet("bench", wish=FleetWish(over="kubernetes"))
+    assert cluster.lines("asked") == []
+
+
 def test_without_kubectl(far, monkeypatch):
     monkeypatch.setenv("PATH", str(far.folder))
     with pytest.raises(MissingError, match="kubectl"):

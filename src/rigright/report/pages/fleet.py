@@ -103,7 +103,7 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     told: Shown = row.trouble or (row.findings[0].title if row.findings else "")
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
-    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
+    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("heard")
     return _names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver, told
 
 

@@ -61,6 +61,12 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     """Ask all nodes; Ctrl-C keeps what came until then."""
     began = time.monotonic()
     chosen(wish.only)  # a wrong name is told before any node is asked
+    if what == "bench" and wish.over == "kubernetes":
+        raise AskError(
+            say(
+                "pods of ours only probe; bench their nodes over ssh, or put `bench --save` files in a folder"
+            )
+        )
     wanted = None if wish.plan is None else wanted_of(wish.plan)
     read = partial(_node, what=what, only=wish.only, wanted=wanted)
     if wish.save is not None:
@@ -70,7 +76,7 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     try:
         for came in _asked(what, wish):
             nodes[came.node] = read(came)
-            if wish.save is not None and came.told is not None:
+            if wish.save is not None and came.told is not None and nodes[came.node].trouble is None:
                 _save(Path(wish.save), came)
             if progress is not None:
                 progress(*_counts(nodes))
@@ -187,9 +193,10 @@ def _folder(save: str) -> None:
 
 
 def _save(folder: Path, came: Came) -> None:
-    """One node's words, to be read again with --from; a full disk loses the copy, not the answer."""
+    """A node's words as `probe --from` reads them too; a full disk loses the copy, not the answer."""
+    told = dict(came.told or {})
     file = folder / file_of(came.node)
     with suppress(OSError):
         part = file.with_name(f".{file.stem}.part")
-        part.write_text(json.dumps(came.told), encoding="utf-8")
+        part.write_text(json.dumps({**told, **told.pop("machine")}), encoding="utf-8")
         part.replace(file)

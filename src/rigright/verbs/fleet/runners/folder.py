@@ -1,22 +1,23 @@
-"""From files that came by any other way: one `rigright probe --json`, or an envelope, a node."""
+"""From files that came by any other way, one a node: whatever `probe --from` reads, or a log of our agent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError
-from rigright.base.units import MIB
+from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.machine.far.envelope import heard
+from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.stored import plain
 from rigright.verbs.fleet.came import Came, Way
 
 NAME = "files"
-ENDINGS = (".json", ".txt", ".log", ".out")
 MOST_FILES = 20_000
-MOST_BYTES = 64 * MIB
+KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
 
 
 def run(way: Way) -> Iterator[Came]:
@@ -24,42 +25,38 @@ def run(way: Way) -> Iterator[Came]:
     folder = Path(way.where)
     if not folder.is_dir():
         raise AskError(say("there is no folder {folder}", folder=way.where))
-    files = [one for one in sorted(folder.iterdir()) if one.suffix in ENDINGS and one.is_file()]
+    files = [one for one in sorted(folder.iterdir()) if not one.name.startswith(".")]
     if not files:
         raise AskError(
             say("{folder} holds no answers; put one `rigright probe --json` a node there", folder=way.where)
         )
     for file in files[:MOST_FILES]:
-        yield from _read(file)
+        try:
+            yield from _read(file)
+        except RigError as error:
+            yield Came(node=file.stem, trouble=error.sentence)
 
 
 def _read(file: Path) -> Iterator[Came]:
-    try:
-        with file.open("rb") as open_file:
-            raw = open_file.read(MOST_BYTES + 1)
-    except OSError as error:
-        yield Came(
-            node=file.stem, trouble=say("cannot read {file}: {why}", file=file, why=error.strerror or error)
-        )
+    if file.is_dir():
+        yield Came(node=file.name, told={"machine": plain(open_machine(file))})
         return
-    told = heard(raw) if len(raw) <= MOST_BYTES else []
+    raw = plain_bytes(file)
+    told = heard(raw)
     for one in told:
         yield Came(node=str(one.get("node") or file.stem)[:253], told=one)
-    if told:
-        return
-    data = _json(raw)
-    if data is None:
-        yield Came(node=file.stem, trouble=say("{file} holds no answer of a node", file=file.name))
-    else:
-        yield Came(node=file.stem, told=data)
+    if not told:
+        data = _json(raw)
+        machine = data.get("machine")  # beside it, in what `bench --save` writes
+        if not isinstance(machine, dict):
+            machine = plain(read_machine(raw, name=file.name))
+        yield Came(
+            node=file.stem, told={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
+        )
 
 
-def _json(raw: bytes) -> dict[str, Any] | None:
-    """One JSON answer: a machine as `probe --json` prints it, or a whole answer of a node."""
-    try:
-        data = json.loads(raw) if len(raw) <= MOST_BYTES else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    return data if "machine" in data else {"machine": data}
+def _json(raw: bytes) -> dict[str, Any]:
+    data: Any = None
+    with suppress(ValueError, RecursionError):
+        data = json.loads(raw)
+    return data if isinstance(data, dict) else {}

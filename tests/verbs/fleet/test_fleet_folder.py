@@ -1,0 +1,126 @@
+"""From files that came any other way: our own, a log, what `nvidia-smi` wrote; and what is none of these."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError
+from rigright.doctor.held import Held
+from rigright.machine.bench.record import Result
+from rigright.machine.device import Device
+from rigright.machine.far.envelope import lines
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain
+from rigright.machine.system import System
+from rigright.report.benched import Benched
+from rigright.report.nodes import NodeTold
+from rigright.verbs.bench.files import save_results
+from rigright.verbs.doctor.frame import doctor
+from rigright.verbs.fleet.came import Came
+from rigright.verbs.fleet.frame import FleetWish, _save, fleet
+
+MACHINE = Machine(
+    devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")
+)
+
+
+def read(folder, what="probe"):
+    return fleet(what, wish=FleetWish(over="folder", where=str(folder)))
+
+
+def test_every_kind_of_file_is_a_node(tmp_path):
+    (tmp_path / "n1.json").write_text(json.dumps(plain(MACHINE)), encoding="utf-8")
+    log = "".join(lines({"node": "n2", "machine": plain(MACHINE)}))
+    (tmp_path / "pod.log").write_text(f"noise\n{log}more noise\n", encoding="utf-8")
+    (tmp_path / "n3.txt").write_text("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n", encoding="utf-8")
+    (tmp_path / ".hidden").write_text("x", encoding="utf-8")
+    found = read(tmp_path)
+    assert [one.node for one in found.nodes] == ["n1", "n3", "n2"]
+    assert all(one.machine.devices[0].name == "NVIDIA H100 80GB HBM3" for one in found.told)
+    assert found.exit_code == 0
+
+
+def test_captures_of_other_machines_are_a_fleet(shared):
+    folder = shared / "captures" / "nvidia-smi-xml"
+    if not folder.is_dir():
+        pytest.skip("there are no captures of nvidia-smi")
+    files = list(folder.glob("*.xml"))
+    found = read(folder, "doctor")
+    told = {one.node for one in found.told}
+    assert {one.stem for one in files} <= told, [str(one.trouble) for one in found.silent]
+
+
+def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
+    figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
+    told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
+    _save(tmp_path, Came(node="n1", told=told))
+    alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
+    assert alone.case.machine.devices == MACHINE.devices
+    (again,) = read(tmp_path, "bench").nodes
+    assert again.results == (figure,)
+    assert replace(again.machine, origin="live") == MACHINE
+    assert "machine" in told, "what is kept in memory stays as it came"
+
+
+def test_what_bench_saves_on_each_node_is_compared(tmp_path):
+    for number, value in enumerate((7e14, 7.01e14, 3e14), 1):
+        figure = Result(
+            part="gemm",
+            what="bf16",
+            on="gpu 0",
+            value=value,
+            unit="flops_per_s",
+            low=1.0,
+            high=1.0,
+            repeats=3,
+        )
+        held = Held(result=figure, verdict="unknown")
+        made = Benched(machine=MACHINE, held=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
+        save_results(made, str(tmp_path / f"n{number}.json"))
+    found = read(tmp_path, "bench")
+    assert [(one.node, one.on) for one in found.stragglers] == [("n3", "gpu 0")]
+    assert found.exit_code == 10
+
+
+def test_a_broken_file_is_told_and_the_rest_is_read(tmp_path):
+    (tmp_path / "n1.json").write_text(json.dumps(plain(MACHINE)), encoding="utf-8")
+    (tmp_path / "n2.json").write_text(json.dumps(plain(MACHINE))[:-20], encoding="utf-8")
+    (tmp_path / "n3.json").write_text('{"schema": 1, "devices": [{"index": "x"}]}', encoding="utf-8")
+    (tmp_path / "n4.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log>&a;</nvidia_smi_log>')
+    (tmp_path / "n5.json").symlink_to("/dev/zero")
+    found = read(tmp_path)
+    assert [one.node for one in found.told] == ["n1"]
+    assert {one.node for one in found.silent} == {"n2", "n3", "n4", "n5"}
+    assert all(str(one.trouble) for one in found.silent)
+    assert found.exit_code == 20
+
+
+@pytest.mark.parametrize("make", [False, True])
+def test_no_folder_or_an_empty_one(tmp_path, make):
+    if make:
+        (tmp_path / "answers").mkdir()
+    with pytest.raises(AskError):
+        read(tmp_path / "answers")
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
+def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
+    (tmp_path / "n1").write_bytes(content)
+    (one,) = read(tmp_path).nodes
+    assert isinstance(one, NodeTold)
+    assert (one.machine is None) != (one.trouble is None)
+
+
+def test_five_hundred_answers_are_read_and_compared(tmp_path):
+    for number in range(500):
+        other = replace(MACHINE, system=System(host=f"n{number}", kernel="5.15" if number == 77 else "6.8"))
+        (tmp_path / f"n{number:03}.json").write_text(json.dumps(plain(other)), encoding="utf-8")
+    found = read(tmp_path)
+    (odd,) = found.differs
+    assert (str(odd.trait), odd.n_usual, odd.others) == ("kernel", 499, (("5.15", ("n077",)),))

@@ -60,7 +60,9 @@ def held(result: Result, case: Case, *, beside: Sequence[Result] = ()) -> Held:
         return _with(alone, notes=notes)
     share = _reached(result, others)
     if not _is_behind(result, others) or alone.verdict == "slow":
-        told = (*notes, say("{share} of the other cards' median", share=f"{share:.0%}"))
+        told = notes
+        if alone.verdict == "slow":
+            told += (say("{share} of the other cards' median", share=f"{share:.0%}"),)
         fine = alone.verdict == "unknown"
         return _with(alone, notes=told, verdict="expected" if fine else alone.verdict, fine=fine)
     return Held(

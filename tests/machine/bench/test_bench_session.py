@@ -1,0 +1,180 @@
+"""All parts in turn: their order, their share of the time, what they need, and what stays behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from rigright.base import shelf
+from rigright.base.errors import AskError, MissingError
+from rigright.machine.bench import session
+from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick, scratch
+from rigright.machine.record import Machine
+
+
+class Played:
+    """Children that answer at once and remember what they were asked."""
+
+    asked: tuple = ()
+    closed = 0
+    interrupts: str | None = None
+
+    def __init__(self, python, env):
+        self.python, self.env = python, env
+
+    def run(self, ask):
+        Played.asked += ((self.python, ask),)
+        if ask.folder is not None:
+            (Path(ask.folder) / "left").write_text("x", encoding="utf-8")
+        if ask.part == Played.interrupts:
+            raise KeyboardInterrupt
+        yield Result(part=ask.part, what="x", on="cpu", value=1, unit="s", low=1, high=1, repeats=1)
+
+    def close(self):
+        Played.closed += 1
+
+
+@pytest.fixture
+def played(monkeypatch):
+    monkeypatch.setattr(session, "Child", Played)
+    monkeypatch.setattr(session, "torch_python", lambda *_, **__: "/other/python")
+    Played.asked, Played.closed, Played.interrupts = (), 0, None
+    return Played
+
+
+def run(parts, wish=None, told=None):
+    return list(
+        measured(
+            parts,
+            wish or Wish(),
+            machine=Machine(),
+            env=dict(os.environ),
+            progress=(lambda *_: None) if told is None else lambda *place: told.append(place),
+        )
+    )
+
+
+def test_parts_come_in_the_order_of_their_groups():
+    groups = [group_of(name) for name in known()]
+    assert groups == sorted(groups)
+    assert set(groups) == set(range(len(GROUPS)))
+
+
+def test_every_part_bears_a_share_and_needs_that_are_understood():
+    words = {"torch", "accelerator", "two accelerators", "folder", "endpoint", "nccl-tests", "nvbandwidth"}
+    for name in known():
+        assert shelf.take(session.PARTS, name, bears="SHARE") > 0
+        assert set(shelf.take(session.PARTS, name, bears="NEEDS")) <= words
+
+
+def test_no_part_loads_anything_heavy_before_it_runs():
+    import subprocess
+
+    code = """
+import sys
+from rigright.machine.bench import session
+session.known()
+print(*{"torch", "ray", "pynvml"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_parts_are_named_loosely_and_measured_in_their_own_order():
+    assert pick(["disk,GEMM", "cpu-gemm"], Wish()) == ("gemm", "cpu_gemm", "disk")
+    assert "endpoint" not in pick([], Wish())
+    assert "endpoint" in pick([], Wish(endpoint="http://x"))
+    assert set(pick([], Wish(endpoint="http://x"))) == set(known())
+
+
+def test_a_part_that_is_not_there_is_told_with_those_that_are():
+    with pytest.raises(AskError, match=r'no part "gem"; there are collectives, .*gemm'):
+        pick(["gem"], Wish())
+
+
+def test_each_part_gets_its_share_of_the_time_and_the_rest_goes_on(played):
+    run(["gemm", "launch", "ram"], Wish(budget_s=100))
+    spare = {ask.part: ask.spare_s for _, ask in played.asked}
+    share = {name: shelf.take(session.PARTS, name, bears="SHARE") for name in spare}
+    assert spare["gemm"] == pytest.approx(100 * share["gemm"] / sum(share.values()), abs=1)
+    assert spare["ram"] == pytest.approx(100, abs=1)  # the others took none of theirs
+
+
+def test_parts_without_pytorch_run_in_rigrights_own_python(played):
+    run(["gemm", "ram"])
+    assert [(python, ask.part) for python, ask in played.asked] == [
+        ("/other/python", "gemm"),
+        (sys.executable, "ram"),
+    ]
+    assert played.closed == 2
+
+
+@pytest.mark.usefixtures("played")
+def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
+    monkeypatch.setattr(session, "torch_python", lambda *_, **__: None)
+    found = run(["gemm", "ram"])
+    assert [type(one) for one in found] == [Skipped, Result]
+    assert "no PyTorch here" in str(found[0].why)
+
+
+def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
+    clock = iter([0.0, *[100.0] * 50])
+    monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
+    found = run(["ram", "network"], Wish(budget_s=1))
+    assert [str(one.why) for one in found] == ["time ran out before it began"] * 2
+    assert played.asked == ()
+
+
+@pytest.mark.usefixtures("played")
+def test_somebody_looks_on():
+    told = []
+    run(["ram", "network"], told=told)
+    assert told == [("ram", (0, 2)), ("network", (1, 2)), ("", (2, 2))]
+
+
+def test_the_folder_is_gone_at_the_end_however_it_ends(played, tmp_path):
+    run(["disk"], Wish(disk=str(tmp_path)))
+    ((_, ask),) = played.asked
+    assert Path(ask.folder).parent == tmp_path
+    assert ask.shown_folder == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    played.interrupts = "memmap"
+    with pytest.raises(KeyboardInterrupt):
+        run(["disk", "memmap"], Wish(disk=str(tmp_path)))
+    assert list(tmp_path.iterdir()) == []
+    assert played.closed == 2
+
+
+def test_nothing_is_made_where_nothing_writes(played, tmp_path):
+    run(["ram"], Wish(disk=str(tmp_path / "nosuch")))
+    assert played.asked[0][1].folder is None
+
+
+def test_a_disk_that_was_named_and_cannot_be_written_is_an_error(tmp_path):
+    with (
+        pytest.raises(MissingError, match=r"cannot write to .*nosuch: No such file"),
+        scratch(str(tmp_path / "nosuch"), needed=True),
+    ):
+        pass
+
+
+def test_where_we_may_not_write_the_home_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = session.tempfile.mkdtemp
+    refused = []
+
+    def mkdtemp(prefix, dir):  # noqa: A002 - the library's name
+        if str(dir) == str(tmp_path):
+            refused.append(dir)
+            raise PermissionError(13, "Permission denied")
+        return made(prefix=prefix, dir=tmp_path)
+
+    monkeypatch.setattr(session.tempfile, "mkdtemp", mkdtemp)
+    with scratch(None, needed=True) as (folder, _):
+        assert refused
+        assert Path(folder).is_dir()
+    assert not Path(folder).exists()

@@ -101,7 +101,10 @@ def service(case: Case, *names: str) -> str | None:
 def today(case: Case) -> str:
     """The machine's day, as branches' ends are written."""
     now_s = case.machine.system.now_s
-    return _TABLES_DAY if now_s is None else time.strftime("%Y-%m-%d", time.gmtime(now_s))
+    try:
+        return _TABLES_DAY if now_s is None else time.strftime("%Y-%m-%d", time.gmtime(now_s))
+    except (ValueError, OverflowError, OSError):
+        return _TABLES_DAY
 
 
 def is_contained(case: Case) -> bool:

@@ -76,7 +76,7 @@ def _newer(case: Case, kit: Toolkit, *, have: Version, runs: bool) -> Finding:
         fix=(
             Step(
                 says=say("install a toolkit that is not newer, beside this one"),
-                command=f"apt install cuda-toolkit-{have[0]}-{have[1]}",
+                command=f"apt install cuda-toolkit-{'-'.join(map(str, have[:2]))}",
                 as_root=True,
             ),
             Step(says=say("or a newer driver"), command="rigright setup --script"),

@@ -54,7 +54,7 @@ def is_before_boot(case: Case, event: Event) -> bool:
     return age is not None and up is not None and age > up
 
 
-def quieter(severity: Severity, case: Case, event: Event) -> Severity:
+def quieter(severity: Severity, *, case: Case, event: Event) -> Severity:
     """An event of long ago, or of before the last boot, weighs one step less."""
     age = age_s(case, event)
     is_past = is_before_boot(case, event) or (age is not None and age > OLD_S)

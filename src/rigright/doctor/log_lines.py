@@ -40,7 +40,7 @@ def finding(
     last = same[-1]
     show = "journalctl -k --no-pager | grep -F " + repr(last.text[:40])
     return Finding(
-        severity=quieter(severity, case, last),
+        severity=quieter(severity, case=case, event=last),
         title=title,
         evidence=(
             Evidence(shows=say("{count} times, last {when}", count=len(same), when=when(last)), command=show),

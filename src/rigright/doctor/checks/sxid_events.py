@@ -37,7 +37,7 @@ def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) ->
     last = same[-1]
     severity: Severity = "fault" if fatal else "warning" if len(same) >= MANY else "note"
     return Finding(
-        severity=quieter(severity, case, last),
+        severity=quieter(severity, case=case, event=last),
         title=say("SXid {code}, fatal: a switch of NVLink lost links", code=code or "?")
         if fatal
         else say("SXid {code}, not fatal", code=code or "?"),

@@ -57,7 +57,7 @@ def _finding(case: Case, same: list[Event], *, code: int, device: Device | None)
     xid, last = xids().get(code), same[-1]
     severity = _severity(xid, same)
     return Finding(
-        severity=quieter(severity, case, last),
+        severity=quieter(severity, case=case, event=last),
         title=_title(xid, code),
         evidence=(
             Evidence(

@@ -166,8 +166,9 @@ class History:
                 waiting = self._open.execute(_WAITING, (grain.step_s, since, until)).fetchall()
                 for (n,) in places:
                     found = self._open.execute("SELECT packed FROM block WHERE n = ?", (n,)).fetchone()
-                    if found is not None:  # thinned meanwhile by another process
-                        yield columns_of(found[0], take)
+                    columns = {} if found is None else columns_of(found[0], take)
+                    if AT in columns:  # else thinned meanwhile by another process
+                        yield columns
                 for start in range(0, len(waiting), BLOCK_ROWS):
                     rows = [json.loads(row) for (row,) in waiting[start : start + BLOCK_ROWS]]
                     names = dict.fromkeys(name for row in rows for name in row if take(name))

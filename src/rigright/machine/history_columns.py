@@ -6,10 +6,12 @@ Every figure is kept to a step that its unit names: memory to the MiB, power to 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
+from math import isfinite
+from operator import attrgetter
 from typing import Any
 
 from rigright.base.units import KIB, MEGA, MIB
@@ -17,6 +19,7 @@ from rigright.machine.device import Program
 from rigright.machine.tick import DeviceTick, HostTick, Tick
 
 Row = dict[str, int | str]
+Plan = tuple[str, float, Callable[[Any], int | str] | None]
 AT, CLOCK, TICKS, ON_BUS = "at", "clock", "ticks", "on_bus"
 PEAK = ">"  # behind a name: the most within the time that a thinned row stands for
 MS = 1e-3
@@ -50,10 +53,8 @@ def step_of(column: str) -> float:
     return next((step for end, step in _STEPS if name.endswith(end)), MS)
 
 
-_OF_STALE = {
-    name: DEVICE_KINDS[name] for name in ("uuid", "name", "state", "vendor", "age_s")
-}  # the rest is no news
 _STEP_OF = {name: step_of(name) for name in (*DEVICE_KINDS, *HOST_KINDS)}
+_OF_STALE = ("uuid", "name", "state", "vendor", "age_s")  # the rest of old readings is no news
 
 
 def si(kept: int, step: float) -> float:
@@ -66,10 +67,10 @@ def flat(tick: Tick) -> Row:
     row: Row = {AT: round(tick.at_s / MS), CLOCK: round(tick.clock_s / MS)}
     if tick.on_bus is not None:
         row[ON_BUS] = tick.on_bus
-    _put(row, tick.host, front=HOST, kinds=HOST_KINDS)
+    _put(row, tick.host, front=HOST, names=tuple(HOST_KINDS))
     for device in tick.devices:
-        kinds = _OF_STALE if device.state == "stale" else DEVICE_KINDS
-        _put(row, device, front=f"{device.card}.", kinds=kinds)
+        names = _OF_STALE if device.state == "stale" else tuple(DEVICE_KINDS)
+        _put(row, device, front=f"{device.card}.", names=names)
     return row
 
 
@@ -96,14 +97,23 @@ def _device(kept: Mapping[str, Any], index: int) -> DeviceTick:
     return DeviceTick(**{**_taken(kept, DEVICE_KINDS), "index": index})
 
 
-def _put(row: Row, record: DeviceTick | HostTick, *, front: str, kinds: Mapping[str, str]) -> None:
-    for name, kind in kinds.items():
-        value = getattr(record, name)
+def _put(row: Row, record: DeviceTick | HostTick, *, front: str, names: tuple[str, ...]) -> None:
+    """What is there of a record; this runs for every card every second, so all is looked up beforehand."""
+    take, plan = _plan(names, front)
+    for value, (column, step, keep) in zip(take(record), plan, strict=True):
         if value is None:
             continue
-        kept = _KEPT[kind](value, _STEP_OF[name])
-        if kept is not None:
-            row[front + name] = kept
+        if keep is not None:
+            row[column] = keep(value)
+        elif isfinite(value):
+            row[column] = round(value / step)
+
+
+@lru_cache(4096)
+def _plan(names: tuple[str, ...], front: str) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Plan, ...]]:
+    """A reader of these fields, and for each its column, its step, and how it is kept if it is no float."""
+    kinds = HOST_KINDS if front == HOST else DEVICE_KINDS
+    return attrgetter(*names), tuple((front + name, _STEP_OF[name], _KEPT.get(kinds[name])) for name in names)
 
 
 def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -116,11 +126,9 @@ def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _whole(value: float, step: float) -> int | None:
-    return round(value / step) if math.isfinite(value) else None
-
-
-def _programs(programs: Iterable[Program], _step: float) -> str:
+@lru_cache(256)
+def _programs(programs: tuple[Program, ...]) -> str:
+    """Programs as text; mostly they are those of the second before."""
     told = [
         [one.pid, one.name, one.user, one.kind, None if one.mem_bytes is None else round(one.mem_bytes / MIB)]
         for one in programs
@@ -129,21 +137,27 @@ def _programs(programs: Iterable[Program], _step: float) -> str:
 
 
 def _programs_of(text: str, _step: float) -> tuple[Program, ...]:
-    return tuple(
-        Program(
-            pid=pid, name=name, user=user, kind=kind, mem_bytes=None if size is None else float(size * MIB)
+    try:
+        return tuple(
+            Program(
+                pid=pid,
+                name=name,
+                user=user,
+                kind=kind,
+                mem_bytes=None if size is None else float(size * MIB),
+            )
+            for pid, name, user, kind, size in json.loads(text)
         )
-        for pid, name, user, kind, size in json.loads(text)
-    )
+    except (ValueError, TypeError):
+        return ()
 
 
 _NUMBERS = {"float", "int", "bool"}
-_KEPT: dict[str, Callable[[Any, float], int | str | None]] = {
-    "float": _whole,
-    "int": lambda value, _step: int(value),
-    "bool": lambda value, _step: int(value),
-    "str": lambda value, _step: str(value),
-    "tuple[str, ...]": lambda value, _step: ",".join(value),
+_KEPT: dict[str, Callable[[Any], int | str]] = {  # of a kind, unless it is a float
+    "int": int,
+    "bool": int,
+    "str": str,
+    "tuple[str, ...]": ",".join,
     "tuple[Program, ...]": _programs,
 }
 _TAKEN: dict[str, Callable[[Any, float], object]] = {

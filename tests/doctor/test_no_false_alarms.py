@@ -8,9 +8,10 @@ import pytest
 from boxes import UP_S, alarms, box, eight, findings, h100, over, rtx4090, two
 
 from rigright.base.units import GIB, MEGA
+from rigright.doctor.examine import case_of, examine
 from rigright.machine.device import DirectLink, Ecc, Retired
 from rigright.machine.host import Memory
-from rigright.machine.system import System
+from rigright.machine.system import Software, System
 
 NO_LINKS = tuple(DirectLink(index=link, active=False) for link in range(12))
 
@@ -111,3 +112,12 @@ def test_memory_of_a_card_with_error_correction_in_gddr_is_complete():
 
 def test_a_machine_without_accelerators_is_not_ill():
     assert [one for one in findings(box([])) if one[0].startswith(("gpu", "nvlink", "xid", "ecc"))] == []
+
+
+def test_nothing_of_nvidia_is_asked_of_a_machine_of_amd():
+    card = rtx4090(0, vendor="amd", name="AMD Instinct MI100", pci_id="1002:738c", links=None, programs=None)
+    machine = box([card], software=Software(driver="6.3.6"))
+    asked = [
+        one for one in examine(case_of(machine)).checked if one.check.startswith("driver_") and one.verdicts
+    ]
+    assert asked == []

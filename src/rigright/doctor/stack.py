@@ -35,7 +35,7 @@ def has_nvidia(case: Case) -> bool:
         any(device.vendor == "nvidia" for device in case.machine.devices)
         or cards_on_bus(case)
         or software.kernel_driver
-        or software.driver
+        or (software.driver and not case.machine.devices)  # of AMD's cards it is AMD's
     )
 
 

@@ -50,16 +50,24 @@ def groups(examined: Examined) -> tuple[Group, ...]:
 
 
 def blind(examined: Examined) -> tuple[Blind, ...]:
-    """What was not seen, by why; what a command would show comes first."""
-    found: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
+    """What was not seen, by why; one command speaks for all cards."""
+    firsts: dict[tuple[str, str], tuple[Checked, NotSeen]] = {}
     for checked, one in _of_kind(examined.checked, NotSeen):
         if isinstance(one, NotSeen):
-            _, titles = found.setdefault((str(one.why), one.see), (one.why, {}))
-            titles[checked.check] = checked.title
+            firsts.setdefault((checked.check, _kind_of(one.why)), (checked, one))
+    found: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
+    for checked, one in firsts.values():
+        _, titles = found.setdefault((_kind_of(one.why), one.see), (one.why, {}))
+        titles[checked.check] = checked.title
     told = [
         Blind(titles=tuple(titles.values()), why=why, see=see) for (_, see), (why, titles) in found.items()
     ]
     return tuple(sorted(told, key=lambda one: (one.see is None, -len(one.titles))))
+
+
+def _kind_of(why: Sentence) -> str:
+    """What reasons have in common: the template, but where that is all value."""
+    return str(why) if why.text.startswith("{") and " " not in why.text else why.text
 
 
 def fine(examined: Examined) -> Iterator[tuple[Checked, Fine]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_broken_file_is_told_and_the_rest_is_read(tmp_path):
     (tmp_path / "n2.json").write_text(json.dumps(plain(MACHINE))[:-20], encoding="utf-8")
     (tmp_path / "n3.json").write_text('{"schema": 1, "devices": [{"index": "x"}]}', encoding="utf-8")
     (tmp_path / "n4.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log>&a;</nvidia_smi_log>')
-    (tmp_path / "n5.json").symlink_to("/dev/zero")
+    (tmp_path / "n5.json").symlink_to(os.devnull if os.name == "nt" else "/dev/zero")
     found = read(tmp_path)
     assert [one.node for one in found.told] == ["n1"]
     assert {one.node for one in found.silent} == {"n2", "n3", "n4", "n5"}

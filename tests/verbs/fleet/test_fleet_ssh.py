@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
     far.script("slow", "exec sleep 60")
     far.play("n1", "healthy_2x4090")
     began = time.monotonic()
-    found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=10.0))
+    found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=6.0))
     assert time.monotonic() - began < 40
     assert [one.node for one in found.told] == ["n1"]
     assert "--timeout" in str(found.silent[0].trouble)
@@ -163,6 +164,36 @@ def test_ctrl_c_keeps_what_came(far):
     assert found.exit_code == 130
     assert {one.node: one.trouble is None for one in found.nodes} == {"n1": True, "n2": False}
     assert "broken off" in str(found.silent[0].trouble)
+
+
+def test_a_real_ctrl_c_shows_what_came_and_leaves_no_ssh_running(far, tmp_path):
+    far.play("n1", "healthy_2x4090")
+    far.script("n2", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    line = [
+        sys.executable,
+        "-m",
+        "rigright",
+        "fleet",
+        "probe",
+        "--hosts",
+        "n[1-2]",
+        "--save",
+        str(tmp_path / "kept"),
+    ]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and not (
+        (tmp_path / "kept/n1.json").exists() and (tmp_path / "pid").exists()
+    ):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "1 of 2 answered" in out
+    assert "broken off" in out
+    assert err == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_five_hundred_nodes_are_asked_a_few_at_a_time(far, capsys):

@@ -229,8 +229,8 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
     if not everything and len(rows_of(result)) > MOST_ROWS:
         yield f"{result.asked} --all"
-    bad = next((one for one in result.nodes if one.exit_code and one.trouble is None), None)
-    if bad is not None and result.saved is not None:
+    bad = max(result.told, key=lambda one: one.exit_code, default=None)
+    if bad is not None and bad.exit_code and result.saved is not None:
         yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 

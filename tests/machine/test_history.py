@@ -246,7 +246,7 @@ def writer(file, start):
 
 def test_who_is_killed_loses_at_most_the_last_moment_and_never_the_file(file):
     rng, start = random.Random(4), 0  # noqa: S311 - no secret
-    for _ in range(8):
+    for _ in range(6):
         process = writer(file, start)
         process.stdout.readline()
         time.sleep(rng.uniform(0.0, 0.35))

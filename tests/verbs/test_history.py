@@ -1,0 +1,278 @@
+"""`rigright history`: figures weighed by time, pictures, exports; and the keeper behind a watch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.errors import MissingError
+from rigright.base.words import say
+from rigright.faces.cli.main import main
+from rigright.machine.device import Device
+from rigright.machine.history import open_history
+from rigright.machine.record import Machine
+from rigright.machine.system import Event, Software, System
+from rigright.machine.tick import DeviceTick, HostTick, Tick
+from rigright.machine.world import World
+from rigright.report.pages import history as pages
+from rigright.report.watched import Moment
+from rigright.verbs.history.frame import history
+from rigright.verbs.history.series import Series, energy_j, figures, series
+from rigright.verbs.watch.frame import Watch, WatchWish
+from rigright.verbs.watch.keeper import AGAIN_S, Keeper
+from rigright.verbs.watch.news import from_driver
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+NOW_S = 1_790_000_000.0
+
+
+def card(index=0, **more):
+    return DeviceTick(**{"index": index, "vendor": "nvidia", "name": "H100", "uuid": f"u{index}", **more})
+
+
+def tick(at_s, *cards, **host):
+    return Tick(at_s=at_s, clock_s=at_s, devices=cards, host=HostTick(**host))
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A card that works, one that is lost in the last ten minutes, and a gap of half an hour before."""
+    place = tmp_path / "history.db"
+    with open_history(place) as kept:
+        for n in range(0, 600, 5):
+            kept.add_tick(tick(NOW_S - 4000 + n, card(busy_share=0.0, power_w=100.0), cpu_share=0.1))
+        for n in range(0, 1800, 5):
+            lost = n >= 1200
+            second = card(1, state="lost") if lost else card(1, busy_share=0.5, power_w=300.0)
+            slow = ("sw_power_cap", "idle") if n % 10 == 0 else ()
+            first = card(busy_share=1.0, power_w=600.0, energy_j=600.0 * n, slowed_by=slow)
+            kept.add_tick(tick(NOW_S - 1800 + n, first, second, cpu_share=0.5))
+        kept.add_events([Event(kind="xid", code=79, text="fallen off", pci="0000:19:00.0", at_s=NOW_S - 600)])
+        kept.add_machine(
+            Machine(
+                system=System(host="n1", kernel="6.8", now_s=NOW_S),
+                software=Software(driver="550.54"),
+                devices=(Device(index=0, vendor="nvidia", name="H100"),) * 2,
+            )
+        )
+    return place
+
+
+def test_the_figures_of_a_time(file):
+    span = history(file=str(file)).span
+    assert span.n_moments == 120 + 360
+    assert span.seen_s == pytest.approx(2400, abs=10), "the gap is not counted"
+    first, second = span.cards
+    busy = next(one for one in first.figures if one.column == "gpu0.busy_share")
+    assert busy.mean == pytest.approx(0.75, abs=0.01)
+    assert (busy.least, busy.most, busy.p95) == (0.0, 1.0, 1.0)
+    assert None in busy.values, "the gap is seen in the picture"
+    assert first.energy_j == pytest.approx(600 * 1795)
+    assert second.energy_j == pytest.approx(300 * 1200, rel=0.01)
+    assert second.away_s == pytest.approx(600, abs=10)
+    assert first.away_s == 0
+    assert dict(first.slowed_s) == {"sw_power_cap": pytest.approx(900, abs=10)}
+
+
+def test_a_time_may_be_cut_out(file):
+    span = history(since_s=NOW_S - 700, until_s=NOW_S - 300, file=str(file)).span
+    assert span.n_moments == 81
+    assert span.since_s == NOW_S - 700
+    past = history(since_s=NOW_S + 10, file=str(file))
+    assert past.span.n_moments == 0
+    assert "nothing of that time" in str(pages.page(past).parts[0].said)
+
+
+@given(st.lists(st.tuples(st.floats(0.5, 4), st.floats(0, 1)), min_size=2, max_size=60))
+def test_means_and_percentiles_are_weighed_by_time(steps):
+    stands = np.array([step for step, _ in steps])
+    values = np.array([value for _, value in steps])
+    found = Series(at_s=np.cumsum(stands), stands_s=stands, numbers={"x": values}, words={})
+    told = figures(found, "x")
+    assert told.mean == pytest.approx(float((stands * values).sum() / stands.sum()))
+    assert told.least <= told.p95 <= told.most
+    below = stands[values <= told.p95].sum() / stands.sum()
+    assert below >= 0.95 - 1e-9
+    assert stands[values < told.p95].sum() / stands.sum() <= 0.95 + 1e-9
+    assert figures(found, "nothing") is None
+
+
+def test_a_counter_that_begins_anew_takes_nothing_away():
+    counter = np.array([100.0, 200.0, np.nan, 300.0, 10.0, 60.0])
+    found = Series(at_s=np.arange(6.0), stands_s=np.ones(6), numbers={"gpu0.energy_j": counter}, words={})
+    assert energy_j(found, "gpu0") == 250
+    assert energy_j(found, "gpu1") is None
+
+
+def test_thinned_stretches_stand_for_their_time():
+    coarse = {
+        "at": [0.0, 60.0, 120.0],
+        "gpu0.power_w": [100.0, 100.0, 100.0],
+        "gpu0.power_w>": [100.0, 900.0, 100.0],
+    }
+    fine = {"at": [180.0, 181.0, 182.0], "gpu0.power_w": [400.0, None, 400.0]}
+    found = series([fine, coarse])
+    told = figures(found, "gpu0.power_w")
+    assert told.mean == pytest.approx((180 * 100 + 2 * 400) / 182)
+    assert told.most == 900.0, "the peak within a minute is remembered"
+
+
+# --- the command
+
+
+@pytest.fixture
+def ask(file, capsys, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_HOME", str(file.parent))
+    for name in ("LANG", "LC_ALL", "LC_MESSAGES", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def asking(line):
+        code = main(["history", *shlex.split(line)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return asking
+
+
+@pytest.mark.parametrize("of", ["ticks", "bench", "machines", "events"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [40, 100])
+def test_every_page_keeps_to_the_screen(ask, of, language, width):
+    code, out, err = ask(f"--since all --of {of} --lang {language} --width {width}")
+    assert (code, err) == (0, "")
+    for line in out.splitlines():
+        wide = len(line) + len(re.findall(r"[\u2e80-\u9fff\uff00-\uff60\u3000-\u303f]", line))
+        assert wide <= width or "history.db" in line, line
+
+
+def test_the_page_tells_of_absence_energy_and_brakes(ask):
+    out = ask("--since all --width 140")[1]
+    assert "gpu1 did not answer for 10" in out
+    assert "kWh" in out
+    assert "power limit" in out
+    assert "█" in out
+    assert "550.54" in ask("--since all --of machines")[1]
+    assert "2x H100" in ask("--since all --of machines")[1]
+    assert "fallen off" in ask("--since all --of events")[1]
+
+
+def test_a_sheet_has_a_row_for_each_moment_of_each_card(ask):
+    rows = list(csv.DictReader(io.StringIO(ask("--since all --csv --every 1s")[1])))
+    assert len(rows) == 120 + 2 * 360
+    assert {one.name for one in fields(DeviceTick)} - set(rows[0]) <= {"programs", "index", "vendor"}
+    assert rows[-1]["state"] == "lost"
+    assert rows[-1]["power_w"] == ""
+    fewer = list(csv.DictReader(io.StringIO(ask("--since all --csv --every 1min")[1])))
+    assert len(fewer) == pytest.approx(len(rows) / 12, rel=0.1)
+
+
+def words(manual):
+    text = (DOCS / manual).read_text(encoding="utf-8")
+    return {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"[A-Za-z_0-9]+", code)}
+
+
+def keys(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from keys(inner)
+    elif isinstance(value, list):
+        for inner in value[:1]:
+            yield from keys(inner)
+
+
+def test_every_key_for_scripts_stands_in_the_manual(ask):
+    told = json.loads(ask("--since all --json --every 1min")[1])
+    events = json.loads(ask("--since all --json --of events")[1])
+    machines = json.loads(ask("--since all --json --of machines")[1])
+    found = {*keys(told), *keys(events), *machines, *machines["machines"][0]}
+    assert sorted(found - words("watch-json.md")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("--since yesterday", 2, "cannot read"),
+        ("--since 1h --until 2h", 2, "--until"),
+        ("--file /no/such/history.db", 4, "rigright watch"),
+    ],
+)
+def test_a_wrong_question_is_told_of(ask, line, code, told):
+    found, out, err = ask(line)
+    assert (found, out) == (code, "")
+    assert told in err
+
+
+# --- the keeper
+
+
+class Broken:
+    """A history whose disk is full."""
+
+    def __init__(self):
+        self.closed = False
+
+    def add_tick(self, _tick):
+        raise MissingError(say("the disk that holds {path} is full; free some of it", path="x"))
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_full_disk_ends_no_watch_and_is_tried_again(tmp_path):
+    now, broken, tried = [0.0], Broken(), []
+
+    def start():
+        tried.append(now[0])
+        return broken if len(tried) == 1 else open_history(tmp_path / "history.db")
+
+    keeper = Keeper(start, clock=lambda: now[0])
+    for _ in range(10):
+        keeper.add(tick(now[0]))
+        now[0] += 1
+    assert tried == [0.0]
+    assert broken.closed
+    assert not keeper.is_up
+    assert "full" in str(keeper.problem)
+    now[0] = AGAIN_S + 1
+    keeper.add(tick(now[0]))
+    assert (keeper.is_up, keeper.problem) == (True, None)
+    keeper.add_machine(Machine(system=System(host="a")))
+    keeper.add_machine(Machine(system=System(host="a")))
+    keeper.close()
+    with open_history(tmp_path / "history.db", writes=False) as kept:
+        assert len(list(kept.ticks())) == 1
+        assert len(kept.machines()) == 1, "once an hour is enough"
+
+
+def test_an_xid_that_only_the_driver_tells_is_news_once():
+    old, new = tick(0.0, card(last_xid=31)), tick(1.0, card(last_xid=79, pci="0000:19:00.0"))
+    (event,) = from_driver(old, new)
+    assert (event.kind, event.code, event.pci, event.at_s) == ("xid", 79, "0000:19:00.0", 1.0)
+    assert from_driver(new, replace(new, at_s=2.0)) == ()
+    assert from_driver(None, new) == (), "what was there before the watch is no news"
+
+
+def test_missed_moments_are_left_out_and_the_pace_is_kept(tmp_path):
+    now = [0.0]
+    wish = WatchWish(every_s=1.0, keep=False, for_s=10.0)
+    with Watch(wish, world=World(root=tmp_path), clock=lambda: now[0], wall=lambda: NOW_S + now[0]) as watch:
+        assert isinstance(watch.look(), Moment)
+        assert watch.rest_s() == 1.0
+        now[0] = 4.3
+        watch.look()
+        assert watch.rest_s() == pytest.approx(0.7)
+        assert not watch.is_over
+        now[0] = 10.0
+        watch.look()
+        assert watch.is_over

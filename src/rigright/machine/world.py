@@ -49,7 +49,10 @@ class World:
     def raw(self, path: str, most: int = MIB) -> bytes | None:
         """The first bytes of a file; None where it is absent or closed to us."""
         try:
-            with self._inside(path).open("rb") as file:
+            place = self._inside(path)
+            if not (self.is_live or place.is_file()):  # a pipe in a foreign tree would be waited for
+                return None
+            with place.open("rb") as file:
                 return file.read(most)
         except (OSError, ValueError):
             return None
@@ -90,10 +93,13 @@ class World:
         return self.root / os.path.normpath("/" + path).lstrip("/")
 
     def _inside(self, path: str) -> Path:
-        """The place of a path; a link of a foreign tree that leads out of it is an error."""
+        """The place of a path; a link of a foreign tree that leads out of it, or round, is an error."""
         at = self.at(path)
         if not self.is_live:
-            at.resolve().relative_to(self.root.resolve())
+            try:
+                at.resolve().relative_to(self.root.resolve())
+            except RuntimeError as error:
+                raise ValueError(path) from error
         return at
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:

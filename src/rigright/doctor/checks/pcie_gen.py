@@ -21,6 +21,7 @@ from rigright.doctor.wires import function_of, has_slot, is_real, wires_up
 from rigright.machine.device import Device
 
 TITLE = say("generation of the link, under load")
+MOST_GENS = 6
 _FIELDS = ("pcie.link.gen.gpucurrent", "pcie.link.gen.max", "utilization.gpu")
 
 
@@ -67,7 +68,7 @@ def _slow(device: Device, *, now: int, most: int) -> Finding:
         why=say(
             "copies to and from this card take {times} times as long, and jobs over several cards "
             "wait for it",
-            times=f"{2 ** (most - now):g}",
+            times=f"{2 ** min(most - now, MOST_GENS):g}",
         ),
         fix=(
             Step(says=say("look again a few times under load: it should not stay there")),

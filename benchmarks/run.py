@@ -1,7 +1,7 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
-`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs. Without any:
-all but `runs`, which refits from measured runs and takes minutes.
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, watch. Without any:
+all but `runs`, which refits from measured runs, and `watch`, which plays a day: they take minutes.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ PARTS = {  # imported when their turn comes: what this process holds counts as h
     "trainings": lambda: import_module("training_layouts").main(),
     "search": lambda: import_module("search").main(),
     "simulator": lambda: import_module("simulator").main(),
+    "watch": lambda: import_module("watch").main(),
 }
+SLOW = {"runs", "watch"}  # minutes
 
 
 def main(*asked):
     """The parts that were asked for."""
-    for name in asked or [name for name in PARTS if name != "runs"]:
+    for name in asked or [name for name in PARTS if name not in SLOW]:
         print(f"\n{name}")
         PARTS[name]()
 

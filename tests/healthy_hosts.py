@@ -10,7 +10,15 @@ SERVER_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b",
 DESKTOP_GPUS = ("0000:01:00.0", "0000:02:00.0")
 X86 = "fpu tsc sse2 ssse3 sse4_1 sse4_2 avx f16c fma avx2 aes"
 XEON = f"{X86} avx512f avx512bw avx512vl avx512_vnni avx512_bf16 amx_bf16 amx_tile amx_int8"
-BRIDGE = {"class": "0x060400", "driver": "pcieport", "power": "D0", "gen": 5, "width": 16}
+BRIDGE = {
+    "class": "0x060400",
+    "driver": "pcieport",
+    "power": "D0",
+    "gen": 5,
+    "gen_max": 5,
+    "width": 16,
+    "width_max": 16,
+}
 
 
 def server():
@@ -338,7 +346,8 @@ def _under_root(address, one):
     port = f"{address[:5]}{int(address[5:7], 16) - 1:02x}:02.1"
     link = {key: one[key] for key in ("gen", "width")}
     bridge = BRIDGE | {"id": "1022:14ab", "gen_max": 5} | link | {"width_max": one["width"]}
-    return {port: bridge, address: one | {"under": port}}
+    most = {"gen_max": one["gen"], "width_max": one["width"]}
+    return {port: bridge, address: most | one | {"under": port}}
 
 
 def _modules(count, *, mib, rated, ecc, empty):

@@ -12,13 +12,11 @@ from rigright.machine.parts.network import read
 from rigright.machine.world import World, here
 
 GBIT = GIGA / 8
-MODES = """Settings for enp99s0:
-	Supported link modes:   100baseT/Full
-	                        1000baseT/Full
-	                        10000baseT/Full
-	Supported pause frame use: No
-	Advertised link modes:  25000baseT/Full
-"""
+MODES = (
+    "Settings for enp99s0:\n\tSupported link modes:   100baseT/Full\n"
+    "\t                        10000baseT/Full\n"
+    "\tSupported pause frame use: No\n\tAdvertised link modes:  25000baseT/Full\n"
+)
 
 
 def ports_of(tmp_path, host):

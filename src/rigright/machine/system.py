@@ -120,7 +120,9 @@ class Software:
     docker: str | None = None
     docker_runtimes: tuple[str, ...] | None = None
     container_toolkit: str | None = None
-    cdi: tuple[str, ...] | None = None  # devices that container engines may be asked for: "nvidia.com/gpu=all"
+    cdi: tuple[str, ...] | None = (
+        None  # devices that container engines may be asked for: "nvidia.com/gpu=all"
+    )
     docker_default: str | None = None  # the runtime of a container that names none
     fabric_manager: str | None = None  # version
     peermem: bool | None = None  # GPUDirect RDMA module

@@ -314,7 +314,7 @@ def test_test_code_keeps_up_with_package_code():
     families = {module.path for module in house.modules().values() if "/families/" in module.path}
     tests = sum(
         path.read_text(encoding="utf-8").count("\n")
-        for ending in ("py", "json", "jsonl")
+        for ending in ("py", "json", "jsonl", "toml", "c", "h")
         for path in house.ROOT.glob(f"tests/**/*.{ending}")
     )
     package = sum(module.lines for module in house.modules().values() if module.path not in families)

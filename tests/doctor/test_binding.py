@@ -53,7 +53,7 @@ STARVED = {"busy_share": 0.2, "mem_busy_share": 0.05, "power_w": 150.0}
         ({"power_w": 160.0, "mem_busy_share": 0.1}, {}, "small_kernels"),
         (STARVED, {"disk_busy_share": 0.99, "io_pressure": 0.4}, "disk"),
         (STARVED, {"cpu_share": 0.98, "busiest_core_share": 1.0}, "cores"),
-        (STARVED, {"cpu_share": 0.1, "busiest_core_share": 1.0}, "one_core"),
+        (STARVED, {"cpu_share": 0.1, "busiest_core_share": 1.0}, "one_thread"),
         (STARVED, {"net_rx_bytes_per_s": 1.2 * GIGA}, "network"),
         (STARVED | {"pcie_rx_bytes_per_s": 52 * GIGA}, {}, "pcie"),
         (STARVED, {"swap_bytes_per_s": 80 * MEGA, "disk_busy_share": 1.0}, "main_memory"),

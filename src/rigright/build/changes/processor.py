@@ -29,7 +29,7 @@ def propose(standing: Standing) -> Iterator[Change]:
         yield Change(
             kind="processor",
             title=say("{count}x {new} instead of {old}", count=sockets, new=new.name, old=old.name),
-            helps={"cores": max(1.0, all_cores), "one_core": max(1.0, one_core)},
+            helps={"cores": max(1.0, all_cores), "one_thread": max(1.0, one_core)},
             usd=usd,
             fits=(
                 Fit(says=say("the board's firmware knows it: look at the board's list"), holds=None),

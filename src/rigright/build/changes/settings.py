@@ -18,7 +18,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     yield Change(
         kind="settings",
         title=say("load data in more processes, ahead and pinned; the best setting is found by a bench"),
-        helps={"one_core": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
+        helps={"one_thread": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
         usd=None,
         command="rigright bench dataloader",
         source="rule of experience, not measured here",
@@ -26,7 +26,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     yield Change(
         kind="settings",
         title=say("larger batches, CUDA graphs or torch.compile: fewer and larger kernels"),
-        helps={"small_kernels": _OFTEN, "program": _LAUNCHES, "one_core": _LAUNCHES, "gpu_memory": _LAUNCHES},
+        helps={"small_kernels": _OFTEN, "program": _LAUNCHES, "one_thread": _LAUNCHES, "gpu_memory": _LAUNCHES},
         usd=None,
         fits=(Fit(says=say("memory of the cards leaves room for it"), holds=_has_room(standing)),),
         source="rule of experience, not measured here",

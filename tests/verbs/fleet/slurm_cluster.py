@@ -136,8 +136,19 @@ def two_nodes(machines: dict[str, str]):
             pytest.skip(f"Slurm does not come up here: {logs}")
         yield slurm
     finally:
+        (folder / "armed").unlink(missing_ok=True)
         slurm.end()
+        slurm.waits_for(lambda: not running(folder), 20)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def running(folder: Path) -> bool:
+    """Whether a health program that Slurm started is still at work here."""
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() in line.read_bytes():
+                return True
+    return False
 
 
 def munge_places(folder: Path) -> list[str]:

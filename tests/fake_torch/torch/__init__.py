@@ -1,7 +1,7 @@
 """A PyTorch that only keeps time: cards are played by sleeping, so that a slow one is slow for all to see.
 
-`FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35". `FAKE_TORCH_FAILS` names a
-function that fails as a card does that fell off the bus.
+`FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35"; "1@0.5" tires by half.
+`FAKE_TORCH_FAILS` names a function that fails as a card does that fell off the bus.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 __version__ = "9.9.9+fake"
-SPEEDS = [float(word) for word in os.environ.get("FAKE_TORCH_CARDS", "").split(",") if word]
+CARDS = [word.partition("@") for word in os.environ.get("FAKE_TORCH_CARDS", "").split(",") if word]
+SPEEDS = [float(speed) for speed, _, _ in CARDS]
+TIRED = [float(tired or 1.0) for _, _, tired in CARDS]
+TIRED_AFTER_S, BEGAN = 2.5, time.monotonic()
 TICK_S = 0.0003
 uint8, int8, float16, bfloat16, float32, float8_e4m3fn = ["u8", "i8", "f16", "b16", "f32", "f8"]
 version = SimpleNamespace(hip=None)
@@ -45,7 +48,8 @@ def work(card):
     """Take as long as the card does."""
     if os.environ.get("FAKE_TORCH_FAILS") == sys._getframe(1).f_code.co_name:
         raise RuntimeError("CUDA error: unspecified launch failure")
-    time.sleep(TICK_S / SPEEDS[card])
+    tired = TIRED[card] if time.monotonic() - BEGAN > TIRED_AFTER_S else 1.0
+    time.sleep(TICK_S / SPEEDS[card] / tired)
 
 
 def made(*_sizes, device="cpu", **_):

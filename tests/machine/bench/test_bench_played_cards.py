@@ -22,7 +22,7 @@ MACHINE = Machine(
 )
 
 
-def measured(part, cards, fails="", spare_s=1.0):
+def measured(part, cards, *, fails="", spare_s=1.0, quick=True):
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(FAKE), os.environ.get("PYTHONPATH", "")]),
@@ -31,7 +31,7 @@ def measured(part, cards, fails="", spare_s=1.0):
     }
     child = Child(sys.executable, env)
     try:
-        ask = Ask(part=part, spare_s=spare_s, quick=True, names=("gpu 4", "gpu 5", "gpu 6"))
+        ask = Ask(part=part, spare_s=spare_s, quick=quick, names=("gpu 4", "gpu 5", "gpu 6"))
         return list(child.run(ask))
     finally:
         child.close()
@@ -111,3 +111,19 @@ def test_a_card_that_dies_on_the_way_keeps_what_was_measured_before():
     found = measured("device_memory", "1", fails="add")
     assert [one.what for one in results(found)] == ["copy"]
     assert "unspecified launch failure" in str(found[-1].why)
+
+
+def test_cards_that_tire_under_load_are_found():
+    found = results(measured("sustained", "1,1@0.5", spare_s=0.1, quick=False))
+    kept = {one.on: one.value for one in found if one.what == "kept of the start"}
+    assert kept["gpu 4"] > 0.85
+    assert kept["gpu 5"] < 0.75
+    held = {
+        one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if one.result.unit == "ratio"
+    }
+    assert held["gpu 5"] == "slow"
+
+
+def test_a_quick_run_warms_no_card():
+    (found,) = measured("sustained", "1")
+    assert "do not get warm" in str(found.why)

@@ -105,7 +105,7 @@ def listen(address: str, told: Callable[[str], None]) -> None:
 
     host, port = wire.address_of(address)
     with wire.listener(host, port) as waiting:
-        told(f"{host}:{port}")
+        told(f"{host}:{waiting.getsockname()[1]}")
         for thread in wire.attended(waiting):
             while thread.is_alive():
                 thread.join(0.5)

@@ -62,6 +62,17 @@ def test_a_fleet_is_examined_without_anything_installed_on_it(far):
     assert left_behind() == before
 
 
+def test_nothing_that_reading_needs_was_left_at_home(far, tmp_path):
+    """A table or module that is missing in the parcel would show as a part whose reading failed."""
+    far.play("n1", "healthy_8xh100")
+    there = over("n1", what="probe").told[0].machine
+    env = far.settings("twin", "healthy_8xh100")
+    line = [sys.executable, "-m", "rigright", "probe", "--json"]
+    here = subprocess.run(line, env=env, capture_output=True, timeout=60, check=True, cwd=tmp_path)
+    assert [str(one.why) for one in there.unseen if "failed" in str(one.why)] == []
+    assert {one.what for one in there.unseen} == {one["what"] for one in json.loads(here.stdout)["unseen"]}
+
+
 def test_the_same_checks_say_the_same_here_and_there(far, tmp_path):
     """What `doctor` says of a node's saved answer is what the fleet said of it."""
     far.play("n1", "row_remap_pending")

@@ -1,7 +1,7 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
-`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, watch. Without any:
-all but `runs`, which refits from measured runs, and `watch`, which plays a day: they take minutes.
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, watch. Without
+any: all but `runs`, which refits from measured runs, and `watch`, which plays a day: they take minutes.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def commands():
     """Every nvidia-smi line that findings of faulty machines name."""
     bad = {
         "recovery": "gpu reset", "persistence": False, "compute_mode": "prohibited", "vbios": "x",
-        "display": True, "mig_after_reset": True, "thermal__gpu_c": 95, "thermal__fans": (0.6, 0.0), "power__limit_w": 300,
+        "display": True, "mig_after_reset": True,
+        "thermal__gpu_c": 95, "thermal__fans": (0.6, 0.0), "power__limit_w": 300,
         "ecc__uncorrected_volatile": 1, "ecc__on_after_reboot": False, "mem_used_bytes": 3e10,
     }  # fmt: skip
     machines = [eight({3: bad}, events=(xid(79), xid(48))), two({1: {"thermal__fans": (0.6, 0.0)}})]

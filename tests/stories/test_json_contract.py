@@ -22,6 +22,13 @@ BOX = {
     ],
 }
 FILES = {
+    "smi.xml": (
+        "<nvidia_smi_log><driver_version>550.1</driver_version><attached_gpus>2</attached_gpus>"
+        '<gpu id="00000000:01:00.0"><product_name>NVIDIA GeForce RTX 4090</product_name>'
+        "<fb_memory_usage><total>24564 MiB</total><used>1 MiB</used></fb_memory_usage>"
+        "<processes><process_info><pid>7</pid><used_memory>1 MiB</used_memory></process_info></processes>"
+        "</gpu></nvidia_smi_log>"
+    ),
     "box.json": json.dumps(BOX),
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",
     "grid.csv": "model,on,users\nllama-3.1-8b,h100,8\nqwen3-8b,4090,many\n",

@@ -46,7 +46,7 @@ def software_of(tmp_path, env=None, **host):
 def test_a_server_is_read_whole(tmp_path):
     told = {
         "kernels": ["6.8.0-40-generic", "6.8.0-101-generic"],
-        "modules": {"nvidia": "nvidia_uvm,nvidia_modeset,", "nouveau":, "usbhid": ""},
+        "modules": {"nvidia": "nvidia_uvm,nvidia_modeset,", "nouveau": "", "usbhid": ""},
         "modprobe": {
             "nvidia.conf": "options nvidia NVreg_EnableGpuFirmware=0 NVreg_X=1\n# blacklist "
             "nvidia\nblacklist nouveau\n"
@@ -290,8 +290,8 @@ def test_packages_of_rpm_and_pacman(tmp_path):
     assert [(one.name, one.version) for one in found] == [("nvidia-open", "580.95-1")]
     arch = {
         "files": {
-            "/var/lib/pacman/local/nvidia-open-590.48.01-9/desc":,
-            "/var/lib/pacman/local/zlib-1-1/desc":,
+            "/var/lib/pacman/local/nvidia-open-590.48.01-9/desc": "",
+            "/var/lib/pacman/local/zlib-1-1/desc": "",
         }
     }
     assert [one.name for one in packages.packages(planted(tmp_path / "p", arch))] == ["nvidia-open"]

@@ -1,0 +1,505 @@
+"""Driver, frameworks, environment, containers, system, log: each planted fault is found, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from boxes import h100, over, rtx4090
+
+from rigright.base import shelf
+from rigright.doctor.examine import CHECKS, case_of, entries, examine
+from rigright.doctor.record import Finding, NotSeen
+from rigright.machine.host import Cpu, Memory, NumaNode, PciDevice, Port
+from rigright.machine.record import Machine
+from rigright.machine.running.log_lines import event_of
+from rigright.machine.system import Event, Framework, Module, Package, Python, Software, System, Toolkit
+
+MINE = (
+    *("driver", "cuda", "torch", "pip", "packages", "library", "visible", "device_order", "container", "wsl"),
+    *("fabric_service", "peer_memory", "nccl_variables", "slow_variables", "swappiness", "overcommit"),
+    *("open_files", "numa_balancing", "clock_kept", "kernel", "reboot", "upgrades", "processes", "log"),
+)
+GROUPS = tuple(name for name in shelf.names(CHECKS) if name.startswith(MINE))
+NOW_S, UP_S, GIB = 1_795_300_000.0, 864_000.0, 2**30
+KERNEL = "6.8.0-40-generic"
+TORCH = Framework(name="torch", version="2.9.1", build="cu128", cuda="12.8")
+VENV = Python(
+    path="/v/bin/python",
+    version="3.12.4",
+    kind="venv",
+    packages=(Package(name="torch", version="2.9.1"),),
+    frameworks=(TORCH,),
+)
+SYSTEM = System(
+    os_id="ubuntu",
+    os_version="24.04",
+    kernel=KERNEL,
+    kernels=(KERNEL,),
+    cmdline="ro quiet",
+    virtual="none",
+    container="none",
+    up_s=UP_S,
+    now_s=NOW_S,
+    secure_boot=False,
+    modules=(Module(name="nvidia"), Module(name="nvidia_uvm")),
+    settings=(("vm.swappiness", "10"), ("vm.overcommit_memory", "0"), ("kernel.numa_balancing", "0")),
+    limits=(("nofile", 65536.0), ("memlock", float("inf"))),
+    clock_synced=True,
+    services=(("docker", "active"), ("nvidia-fabricmanager", "active"), ("chrony", "active")),
+    needs_reboot=False,
+)
+SOFTWARE = Software(
+    driver="580.95.05",
+    kernel_driver="580.95.05",
+    disk_driver="580.95.05",
+    library_drivers=("580.95.05",),
+    driver_cuda="13.0",
+    open_kernel=True,
+    device_files=("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"),
+    dkms=((f"nvidia/580.95.05 {KERNEL}", "installed"),),
+    packages=(
+        Package(name="nvidia-driver-580-server-open", version="580.95.05-0ubuntu1", state="installed"),
+    ),
+    toolkits=(Toolkit(name="cuda", path="/usr/local/cuda-13.0", version="13.0.2", current=True),),
+    pythons=(VENV,),
+    docker="27.1",
+    docker_runtimes=("nvidia", "runc"),
+    container_toolkit="1.17",
+    fabric_manager="580.95.05",
+    peermem=True,
+)
+CARD = PciDevice(address="0000:01:00.0", id="10de:2684", pci_class="0x030000", driver="nvidia")
+SWITCH = PciDevice(address="0000:07:00.0", id="10de:22a3", pci_class="0x068000", driver="nvidia-nvswitch")
+IB = Port(name="mlx5_0/1", kind="infiniband", state="up", bytes_per_s=50e9, max_bytes_per_s=50e9)
+
+
+def box(*, cards=2, make=rtx4090, system=None, software=None, **fields):
+    """A machine in good order but for what is said."""
+    whole = {
+        "devices": tuple(over(make(index), pci=f"0000:0{index + 1}:00.0") for index in range(cards)),
+        "pci": (CARD,),
+        "system": replace(SYSTEM, **system or {}),
+        "software": replace(SOFTWARE, **software or {}),
+        "memory": Memory(total_bytes=64 * GIB, swap_total_bytes=8 * GIB),
+        "cpu": Cpu(usable=32, nodes=(NumaNode(index=0), NumaNode(index=1))),
+        "events": (),
+    }
+    return Machine(**whole | fields)
+
+
+def found(machine):
+    """(check, severity) of all that is found."""
+    return [(check, one.severity) for check, one in examine(case_of(machine), GROUPS).findings]
+
+
+def only(machine):
+    """The one finding."""
+    ((_, one),) = examine(case_of(machine), GROUPS).findings
+    return one
+
+
+def log(*lines, age_s=3600.0):
+    """Events of the kernel's log."""
+    told = [event_of(line) for line in lines]
+    assert None not in told
+    return tuple(replace(one, at_s=NOW_S - age_s) for one in told)
+
+
+@pytest.mark.parametrize("make", [rtx4090, h100])
+def test_a_machine_in_good_order_has_no_finding(make):
+    fields = {"pci": (CARD, SWITCH), "ports": (IB,)} if make is h100 else {}
+    examined = examine(case_of(box(make=make, **fields)), GROUPS)
+    assert [(check, str(one.title)) for check, one in examined.findings] == []
+    assert examined.count(NotSeen) == 0
+
+
+def test_a_machine_of_which_nothing_is_known_has_no_finding():
+    assert found(Machine()) == []
+    assert found(Machine(devices=(rtx4090(0),))) == []
+
+
+def pythons(*packages, **changed):
+    told = tuple(Package(name=name, version=version) for name, version in packages)
+    return {"pythons": (replace(VENV, packages=told, **changed),)}
+
+
+def torch(**changed):
+    return {"pythons": (replace(VENV, frameworks=(replace(TORCH, **changed),)),)}
+
+
+SOFTWARE_FAULTS = {
+    "library newer than module": ({"library_drivers": ("580.126.09",)}, [("driver_mismatch", "fault")]),
+    "the driver says so": (
+        {"driver_error": "Driver/library version mismatch"},
+        [("driver_mismatch", "fault")],
+    ),
+    "another module on disk": ({"disk_driver": "580.126.09"}, [("driver_mismatch", "note")]),
+    "not built for this kernel, but loaded": (
+        {"dkms": (("nvidia/580.95.05 6.5.0-1-generic", "installed"),)},
+        [("driver_dkms", "warning")],
+    ),
+    "half-configured": (
+        {"packages": (Package(name="nvidia-dkms-580-server", version="580.1", state="half-configured"),)},
+        [("driver_packages", "warning")],
+    ),
+    "two branches": (
+        {
+            "packages": (
+                *SOFTWARE.packages,
+                Package(name="libnvidia-compute-535", version="535.1-0", state="installed"),
+            )
+        },
+        [("driver_packages", "warning")],
+    ),
+    "leftovers": (
+        {
+            "packages": (
+                *SOFTWARE.packages,
+                Package(name="nvidia-utils-470", version="470.1-0", state="config-files"),
+            )
+        },
+        [("driver_packages", "note")],
+    ),
+    "closed branch of long ago": (
+        {
+            "driver": "525.60.13",
+            "kernel_driver": "525.60.13",
+            "library_drivers": ("525.60.13",),
+            "disk_driver": None,
+            "driver_cuda": "12.0",
+            "toolkits": (),
+        },
+        [("driver_ended", "note")],
+    ),
+    "no uvm": ({"device_files": ("nvidia0", "nvidia1", "nvidiactl")}, [("driver_files", "warning")]),
+    "a file short": ({"device_files": ("nvidia0", "nvidiactl", "nvidia-uvm")}, [("driver_files", "warning")]),
+    "toolkit of the next major": ({"driver_cuda": "12.9"}, [("cuda_toolkit", "warning")]),
+    "toolkit a little newer": (
+        {"toolkits": (Toolkit(name="cuda", path="/usr/local/cuda-13.2", version="13.2.0", current=True),)},
+        [("cuda_toolkit", "note")],
+    ),
+    "cpu wheel": (torch(build="cpu", cuda=None), [("torch_cpu_only", "warning")]),
+    "wheel for the other maker": (torch(build="rocm6.4", cuda=None), [("torch_cpu_only", "warning")]),
+    "wheel without kernels, by its own list": (torch(archs=("sm_90", "sm_100")), [("torch_chip", "fault")]),
+    "wheel too old for the chip, by the table": (
+        torch(version="1.7.1", build="cu110", cuda="11.0"),
+        [("torch_python", "warning")],
+    ),
+    "index that never was": (
+        pythons(index="--extra-index-url https://download.pytorch.org/whl/cu122"),
+        [("pip_index", "warning")],
+    ),
+    "shell of nvidia-ml-py": (pythons(("pynvml", "13.0.1")), [("packages_outdated", "note")]),
+    "stub": (pythons(("tensorflow-gpu", "2.12.0")), [("packages_outdated", "warning")]),
+    "same files twice": (
+        pythons(("onnxruntime", "1.20"), ("onnxruntime-gpu", "1.20")),
+        [("packages_twice", "warning")],
+    ),
+    "two folders of one": (pythons(("numpy", "1.26"), ("numpy", "2.1")), [("packages_twice", "warning")]),
+    "three CUDAs": (
+        pythons(("nvidia-cudnn-cu12", "9"), ("nvidia-cudnn-cu13", "9")),
+        [("packages_twice", "note")],
+    ),
+    "engine not told": ({"docker_runtimes": ("runc",)}, [("container_cards", "warning")]),
+    "no toolkit": ({"docker_runtimes": ("runc",), "container_toolkit": None}, [("container_cards", "note")]),
+}
+
+
+@pytest.mark.parametrize("name", SOFTWARE_FAULTS)
+def test_each_fault_of_software(name):
+    changed, wanted = SOFTWARE_FAULTS[name]
+    assert found(box(software=changed)) == wanted
+
+
+SYSTEM_FAULTS = {
+    "nouveau": ({"modules": (Module(name="nouveau"), Module(name="nvidia"))}, [("driver_nouveau", "fault")]),
+    "eager swap": (
+        {"settings": (("vm.swappiness", "100"), ("vm.overcommit_memory", "0"))},
+        [("swappiness", "warning")],
+    ),
+    "usual swap": (
+        {"settings": (("vm.swappiness", "60"), ("vm.overcommit_memory", "0"))},
+        [("swappiness", "note")],
+    ),
+    "strict memory": (
+        {"settings": (("vm.swappiness", "1"), ("vm.overcommit_memory", "2"))},
+        [("overcommit", "warning")],
+    ),
+    "few files": ({"limits": (("nofile", 1024.0),)}, [("open_files", "note")]),
+    "balancing": (
+        {"settings": (("vm.swappiness", "1"), ("vm.overcommit_memory", "0"), ("kernel.numa_balancing", "1"))},
+        [("numa_balancing", "note")],
+    ),
+    "no time": ({"clock_synced": False}, [("clock_kept", "warning")]),
+    "far off": ({"clock_synced": True, "clock_off_s": 90.0}, [("clock_kept", "fault")]),
+    "no time in a virtual machine": ({"clock_synced": False, "virtual": "kvm"}, [("clock_kept", "note")]),
+    "kernel options": ({"cmdline": "ro pci=nommconf"}, [("kernel_options", "warning")]),
+    "newer kernel": (
+        {"kernels": (KERNEL, "6.8.0-45-generic")},
+        [("driver_dkms", "warning"), ("reboot_pending", "note")],
+    ),
+    "reboot wanted": ({"needs_reboot": True}, [("reboot_pending", "note")]),
+    "night updates": (
+        {"services": (*SYSTEM.services, ("unattended-upgrades", "active"))},
+        [("upgrades_unattended", "note")],
+    ),
+    "stuck": ({"stuck": ("nvidia-smi (7)",)}, [("processes_stuck", "fault")]),
+    "stuck on a file server": ({"stuck": ("python (7)",)}, [("processes_stuck", "warning")]),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEM_FAULTS)
+def test_each_fault_of_the_system(name):
+    changed, wanted = SYSTEM_FAULTS[name]
+    assert found(box(system=changed)) == wanted
+
+
+ENVIRONMENT_FAULTS = {
+    "stubs": ({"LD_LIBRARY_PATH": "/usr/local/cuda/lib64/stubs:/x"}, [("library_path", "fault")]),
+    "two CUDAs": (
+        {"LD_LIBRARY_PATH": "/usr/local/cuda-12.8/lib64:/usr/local/cuda-11.8/lib64"},
+        [("library_path", "warning")],
+    ),
+    "compat on GeForce": ({"LD_LIBRARY_PATH": "/usr/local/cuda/compat"}, [("library_path", "warning")]),
+    "a card too many": ({"CUDA_VISIBLE_DEVICES": "0,2"}, [("visible_devices", "warning")]),
+    "none": ({"CUDA_VISIBLE_DEVICES": ""}, [("visible_devices", "warning")]),
+    "one hidden": ({"CUDA_VISIBLE_DEVICES": "1"}, [("visible_devices", "note")]),
+    "one given out": ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_JOB_ID": "7"}, []),
+    "the other maker's": ({"HIP_VISIBLE_DEVICES": "7"}, []),
+    "no shared memory": ({"NCCL_SHM_DISABLE": "1"}, [("nccl_variables", "warning")]),
+    "no peer copies, none to lose": ({"NCCL_P2P_DISABLE": "1"}, [("nccl_variables", "note")]),
+    "harmless": ({"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, []),
+    "waiting": ({"CUDA_LAUNCH_BLOCKING": "1"}, [("slow_variables", "warning")]),
+    "one core": ({"OMP_NUM_THREADS": "1"}, [("slow_variables", "note")]),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENT_FAULTS)
+def test_each_fault_of_the_environment(name):
+    changed, wanted = ENVIRONMENT_FAULTS[name]
+    assert found(box(environment=tuple(sorted(changed.items())))) == wanted
+
+
+LOG_FAULTS = {
+    "a card that did not start": (
+        ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)",),
+        [("log_driver", "fault")],
+    ),
+    "refused": (("Loading of unsigned module is rejected",), [("log_driver", "fault")]),
+    "mismatch": (("NVRM: API mismatch: the client has the version 1, but",), [("log_driver", "warning")]),
+    "amd": (("amdgpu 0000:03:00.0: amdgpu: GPU reset begin!",), [("log_driver", "warning")]),
+    "bus": (
+        ("pcieport 0000:00:01.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal)",),
+        [("log_bus", "warning")],
+    ),
+    "fatal": (
+        ("pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",),
+        [("log_bus", "fault")],
+    ),
+    "a corrected error or two": (
+        ("pcieport 0000:00:01.0: AER: Corrected error received: 0000:01:00.0",) * 3,
+        [],
+    ),
+    "a flood of them": (
+        ("pcieport 0000:00:01.0: AER: Corrected error received: 0000:01:00.0",) * 200,
+        [("log_bus", "note")],
+    ),
+    "memory": (("EDAC MC0: 1 UE memory read error on CPU_SrcID#0",), [("log_memory", "fault")]),
+    "memory, corrected": (
+        ("EDAC MC0: 1 CE memory read error on CPU_SrcID#0",) * 12,
+        [("log_memory", "warning")],
+    ),
+    "killed": (("Out of memory: Killed process 3 (python) total-vm",), [("log_memory", "warning")]),
+    "disk": (("blk_update_request: I/O error, dev nvme0n1, sector 1",), [("log_disks", "fault")]),
+    "disk, reset": (("nvme nvme0: I/O 12 QID 3 timeout, aborting",), [("log_disks", "warning")]),
+    "an empty drive": (("blk_update_request: I/O error, dev sr0, sector 0",), []),
+    "hung": (("INFO: task python:7 blocked for more than 120 seconds.",), [("processes_stuck", "warning")]),
+}
+
+
+@pytest.mark.parametrize("name", LOG_FAULTS)
+def test_each_fault_of_the_log(name):
+    lines, wanted = LOG_FAULTS[name]
+    assert found(box(events=log(*lines))) == wanted
+
+
+def test_what_happened_before_the_last_boot_weighs_less():
+    lines = ("blk_update_request: I/O error, dev nvme0n1, sector 1",)
+    assert found(box(events=log(*lines, age_s=UP_S + 60))) == [("log_disks", "warning")]
+
+
+def test_a_link_that_flaps_on_a_fast_machine():
+    down = ("mlx5_core 0000:12:00.0 ib0: Link down",)
+    assert found(box(ports=(IB,), make=h100, pci=(CARD, SWITCH), events=log(*down * 2))) == []
+    assert found(box(ports=(IB,), make=h100, pci=(CARD, SWITCH), events=log(*down * 3))) == [
+        ("log_links", "warning")
+    ]
+    assert found(box(events=log(*down * 3))) == []
+
+
+def test_a_closed_log_is_not_observed_and_no_finding():
+    examined = examine(case_of(box(events=None)), GROUPS)
+    blind = {
+        one.check for one in examined.checked if any(isinstance(verdict, NotSeen) for verdict in one.verdicts)
+    }
+    assert examined.findings == ()
+    assert blind == {"log_bus", "log_disks", "log_driver", "log_memory"}
+
+
+# chips and drivers
+
+
+def test_the_last_driver_for_pascal():
+    card = rtx4090(0, name="Tesla P40", pci_id="10de:1b38", isa="6.1", mem_total_bytes=24 * GIB)
+    new = {
+        "driver": "595.58.03",
+        "kernel_driver": "595.58.03",
+        "library_drivers": (),
+        "disk_driver": None,
+        "pythons": (),
+        "open_kernel": False,
+    }
+    machine = replace(box(cards=1, software=new), devices=(over(card, pci="0000:01:00.0"),))
+    assert found(machine) == [("driver_chip", "fault")]
+    assert "580" in str(only(machine).fix[0].says)
+
+
+@pytest.mark.parametrize(
+    ("isa", "is_open", "wanted"),
+    [
+        ("12.0", False, [("driver_open", "fault")]),
+        ("12.0", True, []),
+        ("7.0", True, [("driver_open", "fault")]),
+        ("7.0", False, []),
+        ("9.0", False, []),
+    ],
+)
+def test_the_kind_of_kernel_module_each_chip_needs(isa, is_open, wanted):
+    card = over(rtx4090(0, name="a card of that kind", pci_id=None, isa=isa), pci="0000:01:00.0")
+    machine = box(software={"open_kernel": is_open, "pythons": ()}, pci=())
+    assert found(replace(machine, devices=(card,))) == wanted
+
+
+def test_a_blackwell_card_that_only_the_bus_shows():
+    blackwell = PciDevice(address="0000:01:00.0", id="10de:2b85", pci_class="0x030000", driver="nvidia")
+    machine = box(cards=0, pci=(blackwell,), software={"open_kernel": False})
+    assert ("driver_open", "fault") in found(machine)
+
+
+def test_volta_lost_its_kernels_in_newer_wheels():
+    card = over(rtx4090(0, name="Tesla V100-SXM2-16GB", pci_id=None, isa="7.0"), pci="0000:01:00.0")
+    newer = torch(version="2.11.0", build="cu128", cuda="12.8") | {"open_kernel": False}
+    machine = replace(box(software=newer, pci=()), devices=(card,))
+    assert found(machine) == [("torch_chip", "fault")]
+    assert "whl/cu126" in only(machine).fix[0].command
+
+
+def test_a_wheel_newer_than_the_driver():
+    old = {
+        "driver": "535.183.01",
+        "kernel_driver": "535.183.01",
+        "library_drivers": (),
+        "disk_driver": None,
+        "driver_cuda": "12.2",
+        "toolkits": (),
+    }
+    new = torch(version="2.13.0", build="cu130", cuda="13.0")
+    assert [one for one in found(box(software=old | new)) if one[0] == "torch_driver"] == [
+        ("torch_driver", "fault")
+    ]
+    within = torch()  # CUDA 12.8 on a driver of 12.2 runs by minor version compatibility
+    assert [one for one in found(box(software=old | within)) if one[0] == "torch_driver"] == []
+
+
+def test_secure_boot_and_a_module_that_did_not_load():
+    none = {
+        "kernel_driver": None,
+        "driver": None,
+        "library_drivers": (),
+        "open_kernel": None,
+        "disk_driver": None,
+        "pythons": (),
+        "toolkits": (),
+        "dkms": (),
+    }
+    machine = box(cards=0, system={"secure_boot": True, "modules": ()}, software=none)
+    assert found(machine) == [("driver_signing", "fault")]
+
+
+def test_wsl_is_not_held_to_linux():
+    inside = {
+        "virtual": "wsl2",
+        "secure_boot": None,
+        "modules": None,
+        "services": (),
+        "kernels": (),
+        "clock_synced": None,
+    }
+    files = {"device_files": ("dxg",), "kernel_driver": None, "packages": (), "docker": None, "dkms": ()}
+    assert found(box(system=inside, software=files, pci=None)) == []
+    assert found(box(system=inside, software=files | {"device_files": ("null",)}, pci=None)) == [
+        ("wsl_driver", "fault")
+    ]
+    installed = files | {"packages": SOFTWARE.packages}
+    assert ("wsl_driver", "fault") in found(box(system=inside, software=installed, pci=None))
+
+
+def test_the_switches_manager_only_where_there_are_switches():
+    stopped = {"services": (("nvidia-fabricmanager", "inactive"),)}
+    assert found(box(system=stopped)) == []
+    switched = {"make": h100, "pci": (SWITCH,)}
+    assert found(box(system=stopped, **switched)) == [("fabric_service", "fault")]
+    assert found(box(software={"fabric_manager": "570.1.2"}, **switched)) == [("fabric_service", "fault")]
+    assert found(box(software={"fabric_manager": "580.95.05"}, **switched)) == []
+
+
+def test_network_cards_and_the_cards_memory():
+    fabric = {"make": h100, "pci": (SWITCH,), "ports": (IB,)}
+    assert found(box(software={"peermem": False, "open_kernel": False}, **fabric)) == [
+        ("peer_memory", "warning")
+    ]
+    assert found(box(software={"peermem": False}, **fabric)) == []  # DMA-BUF, by the open module
+    assert found(box(software={"peermem": False, "open_kernel": False})) == []
+
+
+def test_unlike_cards_are_counted_in_two_ways():
+    other = over(rtx4090(1, name="NVIDIA GeForce RTX 3090", pci_id=None, isa="8.6"), pci="0000:02:00.0")
+    machine = replace(box(cards=1), devices=(*box(cards=1).devices, other))
+    assert found(machine) == [("device_order", "note")]
+    assert found(replace(machine, environment=(("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),))) == []
+
+
+def test_visible_devices_by_uuid_and_slice():
+    uuid = box().devices[0].uuid
+    assert uuid
+    both = ",".join(one.uuid for one in box().devices)
+    assert found(box(environment=(("CUDA_VISIBLE_DEVICES", both),))) == []
+    short = (("CUDA_VISIBLE_DEVICES", "GPU-ffffffff"),)
+    assert found(box(environment=short)) == [("visible_devices", "warning")]
+
+
+@pytest.mark.parametrize("check", GROUPS)
+def test_every_check_has_its_manual_and_a_group(check):
+    (entry,) = [one for one in entries() if one.name == check]
+    assert entry.group != "other"
+    assert len(entry.manual) > 150
+    assert "Source" in entry.manual
+
+
+def test_every_finding_says_how_it_is_seen_mended_and_verified():
+    machines = [box(software=changed) for changed, _ in SOFTWARE_FAULTS.values()]
+    machines += [box(system=changed) for changed, _ in SYSTEM_FAULTS.values()]
+    machines += [box(events=log(*lines)) for lines, _ in LOG_FAULTS.values()]
+    for machine in machines:
+        for _, one in examine(case_of(machine), GROUPS).findings:
+            assert isinstance(one, Finding)
+            assert any(evidence.command for evidence in one.evidence)
+            assert one.fix
+            assert one.verify
+
+
+def test_an_event_without_a_time_still_counts():
+    assert found(
+        box(events=(Event(kind="oom", text="Out of memory: Killed process 1 (a)", program="a"),))
+    ) == [("log_memory", "warning")]

@@ -386,6 +386,20 @@ def test_a_server_with_a_quarter_of_its_channels(tmp_path):
     assert "38.4 GB/s" in str(one.why) or "38 GB/s" in str(one.why)
 
 
+def test_a_process_that_may_run_only_far_from_a_card(tmp_path):
+    machine = machine_of(tmp_path, {"like": "server", "cpu": {"allowed": "0-31,64-95"}})
+    assert [one for one in found(machine) if one[0] == "pcie_numa"] == [
+        ("pcie_numa", "note", f"gpu {index}") for index in range(4, 8)
+    ]
+
+
+def test_a_domain_without_memory(tmp_path):
+    empty = "Node 1 MemTotal:  0 kB"
+    host = {"like": "server", "files": {"/sys/devices/system/node/node1/meminfo": empty}}
+    said = [one for one in found(machine_of(tmp_path, host)) if one[0] == "pcie_numa"]
+    assert said == [("pcie_numa", "warning", f"gpu {index}") for index in range(4, 8)]
+
+
 def test_small_machines_want_swap_and_large_ones_do_not(tmp_path):
     small = {"memory": {"swap_kb": 0, "total_kb": 32_000_000, "available_kb": 30_000_000}}
     assert ("memory_swap", "note", None) in found(machine_of(tmp_path / "a", {"like": "desktop", **small}))

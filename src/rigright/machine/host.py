@@ -72,6 +72,7 @@ class Cpu:
     cores: int | None = None
     threads: int | None = None
     usable: int | None = None  # threads this process may use: affinity and container
+    allowed: str | None = None  # its affinity: "0-15,32-47"
     max_hz: float | None = None
     now_hz: float | None = None
     governors: tuple[str, ...] = ()  # distinct ones

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rigright.base.units import KIB
@@ -58,7 +59,7 @@ class _Space:
 def mounts_of(world: World) -> Mounts:
     """Every file system of weight, each once."""
     if not world.has(FILE):
-        return Mounts(found=None)
+        return Mounts(found=_by_psutil(world))
     wanted = _wanted(entries(world))
     far = [entry for entry in wanted if is_network(entry.kind)]
     near = [entry for entry in wanted if not is_network(entry.kind)]
@@ -135,3 +136,28 @@ def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | N
 def _silent(entry: Entry) -> Unseen:
     why = say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind)
     return Unseen(what=f"mounts.{entry.path}", why=why, see=f"df -h {entry.path}")
+
+
+def _by_psutil(world: World) -> tuple[Mount, ...] | None:
+    """Local file systems of macOS and Windows, as far as Python's psutil tells; None where nobody does."""
+    if not world.is_live or str(world.root) != world.root.anchor:
+        return None
+    try:
+        import psutil
+    except ImportError:
+        return None
+    found = []
+    for one in psutil.disk_partitions(all=False):
+        with suppress(OSError):
+            space = psutil.disk_usage(one.mountpoint)
+            found.append(
+                Mount(
+                    path=one.mountpoint,
+                    source=one.device,
+                    kind=one.fstype.lower(),
+                    options=tuple(one.opts.split(",")),
+                    size_bytes=float(space.total),
+                    free_bytes=float(space.free),
+                )
+            )
+    return tuple(found)

@@ -5,7 +5,8 @@ link between sockets: latency grows, rate falls. A domain without memory modules
 cards go across. Where the firmware tells no domain, tools cannot bind processes rightly.
 
 Warning: a card's domain has no memory. Note: no domain told on a machine with several; all cards on one of
-several sockets. Source: Linux NUMA documentation; NVIDIA's DGX guides (binding by `nvidia-smi topo -m`).
+several sockets; the process may run on cores of the other side alone. Source: Linux NUMA documentation;
+NVIDIA's DGX guides (binding by `nvidia-smi topo -m`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label
 from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
 from rigright.doctor.wires import function_of, has_slot, is_real
+from rigright.machine.cells import indexes
 from rigright.machine.device import Device
+from rigright.machine.host import NumaNode
 
 TITLE = say("cards and memory on the same side (NUMA)")
 SEE = "nvidia-smi topo -m; numactl --hardware"
@@ -24,28 +27,32 @@ SEE = "nvidia-smi topo -m; numactl --hardware"
 
 def check(case: Case) -> Iterator[Verdict]:
     """Verdicts on machines with several memory domains."""
-    nodes = {node.index: node for node in case.machine.cpu.nodes}
-    with_cpus = [node for node in nodes.values() if node.cpus]
-    if not is_real(case) or len(with_cpus) < 2:
+    cpu = case.machine.cpu
+    nodes = {node.index: node for node in cpu.nodes}
+    if not is_real(case) or sum(bool(node.cpus) for node in cpu.nodes) < 2:
         return
     near = {device: _node(case, device) for device, chip in answering(case) if has_slot(device, chip)}
     for device, node in near.items():
-        if node is None:
-            yield _finding("note", say("nobody tells which memory domain the card is near"), label(device))
-        elif node in nodes and nodes[node].mem_bytes == 0:
-            yield _finding(
-                "warning", say("the card's memory domain {node} has no memory", node=node), label(device)
-            )
-        else:
-            yield Fine(says=say("near domain {node}", node=node), about=label(device))
+        yield _of_card(device, None if node is None else nodes.get(node), allowed=cpu.allowed)
     told = {node for node in near.values() if node is not None}
-    if len(near) >= 4 and len(told) == 1 and (case.machine.cpu.sockets or 1) > 1:
+    if len(near) >= 4 and len(told) == 1 and (cpu.sockets or 1) > 1:
         title = say(
-            "all {count} cards hang on one of {sockets} sockets",
-            count=len(near),
-            sockets=case.machine.cpu.sockets,
+            "all {count} cards hang on one of {sockets} sockets", count=len(near), sockets=cpu.sockets
         )
-        yield _finding("note", title, None)
+        yield _finding("note", title, about=None)
+
+
+def _of_card(device: Device, node: NumaNode | None, *, allowed: str | None) -> Verdict:
+    about = label(device)
+    if node is None:
+        return _finding("note", say("nobody tells which memory domain the card is near"), about=about)
+    if node.mem_bytes == 0:
+        title = say("the card's memory domain {node} has no memory", node=node.index)
+        return _finding("warning", title, about=about)
+    if allowed is not None and node.cpus and not set(indexes(allowed)) & set(indexes(node.cpus)):
+        title = say("this process may run only on cores far from the card ({cores})", cores=allowed)
+        return _finding("note", title, about=about)
+    return Fine(says=say("near domain {node}", node=node.index), about=about)
 
 
 def _node(case: Case, device: Device) -> int | None:
@@ -54,7 +61,7 @@ def _node(case: Case, device: Device) -> int | None:
     return node if node is not None and node >= 0 else None
 
 
-def _finding(severity: Severity, title: Sentence, about: str | None) -> Finding:
+def _finding(severity: Severity, title: Sentence, *, about: str | None) -> Finding:
     fill = Step(
         says=say("fill the memory channels of that socket, or move the card to the other"), disturbs=True
     )

@@ -38,6 +38,7 @@ def read(world: World) -> Read:
             cores=cores,
             threads=told.threads,
             usable=_usable(world, told.threads),
+            allowed=_allowed(world),
             max_hz=_clock(world, policies, name="cpuinfo_max_freq"),
             now_hz=_clock(world, policies, name="scaling_cur_freq") or _mega(told.fastest_mhz),
             governors=_governors(world, policies),
@@ -76,12 +77,16 @@ def _topology(world: World, told: Threads) -> tuple[int | None, int | None]:
 
 def _usable(world: World, threads: int) -> int:
     """Threads this process may run on: its mask, and what its container may take."""
-    mask = re.search(
-        r"^Cpus_allowed_list:\s*(\S+)", world.text("/proc/self/status", 65_536) or "", re.MULTILINE
-    )
-    allowed = len(indexes(mask.group(1))) if mask else threads
+    allowed = len(indexes(_allowed(world)))
     limit = cpu_limit(world)
     return max(1, min(allowed or threads, threads, math.floor(limit) if limit is not None else threads))
+
+
+def _allowed(world: World) -> str | None:
+    """The mask of threads this process may run on."""
+    told = world.text("/proc/self/status", 65_536) or ""
+    mask = re.search(r"^Cpus_allowed_list:\s*(\S+)", told, re.MULTILINE)
+    return mask.group(1) if mask else None
 
 
 def _governors(world: World, policies: list[str]) -> tuple[str, ...]:

@@ -129,6 +129,13 @@ def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
     assert played.asked == ()
 
 
+def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):
+    clock = iter([0.0, *[100.0] * 50])
+    monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
+    run(["ram", "network"], Wish(quick=True))
+    assert [ask.spare_s for _, ask in played.asked] == [session.LEAST_S] * 2
+
+
 @pytest.mark.usefixtures("played")
 def test_somebody_looks_on():
     told = []

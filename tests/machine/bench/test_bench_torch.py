@@ -164,6 +164,18 @@ def test_the_best_setting_of_a_data_loader_is_one_that_was_tried(monkeypatch):
     assert dict(found[-1].settings)["persistent_workers"] == "True"
 
 
+def test_workers_of_a_loader_live_beside_the_thread_that_listens(tmp_path):
+    """A forked worker closes standard input: it must not wait for who reads it."""
+    child = Child(sys.executable, dict(os.environ))
+    try:
+        ask = Ask(part="data_loader", spare_s=30, quick=True, cpus=1, folder=str(tmp_path))
+        found = [one for one in child.run(ask) if isinstance(one, Result)]
+    finally:
+        child.close()
+    assert "1 workers" in {one.what for one in found}
+    assert found[-1].what == "best"
+
+
 def test_two_processes_exchange_over_gloo(tmp_path):
     child = Child(sys.executable, dict(os.environ))
     try:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TextIO
 
 from rigright.base import shelf
@@ -29,8 +30,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.stored import plain, restored
 
 PARTS = "rigright.machine.bench.parts"
-LINE_CHARS = 100_000
-OLDEST = (3, 10)
+LINE_BYTES = 100_000
 
 
 def main() -> None:
@@ -38,7 +38,8 @@ def main() -> None:
     out = _own_line()
     asks: queue.Queue[str] = queue.Queue()
     folders: set[str] = set()
-    threading.Thread(target=_listen, args=(asks, folders), daemon=True).start()
+    listening = {"folders": folders}
+    threading.Thread(target=_listen, args=(_own_ear(), asks), kwargs=listening, daemon=True).start()
     while True:
         ask = restored(Ask, json.loads(asks.get()), where="ask")
         if ask.folder is not None:
@@ -55,10 +56,22 @@ def _own_line() -> TextIO:
     return os.fdopen(kept, "w", encoding="utf-8")
 
 
-def _listen(asks: queue.Queue[str], folders: set[str]) -> None:
+def _own_ear() -> int:
+    """Standard input for questions alone; what is forked here finds an empty one that no thread holds."""
+    kept = os.dup(0)
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    return kept
+
+
+def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
     """Pass questions on; once nobody asks any more, end everything."""
-    for line in sys.stdin:
-        asks.put(line[:LINE_CHARS])
+    heard = b""
+    while more := os.read(ear, LINE_BYTES):
+        *lines, heard = (heard + more).split(b"\n")
+        for line in lines:
+            asks.put(line.decode("utf-8", "replace"))
+        heard = heard[:LINE_BYTES]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():

@@ -60,19 +60,21 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     round_s = QUICK_ROUND_S if ask.quick else ROUND_S
     card = next(iter(accelerators(ask)), None)
     best: tuple[Setting, Result] | None = None
+    tried = 0
     todo = [Setting(workers=0, prefetch=None)]
     todo += [Setting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
     while todo and (best is None or not until.is_over()):
         setting = todo.pop(0)
         found = _measured(setting, round_s=round_s, device=card.device if card else None)
         yield found
+        tried += 1
         if best is None or found.value > best[1].value * ENOUGH:
             best = (setting, found)
         if not todo and best[0].workers and not best[0].lasting:
             todo = finer(best[0], has_card=card is not None)
     if todo:
         yield Skipped(part="", why=say("time ran out with {count} settings left", count=len(todo)))
-    if best is not None:
+    if best is not None and tried > 1:
         yield replace(best[1], what="best")
 
 

@@ -164,6 +164,20 @@ def test_what_installers_call_things_stays_below_a_home():
     assert told.endswith("/venv/lib/python3.11/site-packages/torch-2.8.0.dist-info")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1732233600.123 gpu kernel: NVRM: Xid",
+        "Nov 22 00:00:01 gpu kernel: NVRM: Xid",
+        "2026-11-22T00:00:01+00:00 gpu kernel: NVRM: Xid",
+    ],
+)
+def test_the_host_of_a_log_is_hidden_whatever_it_is_called(line):
+    told = Rules(marks=Marks()).hide(line)
+    assert " gpu kernel" not in told
+    assert told.endswith(" kernel: NVRM: Xid")
+
+
 @settings(max_examples=100)
 @given(st.text(max_size=200))
 def test_hiding_twice_is_hiding_once(text):

@@ -40,6 +40,10 @@ _SECRET = re.compile(
 )
 _LOGIN = re.compile(r"([a-z][a-z0-9+.-]{1,12}://)[^/\s@\"']{1,200}@")
 _MOUNTED = re.compile(r"(?m)^([A-Za-z0-9][\w.-]{0,200}|\[[0-9a-f:]+\]):(?=/)")
+_LOGGED = re.compile(  # a line of a log: when, who, "kernel:"
+    r"(?m)^(\d{9,11}\.\d+ |\w{3} [ \d]\d \d\d:\d\d:\d\d |\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,24} )"
+    r"([\w.-]{1,253})(?= kernel: )"
+)
 _HOME = re.compile(r"(?P<root>/(?:home|Users)/|[A-Z]:\\Users\\)(?P<rest>[^\s:\"',;<>|*?\0)\]]+)")
 _PLAIN_PART = re.compile(
     r"(?i)\A(?:\.?v?env\w{0,8}|envs|lib(?:64)?|bin|include|share|etc|(?:site|dist)-packages|python[\d.]*|"
@@ -118,6 +122,10 @@ def _mounts(marks: Marks, text: str) -> str:
     return _MOUNTED.sub(lambda match: marks.of("host", match[1]) + ":", text)
 
 
+def _logs(marks: Marks, text: str) -> str:
+    return _LOGGED.sub(lambda match: match[1] + marks.of("host", match[2]), text)
+
+
 def _homes(marks: Marks, text: str) -> str:
     return _HOME.sub(lambda match: match["root"] + _parts(marks, match["rest"]), text)
 
@@ -150,5 +158,6 @@ _RULES_BUT_IP4 = (
     _whole(_GUID4, "guid", spared=_is_nothing),
     _behind(_GUID, "guid"),
     _mounts,
+    _logs,
 )
 _RULES = (*_RULES_BUT_IP4, _whole(_IP4, "network address", spared=_OPEN_IP4.match))

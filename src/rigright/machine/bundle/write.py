@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,8 +34,9 @@ ASKED_TOO = (  # what no reader needs, and a helper would ask for
 )
 _VARIABLES = (  # beginnings of names whose values may be shown
     *("CUDA", "NVIDIA", "NCCL", "HIP", "HSA", "ROC", "GPU_", "ZE_", "SYCL", "PYTORCH", "TORCH", "TF_", "XLA"),
-    *("OMP", "MKL", "OPENBLAS", "LD_", "PATH", "VIRTUAL_ENV", "CONDA", "SLURM", "KUBERNETES_SERVICE", "UCX"),
-    *("container", "RIGRIGHT", "WSL", "PIP_", "GLOO", "MASTER", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LANG"),
+    *("OMP", "MKL", "OPENBLAS", "LD_", "PATH", "VIRTUAL_ENV", "CONDA", "KUBERNETES_SERVICE", "UCX"),
+    *("SLURM_JOB_ID", "SLURM_GPUS", "SLURM_CPUS", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LANG"),
+    *("container", "RIGRIGHT", "WSL", "PIP_", "GLOO"),
 )
 _WHOLE = {  # files that hold nothing but something private
     "hostname": "host",
@@ -70,9 +72,9 @@ def write_bundle(world: World, file: Path, *, version: str, marks: Marks | None 
     """Read the machine, and write down what was read without what is private."""
     heard = overheard(world)
     machine = probe(heard)
-    for argv in ASKED_TOO:
-        if argv not in heard.kept.commands:
-            heard.run(*argv)
+    missing = [argv for argv in ASKED_TOO if argv not in heard.kept.commands]
+    with ThreadPoolExecutor(len(ASKED_TOO)) as pool:  # at once: each may hang until its time is over
+        list(pool.map(lambda argv: heard.run(*argv), missing))
     rules = rules_of(machine, heard.kept, marks=marks or Marks())
     kept = hidden(heard.kept, rules)
     shown = hidden_machine(machine, rules)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say
-from rigright.machine import stored
-from rigright.machine.bundle.write import Bundled
 from rigright.machine.device import Device
 from rigright.machine.host import Path, PciDevice
 from rigright.machine.record import Machine, Unseen
@@ -19,6 +17,9 @@ from rigright.report.diagnosed import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of
+
+if TYPE_CHECKING:
+    from rigright.machine.bundle.write import Bundled
 
 MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16
@@ -270,5 +271,7 @@ def _next(machine: Machine) -> tuple[str, ...]:
 
 def plain(machine: Machine, language: str) -> dict[str, Any]:
     """The record itself."""
+    from rigright.machine import stored
+
     told: dict[str, Any] = stored.plain(machine, language)
     return told

@@ -1,0 +1,123 @@
+"""Trees that are torn: any file empty, cut, of other bytes, or gone. Readers read on, checks never fail."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from boxes import NOW_S, UP_S, rtx4090
+from hosts import PARTS, examined, hardware_of, machine_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_trees import planted, take_away
+from rigright.doctor.record import NotSeen
+from rigright.machine.probe import joined
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain, restored
+from rigright.machine.system import System
+from rigright.machine.world import World
+
+KEPT = []  # the folder lives as long as the tests do
+NUMBERS = st.sampled_from(
+    [b"-1", b"0", b"255", b"4294967295", b"99999999999999999999999", b"0x", b"Unknown", b"nan"]
+)
+TEARS = st.one_of(st.none(), st.just(b""), NUMBERS, st.binary(max_size=80))
+
+
+@cache
+def grown():
+    """A desktop's tree, and every file of it."""
+    KEPT.append(tempfile.TemporaryDirectory())
+    folder = Path(KEPT[0].name)
+    world = planted(folder, {"like": "desktop"})
+    every = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    few = [path for path in every if "/cpu/cpu" not in str(path) or "/cpu0/" in str(path)]
+    return world, few
+
+
+def read_all(world):
+    told = joined([part.read(world) for part in PARTS])
+    system = System(virtual="none", container="none", now_s=NOW_S, up_s=UP_S)
+    devices = (rtx4090(0), rtx4090(1))
+    return Machine(**{name: getattr(told, name) for name in FIELDS}, devices=devices, system=system)
+
+
+FIELDS = ("pci", "slots", "cpu", "memory", "disks", "mounts", "ports", "sensors", "unseen")
+
+
+def failed(machine):
+    """Checks that broke rather than said something."""
+    return [
+        (one.check, str(verdict.why))
+        for one in examined(machine).checked
+        for verdict in one.verdicts
+        if isinstance(verdict, NotSeen) and "the check itself failed" in str(verdict.why)
+    ]
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_any_file_may_hold_anything(data):
+    world, every = grown()
+    struck = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=12, unique=True))
+    before = {path: path.read_bytes() for path in struck}
+    try:
+        for path in struck:
+            tear = data.draw(TEARS)
+            if tear is None:
+                path.unlink()
+            else:
+                path.write_bytes(tear)
+        assert failed(read_all(world)) == []
+    finally:
+        for path, raw in before.items():
+            path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(
+    "gone", ["sys/bus", "sys/class", "sys/block", "sys/devices", "sys/firmware", "proc", "sys", ""]
+)
+def test_any_folder_may_be_away(tmp_path, gone):
+    """As in containers that mask parts of /sys and /proc."""
+    world = planted(tmp_path, {"like": "desktop"})
+    take_away(world.root / gone)
+    assert failed(read_all(world)) == []
+
+
+def test_links_to_nowhere_and_in_a_ring(tmp_path):
+    world = planted(tmp_path, {"like": "desktop"})
+    for name in ("sys/bus/pci/devices/0000:01:00.0", "sys/block/sda", "sys/class/net/enp99s0"):
+        (world.root / name).unlink()
+        (world.root / name).symlink_to(name.rpartition("/")[2])
+    (world.root / "sys/bus/pci/devices/0000:02:00.0").unlink()
+    (world.root / "sys/bus/pci/devices/0000:02:00.0").symlink_to("../nowhere")
+    assert failed(read_all(world)) == []
+
+
+def test_an_empty_world_tells_nothing_and_says_so():
+    machine = read_all(World(root=Path("/nonexistent-root-of-nobody")))
+    assert (machine.pci, machine.disks, machine.mounts, machine.ports, machine.sensors) == (None,) * 5
+    assert {"pci", "slots", "disks", "ports"} <= {one.what for one in machine.unseen}
+    assert failed(machine) == []
+
+
+@pytest.mark.parametrize("name", ["server", "desktop"])
+def test_what_was_read_can_be_kept_and_read_again(tmp_path, name):
+    machine = hardware_of(tmp_path, {"like": name})
+    again = restored(Machine, plain(machine), where="kept")
+    assert again == machine
+
+
+def test_a_machine_of_another_year_keeps_its_verdicts(tmp_path):
+    """The verdicts of a stored machine are those of the living one."""
+    machine = machine_of(tmp_path, {"like": "server", "memory": {"edac": {"mc0": [0, 2]}}})
+    again = restored(Machine, plain(machine), where="kept")
+    said = [(check, one.severity) for check, one in examined(again).findings]
+    assert (
+        said
+        == [(check, one.severity) for check, one in examined(machine).findings]
+        == [("memory_errors", "fault")]
+    )

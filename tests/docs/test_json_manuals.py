@@ -15,6 +15,7 @@ MANUALS = {
     "simulate": "simulate-json.md", "sweep": "simulate-json.md", "calibrate": "simulate-json.md",
     "doctor": "doctor-json.md",
     "probe": "probe-json.md",
+    "setup": "setup-json.md",
     "explain": "explain-json.md", "fit": "explain-json.md", "validate": "explain-json.md",
 }  # fmt: skip
 LINES = [line for line in HELD if line.split()[0] in MANUALS]

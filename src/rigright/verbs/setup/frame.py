@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rigright.base.errors import AskError
@@ -26,6 +27,8 @@ from rigright.verbs.setup.choice import TORCH, find_name, picks, python_for, too
 from rigright.verbs.setup.others import without_nvidia
 from rigright.verbs.setup.target import target_of
 
+_VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupWish:
@@ -41,26 +44,44 @@ class SetupWish:
 def setup(wish: SetupWish | None = None) -> SetUp:
     """What goes together, and how to install it."""
     wish = wish or SetupWish()
-    name = _name(wish)
+    asked = _asked(wish)
+    name = TORCH if asked is None else find_name(asked)
     target = target_of(_machine(wish), wish.from_file, os_asked=wish.system)
     if "nvidia" not in target.vendors:
         return without_nvidia(target, name, ways=_ways(target))
     chips = tuple(capability for capability, _ in target.capabilities)
     _refuse_mixed(target)
-    pick = next(picks(name, chips), None)
-    return _answer(target, name, pick=pick, chips=chips)
+    pick = _chosen(list(picks(name, chips)), asked)
+    result = _answer(target, name, pick=pick, chips=chips)
+    other = None if pick is None or asked is None else _other_version(asked, pick)
+    return result if other is None else replace(result, notes=(other, *result.notes))
 
 
-def _name(wish: SetupWish) -> str:
-    """The engine or framework that is wanted."""
-    if wish.framework is not None:
-        return find_name(wish.framework)
-    if wish.wanted is None:
-        return TORCH
-    if not _is_plan(wish.wanted):
-        return find_name(wish.wanted)
-    engine = wanted_of(wish.wanted).engine
-    return find_name(engine) if engine else TORCH
+def _asked(wish: SetupWish) -> str | None:
+    """The engine or framework as it was asked for; a plan's comes with its version."""
+    if wish.framework is not None or wish.wanted is None or not _is_plan(wish.wanted):
+        return wish.framework or wish.wanted
+    found = wanted_of(wish.wanted)
+    return " ".join(one for one in (found.engine, found.engine_version) if one) or None
+
+
+def _chosen(found: list[Pick], asked: str | None) -> Pick | None:
+    """The version that was asked for where the tables hold it, else the newest."""
+    version = _VERSION.search(asked or "")
+    same = [one for one in found if version and one.version == version[1]]
+    return next(iter(same or found), None)
+
+
+def _other_version(asked: str, pick: Pick) -> Sentence | None:
+    """Said where a version was asked for and the tables hold another."""
+    version = _VERSION.search(asked)
+    if version is None or pick.version == version[1] or pick.version.startswith(version[1] + "."):
+        return None
+    return say(
+        "the plan or question names {asked}; our tables hold no set for it: this one is of {version}",
+        asked=asked,
+        version=pick.version,
+    )
 
 
 def _is_plan(wanted: str) -> bool:

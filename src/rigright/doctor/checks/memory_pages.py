@@ -59,7 +59,7 @@ def check(case: Case) -> Iterator[Verdict]:
             fix=(
                 Step(
                     says=say("let programs ask for them"),
-                    command="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+                    command="sh -c 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'",
                     as_root=True,
                 ),
             ),

@@ -10,6 +10,7 @@ small machines (guide 2): up to 2 GiB of memory twice as much, up to 8 GiB as mu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from rigright.base.units import GIB, show_bytes
@@ -19,7 +20,7 @@ from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
 TITLE = say("swap")
 LARGE_BYTES = 64 * GIB
 USED_SHARE = 0.1
-_MAKE = "fallocate -l 4G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile"
+_MAKE = "sh -c 'fallocate -l {gib}G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile'"
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -64,7 +65,7 @@ def _none(total: float) -> Finding:
         fix=(
             Step(
                 says=say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
-                command=_MAKE,
+                command=_MAKE.format(gib=math.ceil(_wanted(total) / GIB)),
                 as_root=True,
             ),
         ),

@@ -48,7 +48,9 @@ def _asleep(device: Device, *, address: str, state: str) -> Finding:
         why=say("the first job after a pause waits for it to wake, and counters start anew"),
         fix=(
             Step(
-                says=say("keep it awake until the next reboot"), command=f"echo on > {control}", as_root=True
+                says=say("keep it awake until the next reboot"),
+                command=f"sh -c 'echo on > {control}'",
+                as_root=True,
             ),
         ),
         verify=f"cat {control}",

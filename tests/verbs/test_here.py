@@ -13,7 +13,7 @@ from rigright.demand import PlanWish
 from rigright.facts.chips import chips
 from rigright.facts.nodes import find_node
 from rigright.machine.device import Device, Slice
-from rigright.machine.host import Memory
+from rigright.machine.host import Memory, PciDevice
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
@@ -139,6 +139,16 @@ def test_a_mac_has_the_memory_it_was_bought_with():
     (one,) = node_of(box(mac)).cards
     assert one.chip.mem_bytes == 256 * GIB
     assert one.room_bytes <= 200 * GIB
+
+
+def test_a_list_of_the_bus_is_enough_to_plan_with():
+    held = PciDevice(address="0000:06:00.0", id="10de:2236", pci_class="0x030200", name="GA102GL [A10]")
+    disk = PciDevice(address="0000:07:00.0", id="144d:a80a", pci_class="0x010802")
+    node = node_of(box(pci=(held, disk), origin="lspci.txt"))
+    assert [one.chip.id for one in node.cards] == ["a10"]
+    assert "how much memory is free was not observed" in str(node.notes[0])
+    with pytest.raises(RigError, match="no accelerator was found here"):
+        node_of(box(pci=(held,)))  # here no driver answers for it: it cannot be used
 
 
 @pytest.mark.parametrize(

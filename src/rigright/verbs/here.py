@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
 from rigright.doctor.recognise import chip_of
-from rigright.facts.chips import Chip
+from rigright.facts.chips import Chip, chips
 from rigright.facts.find import with_memory
 from rigright.facts.nodes import Card, Node, device_of, find_node
 from rigright.machine.device import Device, Slice
@@ -55,6 +55,8 @@ def is_place(on: str) -> bool:
 
 def node_of(machine: Machine) -> Node:
     """Its cards, those left out that no program could use, with what is free now."""
+    if not machine.devices and machine.origin != "live":
+        machine = replace(machine, devices=_on_bus(machine))
     if not machine.devices:
         raise _none(machine)
     seen = [device for device in machine.devices if device.state == "ok"]
@@ -73,6 +75,18 @@ def node_of(machine: Machine) -> Node:
     return Node(
         cards=tuple(replace(card, index=place) for place, card in enumerate(cards)),
         notes=(*_told(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
+    )
+
+
+def _on_bus(machine: Machine) -> tuple[Device, ...]:
+    """Cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell."""
+    listed = {number: chip for chip in chips() for number in chip.pci_ids}
+    held = [one for one in machine.pci or () if one.id in listed]
+    return tuple(
+        Device(
+            index=place, vendor=listed[one.id].vendor.lower(), name=one.name, pci=one.address, pci_id=one.id
+        )
+        for place, one in enumerate(held)
     )
 
 

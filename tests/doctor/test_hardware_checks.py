@@ -78,7 +78,7 @@ PLANTED = [  # check, severity, about whom, what differs on the server, what dif
     ("cpu_governor", "note", None, {"cpu": {"governor": "powersave", "preference": "power"}}, {}),
     ("cpu_governor", "warning", None, {"cpu": {"boost": False}}, {}),
     ("cpu_limit", "note", None, {"cpu": {"allowed": "0-39"}}, {}),
-    ("cpu_limit", "warning", None, {"cpu": {"allowed": "0-7"}}, {}),
+    ("cpu_limit", "warning", None, {"cpu": {"allowed": "0-3,32-35"}}, {}),
     ("cpu_heat", "note", None, {"cpu": {"throttled": 20}}, {}),
     ("cpu_heat", "warning", None, {"cpu": {"throttled": 90_000}}, {}),
     ("memory_errors", "fault", None, {"memory": {"edac": {"mc0": [0, 1]}}}, {}),

@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, NotSeen, Step
+from rigright.doctor.record import Case, NotSeen, Step, as_root
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
-from rigright.machine.system import Framework, Module, Package, Python
+from rigright.machine.nvml.codes import MISMATCH, why
+from rigright.machine.system import Framework, Module, Package, Python, Software
 
 NVIDIA = "10de:"
 DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
@@ -87,6 +88,12 @@ def setting(case: Case, name: str) -> str | None:
     return dict(case.machine.system.settings).get(name)
 
 
+def refuses_mismatch(software: Software) -> bool:
+    """Whether the driver itself says that its library and its module differ."""
+    said = (software.driver_error or "").lower()
+    return said == str(why(MISMATCH)).lower() or ("mismatch" in said and "version" in said)
+
+
 def variable(case: Case, name: str) -> str | None:
     """An environment variable."""
     return dict(case.machine.environment).get(name)
@@ -120,10 +127,9 @@ def pip(python: Python, words: str) -> str:
 def set_sysctl(name: str, value: str) -> Step:
     """A step that sets a sysctl now and for later boots."""
     file = f"/etc/sysctl.d/90-{name.rpartition('.')[2]}.conf"
-    return Step(
-        says=say("set it now, and in a file that later boots read"),
-        command=f"echo '{name} = {value}' > {file} && sysctl --system",
-        as_root=True,
+    return as_root(
+        say("set it now, and in a file that later boots read"),
+        f"echo '{name} = {value}' > {file} && sysctl --system",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rigright.doctor.record import Case
-from rigright.facts.chips import Chip
+from rigright.facts.chips import Chip, chips
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 
@@ -68,10 +68,36 @@ def has_slot(device: Device, chip: Chip | None) -> bool:
     return not any(name in known for name in _NO_SLOT)
 
 
-def is_accelerator(one: PciDevice, known_ids: frozenset[str]) -> bool:
-    """Whether a function computes: by its maker, or because the facts know it."""
-    graphics = (one.pci_class or "").startswith(_GRAPHICS)
-    return graphics and (one.id[:4] in ACCELERATORS or one.id in known_ids)
+def accelerators(case: Case) -> list[PciDevice]:
+    """Functions that compute: by their maker, or because the facts know them."""
+    known = {number for chip in chips() for number in chip.pci_ids}
+    return [
+        one
+        for one in functions(case).values()
+        if (one.pci_class or "").startswith(_GRAPHICS) and (one.id[:4] in ACCELERATORS or one.id in known)
+    ]
+
+
+def left_out(case: Case) -> list[PciDevice]:
+    """Accelerators at addresses that no driver tells."""
+    offered = {(device.pci or "").lower() for device in case.machine.devices if device.state != "no driver"}
+    return [one for one in accelerators(case) if one.address not in offered]
+
+
+def silent_places(case: Case) -> tuple[tuple[Device, PciDevice], ...]:
+    """Cards that do not even tell their address, each with the place it must have.
+
+    Drivers count cards by the bus. Where more are left out than are silent, nobody knows which is which.
+    """
+    silent = [one for one in case.machine.devices if one.pci is None and one.state not in {"ok", "no driver"}]
+    places = [one for one in left_out(case) if one.driver is not None]
+    if len(places) > len(silent):
+        return ()
+    in_order = (
+        sorted(silent, key=lambda one: one.index),
+        sorted(places, key=lambda one: one.address),
+    )
+    return tuple(zip(*in_order, strict=False))
 
 
 def _least(*values: int | None) -> int | None:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
-from rigright.doctor.stack import has_nvidia, is_contained, numbers
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
+from rigright.doctor.stack import has_nvidia, is_contained, numbers, refuses_mismatch
 from rigright.machine.system import Software
 
 TITLE = say("the driver's parts are of one version")
@@ -32,8 +32,10 @@ def check(case: Case) -> Iterator[Verdict]:
         return
     others = [one for one in _libraries(software) if numbers(one) != numbers(loaded)]
     if loaded is None:
-        yield NotSeen(why=say("no driver is loaded"), see=_MODULE)
-    elif _refused(software) or (others and len(others) == len(_libraries(software))):
+        works = any(one.vendor == "nvidia" and one.state == "ok" for one in case.machine.devices)
+        unread = say("the kernel does not tell which driver it has loaded")
+        yield NotSeen(why=unread if works else say("no driver is loaded"), see=_MODULE)
+    elif refuses_mismatch(software) or (others and len(others) == len(_libraries(software))):
         yield _mismatch(case, others)
     elif software.disk_driver and numbers(software.disk_driver) != numbers(loaded):
         yield _next_boot(loaded, software.disk_driver)
@@ -47,12 +49,6 @@ def _libraries(software: Software) -> tuple[str, ...]:
     return software.library_drivers or ((software.driver,) if software.driver else ())
 
 
-def _refused(software: Software) -> bool:
-    """Whether the driver itself said so."""
-    said = (software.driver_error or "").lower()
-    return "mismatch" in said and "version" in said
-
-
 def _mismatch(case: Case, others: list[str]) -> Finding:
     software = case.machine.software
     shown = ", ".join(others) or software.driver or "?"
@@ -60,24 +56,18 @@ def _mismatch(case: Case, others: list[str]) -> Finding:
         Evidence(shows=software.driver_error or "", command="nvidia-smi") if software.driver_error else None
     )
     fix = (
-        Step(
-            says=say("start the machine anew: the new module is then loaded"),
-            command="systemctl reboot",
-            as_root=True,
-            disturbs=True,
+        as_root(
+            say("start the machine anew: the new module is then loaded"), "systemctl reboot", disturbs=True
         ),
-        Step(
-            says=say("or, with every program that uses a card ended, load the module anew"),
-            command="rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
-            as_root=True,
+        as_root(
+            say("or, with every program that uses a card ended, load the module anew"),
+            "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
             disturbs=True,
         ),
     )
     inside = (
-        Step(
-            says=say(
-                "start the container anew: its libraries are those of the host's driver when it started"
-            ),
+        step(
+            say("start the container anew: its libraries are those of the host's driver when it started"),
             disturbs=True,
         ),
     )

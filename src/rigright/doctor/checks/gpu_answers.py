@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import label, reboot, reset, see_kernel_log
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, step
+from rigright.doctor.wires import silent_places
 from rigright.machine.device import Device
 
 TITLE = say("every accelerator answers")
@@ -22,11 +23,13 @@ TITLE = say("every accelerator answers")
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card."""
+    places = {device.index: place.address for device, place in silent_places(case)}
     for device in case.machine.devices:
+        place = device.pci or places.get(device.index)
         if device.state == "lost":
-            yield _lost(device)
+            yield _lost(device, place)
         elif device.state == "hung":
-            yield _hung(device)
+            yield _hung(device, place)
         elif device.state == "denied":
             yield NotSeen(
                 why=say("the driver refuses to tell us"), see="sudo rigright doctor", about=label(device)
@@ -38,33 +41,36 @@ def check(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("it answers"), about=label(device))
 
 
-def _lost(device: Device) -> Finding:
+def _on_the_bus(place: str | None) -> tuple[Evidence, ...]:
+    """What else looks at the card, without its driver."""
+    if place is None:
+        return ()
+    return (Evidence(shows=say("its place on the bus is {at}", at=place), command=f"lspci -nnk -s {place}"),)
+
+
+def _lost(device: Device, place: str | None) -> Finding:
     return Finding(
         severity="fault",
         title=say("the card is lost: the driver cannot reach it any more"),
         evidence=(
             Evidence(
-                shows=say("its driver answers with an error where {pci} should be", pci=device.pci or "?"),
+                shows=say("its driver answers with an error where {pci} should be", pci=place or "?"),
                 command="nvidia-smi -L" if device.vendor == "nvidia" else None,
             ),
+            *_on_the_bus(place),
         ),
         why=say("what ran on it has died, and jobs that use all cards of this machine will fail to start"),
         fix=(
             see_kernel_log(),
-            Step(says=say("drain the machine: let no new work start here")),
+            step(say("drain the machine: let no new work start here")),
             reboot(),
-            Step(
-                says=say(
-                    "if it comes back, check power cables, seating and temperature; repeated: replace it"
-                )
-            ),
+            step(say("if it comes back, check power cables, seating and temperature; repeated: replace it")),
         ),
-        verify="nvidia-smi -L" if device.vendor == "nvidia" else None,
         about=label(device),
     )
 
 
-def _hung(device: Device) -> Finding:
+def _hung(device: Device, place: str | None) -> Finding:
     return Finding(
         severity="fault",
         title=say("the card hangs: the driver did not answer about it in time"),
@@ -73,9 +79,9 @@ def _hung(device: Device) -> Finding:
                 shows=say("the call was ended after its time limit; other tools would wait for ever"),
                 command=f"timeout 10 nvidia-smi -i {device.index}" if device.vendor == "nvidia" else None,
             ),
+            *_on_the_bus(place),
         ),
         why=say("programs on it wait without end, and so does every monitor that asks it"),
         fix=(see_kernel_log(), reset(device), reboot()),
-        verify=f"timeout 10 nvidia-smi -i {device.index}" if device.vendor == "nvidia" else None,
         about=label(device),
     )

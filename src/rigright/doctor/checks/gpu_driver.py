@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot, see_kernel_log
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
+from rigright.doctor.stack import refuses_mismatch
 from rigright.machine.nvml.asking import Trouble
-from rigright.machine.nvml.codes import HUNG, MISMATCH, NO_PERMISSION
+from rigright.machine.nvml.codes import HUNG, NO_PERMISSION
 from rigright.machine.nvml.full import trouble_of
 
 TITLE = say("NVIDIA's driver answers")
@@ -34,7 +35,7 @@ def check(case: Case) -> Iterator[Verdict]:
         yield NotSeen(why=say("the driver refuses to tell us"), see="sudo rigright doctor")
     elif error == _told(0, missing=True):
         yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
-    elif error != _told(MISMATCH) or case.machine.software.kernel_driver is None:
+    elif not refuses_mismatch(case.machine.software) or case.machine.software.kernel_driver is None:
         yield _silent(error)
 
 
@@ -48,21 +49,20 @@ def _silent(error: str) -> Finding:
     return Finding(
         severity="fault",
         title=say("NVIDIA's driver hangs") if hangs else say("NVIDIA's driver does not work"),
-        evidence=(Evidence(shows=error, command=_SHOW),),
+        evidence=seen(error, _SHOW),
         why=say("no card can be used or watched: programs wait without end, or fail at their start"),
         fix=(
             see_kernel_log(),
-            Step(
-                says=say("see which processes wait for it (state D)"),
-                command="ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'",
+            step(
+                say("see which processes wait for it (state D)"),
+                "ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'",
             ),
             reboot(),
-            Step(
-                says=say(
+            step(
+                say(
                     "if it comes again, change the driver to the newest of its "
                     "branch; `rigright setup` names it"
                 )
             ),
         ),
-        verify=_SHOW,
     )

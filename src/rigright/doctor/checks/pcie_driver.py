@@ -2,7 +2,8 @@
 
 A card on the bus without a driver, or one whose driver does not list it, cannot be used: the driver is not
 installed or not loaded, does not know the card (too old), failed to start it (GSP firmware, power cables),
-or the card was handed to a virtual machine (vfio-pci), which is meant.
+or the card was handed to a virtual machine (vfio-pci), which is meant. A card that its driver lists and that
+does not answer, not even with its address, has a check of its own (gpu_answers).
 
 Fault where no driver is bound or the driver leaves the card out. Source: guides' `lspci | grep -i nvidia`
 held against NVML; NVIDIA XID 143 (initialisation failed), 54 (power cable).
@@ -14,8 +15,8 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
-from rigright.doctor.wires import functions, is_accelerator
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
+from rigright.doctor.wires import accelerators, functions, left_out, silent_places
 from rigright.facts.chips import Chip, chips
 from rigright.machine.host import PciDevice
 
@@ -27,13 +28,8 @@ HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card on the bus that is missing, else one for all."""
     known = {number: chip for chip in chips() for number in chip.pci_ids}
-    cards = [one for one in functions(case).values() if is_accelerator(one, frozenset(known))]
-    offered = {
-        (device.pci or "").lower()
-        for device in case.machine.devices
-        if device.state in {"ok", "lost", "hung", "slow", "denied"}
-    }
-    missing = [one for one in cards if one.address not in offered and one.driver not in HANDED_ON]
+    silent = {place.address for _, place in silent_places(case)}
+    missing = [one for one in left_out(case) if one.address not in silent and one.driver not in HANDED_ON]
     container = case.machine.system.container not in {None, "none"}
     makers = {_MAKERS.get(device.vendor) for device in case.machine.devices}
     told = any(one.driver is not None for one in functions(case).values())  # lspci -nn tells of no driver
@@ -44,32 +40,21 @@ def check(case: Case) -> Iterator[Verdict]:
     for one in missing:
         if one not in unasked and not (container and one.driver is not None):
             yield _missing(one, known.get(one.id))
-    if cards and not missing:
-        yield Fine(says=say("all offered; on the bus: {count}", count=len(cards)))
+    if accelerators(case) and not missing and not silent:
+        yield Fine(says=say("all offered; on the bus: {count}", count=len(accelerators(case))))
 
 
 def _missing(one: PciDevice, chip: Chip | None) -> Finding:
     name = chip.name if chip is not None else one.name or one.id
     has_driver = one.driver is not None
-    without = say("{at} ({name}) has no driver", at=one.address, name=name)
-    left_out = say(
-        "{at} ({name}) has the driver {driver}, which does not offer it",
-        at=one.address,
-        name=name,
-        driver=one.driver or "",
-    )
-    install = Step(
-        says=say("install the driver that goes with this card and system"), command="rigright setup"
-    )
-    load = Step(
-        says=say("if it is installed, load it and read what it says"), command="modprobe nvidia", as_root=True
-    )
-    start = Step(
-        says=say("check the power cables of the card, then switch the machine off and on"), disturbs=True
-    )
+    without = say("{name}: on the bus, and without a driver", name=name)
+    unlisted = say("{name}: on the bus, and its driver does not offer it", name=name)
+    install = step(say("install the driver that goes with this card and system"), "rigright setup")
+    load = as_root(say("if it is installed, load it and read what it says"), "modprobe nvidia")
+    start = step(say("check the power cables of the card, then switch the machine off and on"), disturbs=True)
     return Finding(
         severity="fault",
-        title=left_out if has_driver else without,
+        title=unlisted if has_driver else without,
         evidence=(
             Evidence(
                 shows=say("the bus shows it at {at}", at=one.address), command=f"lspci -nnk -s {one.address}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, NotSeen, Step
+from rigright.doctor.record import Case, NotSeen, Step, as_root, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -69,19 +69,19 @@ def reset(device: Device) -> Step:
     command = f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None
     if device.vendor == "amd":
         command = f"amd-smi reset --gpureset -g {device.index}"
-    return Step(says=_RESET, command=command, as_root=True, disturbs=True)
+    return as_root(_RESET, command, disturbs=True)
 
 
 def reboot() -> Step:
     """A step that reboots."""
-    return Step(says=_REBOOT, command="systemctl reboot", as_root=True, disturbs=True)
+    return as_root(_REBOOT, "systemctl reboot", disturbs=True)
 
 
 def see_kernel_log() -> Step:
     """A step that looks for what the driver wrote."""
-    return Step(
-        says=say("read what the driver wrote in the kernel log"),
-        command="journalctl -k --no-pager | grep -iE 'nvrm|xid|amdgpu'",
+    return step(
+        say("read what the driver wrote in the kernel log"),
+        "journalctl -k --no-pager | grep -iE 'nvrm|xid|amdgpu'",
     )
 
 

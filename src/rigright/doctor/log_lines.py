@@ -48,7 +48,6 @@ def finding(
         ),
         why=why,
         fix=fix,
-        verify=show,
         confidence="likely",
         about=last.pci,
     )

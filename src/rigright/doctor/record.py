@@ -33,6 +33,21 @@ class Step:
     disturbs: bool = False  # stops work that runs: a reset, a reboot
 
 
+def seen(shows: Sentence | str, command: str | None = None) -> tuple[Evidence, ...]:
+    """All the evidence, where it is one thing."""
+    return (Evidence(shows=shows, command=command),)
+
+
+def step(says: Sentence, command: str | None = None, *, disturbs: bool = False) -> Step:
+    """A step that anybody may take."""
+    return Step(says=says, command=command, disturbs=disturbs)
+
+
+def as_root(says: Sentence, command: str | None, *, disturbs: bool = False) -> Step:
+    """A step whose command root alone may run."""
+    return Step(says=says, command=command, as_root=True, disturbs=disturbs)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something wrong, slow or risky."""
@@ -42,9 +57,14 @@ class Finding:
     evidence: tuple[Evidence, ...]
     why: Sentence  # it matters for this machine and plan
     fix: tuple[Step, ...]
-    verify: str | None = None  # a command that shows it is mended
+    verify: str | None = None  # a command that shows it is mended; mostly what showed it first
     confidence: Confidence = "sure"
     about: str | None = None  # "gpu 3", "nvme0n1"
+
+    def __post_init__(self) -> None:
+        """Where no command verifies it, the one that showed it does."""
+        if self.verify is None and self.evidence:
+            object.__setattr__(self, "verify", self.evidence[0].command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

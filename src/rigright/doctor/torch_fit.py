@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Step
+from rigright.doctor.record import Case, Step, step
 from rigright.doctor.stack import capabilities, driver, numbers, pip
 from rigright.facts.engine_needs import torch_indexes
 from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, written
@@ -38,13 +38,12 @@ def reinstall(case: Case, python: Python) -> Step:
     build = best_build(case)
     url = index_of(build)
     if build is None or url is None:
-        return Step(
-            says=say("see which build fits these cards and this driver"),
-            command="rigright setup --framework torch",
+        return step(
+            say("see which build fits these cards and this driver"), "rigright setup --framework torch"
         )
-    return Step(
-        says=say("install the build that fits these cards and this driver"),
-        command=pip(python, f"install --force-reinstall 'torch=={build.torch}.*' --index-url {url}"),
+    return step(
+        say("install the build that fits these cards and this driver"),
+        pip(python, f"install --force-reinstall 'torch=={build.torch}.*' --index-url {url}"),
     )
 
 

@@ -4,52 +4,44 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.doctor.gpus import details, reboot, reset
-from rigright.doctor.record import Step
+from rigright.doctor.record import Step, as_root, step
 from rigright.facts.xids import Xid
 from rigright.machine.device import Device
 
-_RESTART = Step(says=say("restart the program that was ended; other programs are not struck"))
+_RESTART = step(say("restart the program that was ended; other programs are not struck"))
 _NOW = {
     "restart_app": _RESTART,
-    "look": Step(says=say("look at the other XID of the same moment: it is the cause")),
-    "restart_vm": Step(says=say("restart the virtual machine"), disturbs=True),
-    "update": Step(says=say("update the driver and its virtual-GPU part to versions that go together")),
-    "cables": Step(
-        says=say("switch off, then check that every power cable of the card sits tight"), disturbs=True
+    "look": step(say("look at the other XID of the same moment: it is the cause")),
+    "restart_vm": step(say("restart the virtual machine"), disturbs=True),
+    "update": step(say("update the driver and its virtual-GPU part to versions that go together")),
+    "cables": step(
+        say("switch off, then check that every power cable of the card sits tight"), disturbs=True
     ),
-    "links": Step(says=say("see which link reports errors"), command="nvidia-smi nvlink -e"),
-    "recovery": Step(
-        says=say("read which recovery the driver asks for"),
-        command="nvidia-smi --query-gpu=index,gpu_recovery_action --format=csv",
+    "links": step(say("see which link reports errors"), "nvidia-smi nvlink -e"),
+    "recovery": step(
+        say("read which recovery the driver asks for"),
+        "nvidia-smi --query-gpu=index,gpu_recovery_action --format=csv",
     ),
-    "support": Step(
-        says=say("keep a report for the vendor's support"), command="nvidia-bug-report.sh", as_root=True
-    ),
+    "support": as_root(say("keep a report for the vendor's support"), "nvidia-bug-report.sh"),
 }
 _THEN = {
-    "app": Step(
-        says=say(
-            "find the bug in the program: run it alone with CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer"
-        )
+    "app": step(
+        say("find the bug in the program: run it alone with CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer")
     ),
-    "support": Step(
-        says=say("if it comes again, keep a report for the vendor's support"),
-        command="nvidia-bug-report.sh",
-        as_root=True,
+    "support": as_root(
+        say("if it comes again, keep a report for the vendor's support"), "nvidia-bug-report.sh"
     ),
-    "update": Step(
-        says=say(
-            "if it comes again, change the driver to the newest of its branch; `rigright setup` names it"
-        )
+    "update": step(
+        say("if it comes again, change the driver to the newest of its branch; `rigright setup` names it")
     ),
-    "power": Step(
-        says=say(
+    "power": step(
+        say(
             "check power supply, cables, seating in the slot and temperature; if "
             "it comes again, replace the card"
         )
     ),
-    "replace": Step(says=say("run the vendor's field diagnosis, and have the card replaced")),
-    "cables": Step(says=say("check the cable to the screen")),
+    "replace": step(say("run the vendor's field diagnosis, and have the card replaced")),
+    "cables": step(say("check the cable to the screen")),
 }
 
 
@@ -62,7 +54,5 @@ def steps_of(xid: Xid, device: Device | None) -> tuple[Step, ...]:
         now = reboot()
     if xid.next == "rows":
         command = details(device, "ROW_REMAPPER,ECC") if device else None
-        then = Step(
-            says=say("see whether rows of memory wait to be replaced, or could not be"), command=command
-        )
+        then = step(say("see whether rows of memory wait to be replaced, or could not be"), command)
     return tuple(step for step in (now, then) if step is not None)

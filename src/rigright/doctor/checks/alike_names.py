@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("cards of one kind")
 
@@ -31,25 +31,20 @@ def check(case: Case) -> Iterator[Verdict]:
         return
     ordered = dict(case.machine.environment).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     exchange = case.wanted is not None and case.wanted.tp > 1
-    order = Step(
-        says=say("let numbers mean the same card everywhere"), command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"
-    )
+    order = step(say("let numbers mean the same card everywhere"), "export CUDA_DEVICE_ORDER=PCI_BUS_ID")
     yield Finding(
         severity="warning" if exchange else "note",
         title=say("cards of different kinds in one machine"),
-        evidence=(
-            Evidence(
-                shows=say("{text}", text=", ".join(f"{count}x {name}" for name, count in counts.items())),
-                command="nvidia-smi -L",
-            ),
+        evidence=seen(
+            say("{text}", text=", ".join(f"{count}x {name}" for name, count in counts.items())),
+            "nvidia-smi -L",
         ),
         why=say("a model cut over them runs at the pace of the slowest and in the memory of the smallest"),
         fix=(
             *(() if ordered else (order,)),
-            Step(
-                says=say("plan with the very cards: placement for each is part of it"),
-                command="rigright plan MODEL --on here",
+            step(
+                say("plan with the very cards: placement for each is part of it"),
+                "rigright plan MODEL --on here",
             ),
         ),
-        verify="nvidia-smi -L",
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import by_value, kinds, listed, odd_ones
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Verdict, step
 from rigright.machine.device import Device
 
 TITLE = say("cards of one kind are set alike")
@@ -84,7 +84,7 @@ def _differ(
             for value, devices in values.items()
         ),
         why=say("cards that work together wait for the weakest of them, and each by itself looks healthy"),
-        fix=(Step(says=say("find out who set it; most cards here have {value}", value=usual)),),
+        fix=(step(say("find out who set it; most cards here have {value}", value=usual)),),
         verify=_COMMAND,
         about=listed(others),
     )

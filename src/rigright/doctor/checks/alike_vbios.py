@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import by_value, kinds, listed, odd_ones
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.machine.device import Device
 
 TITLE = say("the same firmware on cards of one kind")
@@ -46,16 +46,15 @@ def _differ(values: dict[str, list[Device]], *, odd: tuple[str, list[Device]], s
         ),
         why=say("clocks, limits and fixes differ with it: collectives run at the pace of the slowest card"),
         fix=(
-            Step(
-                says=say(
+            step(
+                say(
                     "bring them to one version ({version} is the most usual here) with "
                     "the maker's tool, at a window",
                     version=usual,
                 )
             ),
-            Step(
-                says=say("until then measure whether they are as fast as each other"),
-                command="rigright bench gemm memory",
+            step(
+                say("until then measure whether they are as fast as each other"), "rigright bench gemm memory"
             ),
         ),
         verify=_COMMAND,

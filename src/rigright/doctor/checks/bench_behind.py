@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.held import Held, held_all
 from rigright.doctor.rates import shown
-from rigright.doctor.record import Case, Evidence, Finding, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Severity, Verdict, seen, step
 
 TITLE = say("no card is slower than the others")
 WORST, SLOW = 0.75, 0.90
@@ -33,33 +33,28 @@ def _lags(one: Held, *, share: float) -> Finding:
     return Finding(
         severity=severity,
         title=say("{part}, {what}: slower than the other cards here", part=result.part, what=result.what),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{value}, {share} of the others' median {full}",
-                    value=shown(result.value, result.unit),
-                    share=f"{share:.0%}",
-                    full="?" if one.full is None else shown(one.full, result.unit),
-                ),
-                command=f"rigright bench {result.part}",
+        evidence=seen(
+            say(
+                "{value}, {share} of the others' median {full}",
+                value=shown(result.value, result.unit),
+                share=f"{share:.0%}",
+                full="?" if one.full is None else shown(one.full, result.unit),
             ),
+            f"rigright bench {result.part}",
         ),
         why=say(
             "work that is spread over cards runs at the pace of the slowest: all of them lose that share"
         ),
         fix=(
-            Step(
-                says=say("see what the checks say of this card"),
-                command="rigright doctor --all --only accelerators,speed,errors",
+            step(
+                say("see what the checks say of this card"),
+                "rigright doctor --all --only accelerators,speed,errors",
             ),
-            Step(
-                says=say(
-                    "swap it with a neighbour: if the slowness moves along, it is the card; if not, the slot"
-                )
+            step(
+                say("swap it with a neighbour: if the slowness moves along, it is the card; if not, the slot")
             ),
-            Step(says=say("if it is the card, have it replaced; show the vendor these figures")),
+            step(say("if it is the card, have it replaced; show the vendor these figures")),
         ),
-        verify=f"rigright bench {result.part}",
         confidence="likely" if severity == "note" else "sure",
         about=result.on,
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.held import Held, held_all
 from rigright.doctor.rates import shown
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, step
 
 TITLE = say("benchmarks reach what the hardware should")
 WORST = 0.5
@@ -60,15 +60,14 @@ def _slow(one: Held) -> Finding:
         ),
         why=say("what runs here is slower by that share, though every counter may read well"),
         fix=(
-            Step(
-                says=say("see what these checks say: {checks}", checks=", ".join(one.checks)),
-                command=f"rigright doctor --all --only {','.join(one.checks)}",
+            step(
+                say("see what these checks say: {checks}", checks=", ".join(one.checks)),
+                f"rigright doctor --all --only {','.join(one.checks)}",
             )
             if one.checks
-            else Step(says=say("see what the other checks say")),
-            Step(says=say("measure again while nothing else runs"), command=f"rigright bench {result.part}"),
+            else step(say("see what the other checks say")),
+            step(say("measure again while nothing else runs"), f"rigright bench {result.part}"),
         ),
-        verify=f"rigright bench {result.part}",
         confidence="likely",
         about=result.on,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Sensor
 
 TITLE = say("fans of the case turn")
@@ -42,14 +42,8 @@ def _finding(fan: Sensor) -> Finding:
     return Finding(
         severity="fault" if still else "warning",
         title=title,
-        evidence=(
-            Evidence(
-                shows=say("its limit is {limit}", limit=f"{fan.low:g}" if fan.low is not None else "?"),
-                command=SEE,
-            ),
-        ),
+        evidence=seen(say("its limit is {limit}", limit=f"{fan.low:g}" if fan.low is not None else "?"), SEE),
         why=say("the cards behind it get hot within minutes, and slow down or switch off"),
-        fix=(Step(says=say("look for a loose plug or something in its way; replace it")),),
-        verify=SEE,
+        fix=(step(say("look for a loose plug or something in its way; replace it")),),
         about=fan.name,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.machine.host import Sensor
 
 TITLE = say("temperatures of processor, board and air")
@@ -52,16 +52,15 @@ def _finding(sensor: Sensor, severity: Severity) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=say("its limit is {limit} C", limit=limit), command=command),),
+        evidence=seen(say("its limit is {limit} C", limit=limit), command),
         why=say("hot parts slow themselves down, err and age; warm air leaves the cards no margin"),
         fix=(
-            Step(
-                says=say(
+            step(
+                say(
                     "check fans, filters and the room's cooling; close empty bays so that air passes the "
                     "cards"
                 )
             ),
         ),
-        verify=command,
         about=sensor.name,
     )

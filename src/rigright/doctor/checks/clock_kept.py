@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, as_root, seen
 from rigright.doctor.stack import is_contained, service
 
 TITLE = say("the clock is kept right")
@@ -50,22 +50,16 @@ def _finding(severity: Severity, title: Sentence, *, shown: Sentence) -> Finding
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=shown, command=_SHOW),),
+        evidence=seen(shown, _SHOW),
         why=say(
             "logs of several machines do not match; munge and signed requests are refused when it drifts"
         ),
         fix=(
-            Step(
-                says=say("install a keeper of time"),
-                command="apt install chrony || dnf install chrony",
-                as_root=True,
-            ),
-            Step(
-                says=say("start it, now and at each boot"),
-                command="systemctl enable --now chrony || systemctl enable --now chronyd",
-                as_root=True,
+            as_root(say("install a keeper of time"), "apt install chrony || dnf install chrony"),
+            as_root(
+                say("start it, now and at each boot"),
+                "systemctl enable --now chrony || systemctl enable --now chronyd",
             ),
         ),
-        verify=_SHOW,
         confidence="likely",
     )

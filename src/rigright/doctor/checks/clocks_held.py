@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, is_busy, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, as_root
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -53,14 +53,8 @@ def _held(device: Device, chip: Chip | None) -> Finding:
         evidence=tuple(Evidence(shows=one, command=details(device, "CLOCK")) for one in told),
         why=say("it is slower than plans and other cards by that share, at any temperature"),
         fix=(
-            Step(
-                says=say("let application clocks go"),
-                command=f"nvidia-smi -i {device.index} -rac",
-                as_root=True,
-            ),
-            Step(
-                says=say("let locked clocks go"), command=f"nvidia-smi -i {device.index} -rgc", as_root=True
-            ),
+            as_root(say("let application clocks go"), f"nvidia-smi -i {device.index} -rac"),
+            as_root(say("let locked clocks go"), f"nvidia-smi -i {device.index} -rgc"),
         ),
         verify=details(device, "CLOCK"),
         about=label(device),

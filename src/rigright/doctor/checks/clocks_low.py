@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, is_busy, label, reboot, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.facts.slowdowns import slowdowns
 from rigright.machine.device import Device
 
@@ -61,23 +61,16 @@ def _stuck(device: Device, *, share: float) -> Finding:
     return Finding(
         severity="fault" if share < WORST_SHARE else "warning",
         title=say("the card works and is stuck at low clocks"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "state {state}, {share} of its highest clock, and no reason told",
-                    state=state,
-                    share=f"{share:.0%}",
-                ),
-                command=details(device, "PERFORMANCE,CLOCK"),
+        evidence=seen(
+            say(
+                "state {state}, {share} of its highest clock, and no reason told",
+                state=state,
+                share=f"{share:.0%}",
             ),
+            details(device, "PERFORMANCE,CLOCK"),
         ),
         why=say("it computes at that share of its speed, and every card that works with it waits"),
-        fix=(
-            Step(says=say("check that every power cable of the card sits tight")),
-            reset(device),
-            reboot(),
-        ),
-        verify=details(device, "PERFORMANCE,CLOCK"),
+        fix=(step(say("check that every power cable of the card sits tight")), reset(device), reboot()),
         confidence="likely",
         about=label(device),
     )

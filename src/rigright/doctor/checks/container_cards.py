@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import installed, is_contained
 
 TITLE = say("containers can be handed a card")
@@ -47,26 +47,15 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _install() -> Step:
-    return Step(says=say("the lines that install it on this system"), command="rigright setup --script")
+    return step(say("the lines that install it on this system"), "rigright setup --script")
 
 
 def _configure() -> tuple[Step, ...]:
     return (
-        Step(
-            says=say("tell Docker of it"),
-            command="nvidia-ctk runtime configure --runtime=docker",
-            as_root=True,
-        ),
-        Step(
-            says=say("start Docker anew; running containers stop"),
-            command="systemctl restart docker",
-            as_root=True,
-            disturbs=True,
-        ),
-        Step(
-            says=say("for podman: name the cards by CDI"),
-            command="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-            as_root=True,
+        as_root(say("tell Docker of it"), "nvidia-ctk runtime configure --runtime=docker"),
+        as_root(say("start Docker anew; running containers stop"), "systemctl restart docker", disturbs=True),
+        as_root(
+            say("for podman: name the cards by CDI"), "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         ),
     )
 
@@ -75,7 +64,7 @@ def _finding(severity: Severity, title: Sentence, *, steps: tuple[Step, ...]) ->
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=say("no runtime nvidia, no CDI device"), command=_SHOW),),
+        evidence=seen(say("no runtime nvidia, no CDI device"), _SHOW),
         why=say("containers start without any card, or do not start"),
         fix=steps,
         verify=_TRY,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, as_root, seen, step
 from rigright.doctor.wires import is_real
 
 TITLE = say("clock governor of the processor")
@@ -46,17 +46,15 @@ def _finding(severity: Severity, title: Sentence) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=say("governor, driver and boost as the kernel tells them"), command=SEE),),
+        evidence=seen(say("governor, driver and boost as the kernel tells them"), SEE),
         why=say(
             "threads that start work on a card and feed it run slower than they could, and the card waits"
         ),
         fix=(
-            Step(
-                says=say("let cores run at their clock until the next reboot"),
-                command="cpupower frequency-set -g performance",
-                as_root=True,
+            as_root(
+                say("let cores run at their clock until the next reboot"),
+                "cpupower frequency-set -g performance",
             ),
-            Step(says=say("to keep it: tuned-adm profile throughput-performance, or the same in a service")),
+            step(say("to keep it: tuned-adm profile throughput-performance, or the same in a service")),
         ),
-        verify=SEE,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("the processor is not slowed by heat")
 MANY = 100
@@ -32,14 +32,12 @@ def check(case: Case) -> Iterator[Verdict]:
     yield Finding(
         severity="warning" if times > MANY and times > minutes else "note",
         title=say("a core was slowed by heat {times} times since boot", times=times),
-        evidence=(Evidence(shows=say("the kernel counts {times}", times=times), command=SEE),),
+        evidence=seen(say("the kernel counts {times}", times=times), SEE),
         why=say("a hot processor feeds the cards more slowly, and unevenly"),
         fix=(
-            Step(
-                says=say("clean filters and coolers, check the fans and that the cooler sits tight"),
-                disturbs=True,
+            step(
+                say("clean filters and coolers, check the fans and that the cooler sits tight"), disturbs=True
             ),
-            Step(says=say("look at temperatures under load"), command="sensors"),
+            step(say("look at temperatures under load"), "sensors"),
         ),
-        verify=SEE,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 
 TITLE = say("processor threads for the cards")
 FEW, LEAST = 4, 2
@@ -39,17 +39,12 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _finding(severity: Severity, title: Sentence, *, held: bool) -> Finding:
-    lift = Step(says=say("raise the container's limit (docker run --cpus, a pod's limits), or drop taskset"))
-    fewer = Step(says=say("use fewer loader workers than threads, or prepare the data before"))
+    lift = step(say("raise the container's limit (docker run --cpus, a pod's limits), or drop taskset"))
+    fewer = step(say("use fewer loader workers than threads, or prepare the data before"))
     return Finding(
         severity=severity,
         title=title,
-        evidence=(
-            Evidence(
-                shows=say("what the mask and the control group allow"),
-                command="nproc; cat /sys/fs/cgroup/cpu.max",
-            ),
-        ),
+        evidence=seen(say("what the mask and the control group allow"), "nproc; cat /sys/fs/cgroup/cpu.max"),
         why=say("loading and preparing data runs on these threads; too few, and the cards wait"),
         fix=(lift, fewer) if held else (fewer,),
         verify="nproc",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import driver, numbers
 from rigright.facts.software import Version, greatest_cuda, written
 from rigright.machine.system import Toolkit
@@ -59,28 +59,21 @@ def _newer(case: Case, kit: Toolkit, *, have: Version, runs: bool) -> Finding:
             version=kit.version,
             have=written(have),
         ),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{path}: {version}; driver {driver}",
-                    path=kit.path,
-                    version=kit.version,
-                    driver=driver(case),
-                ),
-                command=_SHOW,
+        evidence=seen(
+            say(
+                "{path}: {version}; driver {driver}", path=kit.path, version=kit.version, driver=driver(case)
             ),
+            _SHOW,
         ),
         why=say("programs built with it run by minor version compatibility; kernels kept as PTX do not")
         if runs
         else say("programs built with it do not start: the driver is insufficient for this CUDA"),
         fix=(
-            Step(
-                says=say("install a toolkit that is not newer, beside this one"),
-                command=f"apt install cuda-toolkit-{'-'.join(map(str, have[:2]))}",
-                as_root=True,
+            as_root(
+                say("install a toolkit that is not newer, beside this one"),
+                f"apt install cuda-toolkit-{'-'.join(map(str, have[:2]))}",
             ),
-            Step(says=say("or a newer driver"), command="rigright setup --script"),
+            step(say("or a newer driver"), "rigright setup --script"),
         ),
-        verify=_SHOW,
         about=kit.path,
     )

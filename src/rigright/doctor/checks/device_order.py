@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.doctor.stack import variable
 
 TITLE = say("programs and nvidia-smi count cards alike")
@@ -45,9 +45,8 @@ def check(case: Case) -> Iterator[Verdict]:
         ),
         why=say("card 0 of a program is the fastest, card 0 of nvidia-smi the first on the bus"),
         fix=(
-            Step(
-                says=say("let programs count by the bus too; in ~/.profile for good"),
-                command=f"export {_NAME}=PCI_BUS_ID",
+            step(
+                say("let programs count by the bus too; in ~/.profile for good"), f"export {_NAME}=PCI_BUS_ID"
             ),
         ),
         verify=f"echo ${_NAME}",

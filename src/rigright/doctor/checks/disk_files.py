@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Mount
 
 TITLE = say("files that file systems can still hold")
@@ -38,15 +38,14 @@ def _finding(mount: Mount, *, share: float) -> Finding:
     return Finding(
         severity="fault" if share < FULL else "warning",
         title=title,
-        evidence=(Evidence(shows=title, command=f"df -i {mount.path}"),),
+        evidence=seen(title, f"df -i {mount.path}"),
         why=say("writing fails with no space left although there is space"),
         fix=(
-            Step(
-                says=say("see where the files are"),
-                command=f"du --inodes -x --max-depth=3 {mount.path} | sort -n | tail -20",
+            step(
+                say("see where the files are"),
+                f"du --inodes -x --max-depth=3 {mount.path} | sort -n | tail -20",
             ),
-            Step(says=say("pack small files into shards (tar, parquet, webdataset)")),
+            step(say("pack small files into shards (tar, parquet, webdataset)")),
         ),
-        verify=f"df -i {mount.path}",
         about=mount.path,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.machine.host import Disk
 
 TITLE = say("disks say they are well")
@@ -59,17 +59,16 @@ def _finding(disk: Disk, severity: Severity, *, title: Sentence) -> Finding:
         if is_array
         else f"sudo smartctl -a /dev/{disk.name}"
     )
-    copy = Step(says=say("copy what matters elsewhere now, then replace it"), disturbs=True)
-    cool = Step(says=say("give it air or a heat sink"), disturbs=True)
+    copy = step(say("copy what matters elsewhere now, then replace it"), disturbs=True)
+    cool = step(say("give it air or a heat sink"), disturbs=True)
     hot = severity == "warning" and not disk.warnings and (disk.temperature_c or 0.0) > HOT_C
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=title, command=command),),
+        evidence=seen(title, command),
         why=say("when it fails, data and checkpoints on it are lost")
         if not hot
         else say("a hot disk slows itself down, and ages"),
         fix=(cool,) if hot else (copy,),
-        verify=command,
         about=disk.name,
     )

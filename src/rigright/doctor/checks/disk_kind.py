@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Disk, Mount
 
 TITLE = say("fast disks for data")
@@ -39,21 +39,17 @@ def _slow(mount: Mount, disk: Disk, *, beside_fast: bool) -> Finding:
     return Finding(
         severity="note" if beside_fast else "warning",
         title=say("{path} lies on a disk with turning plates", path=mount.path),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{path} is on {disk} ({model})", path=mount.path, disk=disk.name, model=disk.model or "?"
-                ),
-                command="lsblk -o NAME,ROTA,TRAN,MODEL,MOUNTPOINTS",
-            ),
+        evidence=seen(
+            say("{path} is on {disk} ({model})", path=mount.path, disk=disk.name, model=disk.model or "?"),
+            "lsblk -o NAME,ROTA,TRAN,MODEL,MOUNTPOINTS",
         ),
         why=say(
             "about 200 MB/s in a row and a hundred random reads a second: loaders starve the "
             "cards, models load for minutes"
         ),
         fix=(
-            Step(says=say("keep data and models that are in use on an NVMe disk, and archives here")),
-            Step(says=say("measure it"), command="rigright bench disk"),
+            step(say("keep data and models that are in use on an NVMe disk, and archives here")),
+            step(say("measure it"), "rigright bench disk"),
         ),
         verify="rigright bench disk",
         about=disk.name,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Confidence, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Confidence, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.wires import Wire, functions, is_real, wires_up
 from rigright.machine.host import Disk
 
@@ -58,11 +58,9 @@ def _nvme(disk: Disk, wire: Wire | None) -> Verdict:
 
 def _finding(disk: Disk, link: Sentence, *, severity: Severity, confidence: Confidence) -> Finding:
     command = f"sudo lspci -vv -s {disk.pci} | grep -E 'LnkCap:|LnkSta:'"
-    seat = Step(says=say("seat the disk anew, or try another slot"), disturbs=True)
-    move = Step(
-        says=say(
-            "move it to a slot with as many lanes and the generation of the disk: the board's manual tells"
-        ),
+    seat = step(say("seat the disk anew, or try another slot"), disturbs=True)
+    move = step(
+        say("move it to a slot with as many lanes and the generation of the disk: the board's manual tells"),
         disturbs=True,
     )
     return Finding(
@@ -70,10 +68,9 @@ def _finding(disk: Disk, link: Sentence, *, severity: Severity, confidence: Conf
         title=say("the disk's link runs below what it could: {link}", link=link)
         if severity == "warning"
         else say("the disk is in a slot below it: {link}", link=link),
-        evidence=(Evidence(shows=link, command=command),),
+        evidence=seen(link, command),
         why=say("loading models and data runs at the link's rate"),
         fix=(seat,) if severity == "warning" else (move,),
-        verify=command,
         confidence=confidence,
         about=disk.name,
     )
@@ -84,15 +81,11 @@ def _sata(disk: Disk) -> Finding:
     return Finding(
         severity="warning",
         title=say("the disk's SATA link runs at {rate} MB/s", rate=f"{rate:.0f}"),
-        evidence=(
-            Evidence(
-                shows=say("{rate} MB/s of 600", rate=f"{rate:.0f}"),
-                command="journalctl -k --no-pager | grep 'SATA link up'",
-            ),
+        evidence=seen(
+            say("{rate} MB/s of 600", rate=f"{rate:.0f}"), "journalctl -k --no-pager | grep 'SATA link up'"
         ),
         why=say("loading models and data runs at the link's rate"),
-        fix=(Step(says=say("replace the cable, or take another port"), disturbs=True),),
-        verify="journalctl -k --no-pager | grep 'SATA link up'",
+        fix=(step(say("replace the cable, or take another port"), disturbs=True),),
         confidence="likely",
         about=disk.name,
     )

@@ -13,7 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Confidence, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import (
+    Case,
+    Confidence,
+    Finding,
+    Fine,
+    Severity,
+    Step,
+    Verdict,
+    as_root,
+    seen,
+    step,
+)
 from rigright.machine.host import Mount
 
 TITLE = say("how file systems are mounted")
@@ -33,20 +44,15 @@ def _judged(mount: Mount) -> Iterator[Finding]:
     options = set(mount.options)
     if mount.kind in DISK and "ro" in options and _is_written(mount.path):
         why = say("nothing can be written there; the kernel does this when the disk errs")
-        look = Step(
-            says=say("read what the kernel said"),
-            command="journalctl -k --no-pager | grep -iE 'ext4|xfs|btrfs|i/o error'",
+        look = step(
+            say("read what the kernel said"), "journalctl -k --no-pager | grep -iE 'ext4|xfs|btrfs|i/o error'"
         )
-        check_it = Step(
-            says=say("unmount and check it; if the disk errs, copy what matters first"), disturbs=True
-        )
+        check_it = step(say("unmount and check it; if the disk errs, copy what matters first"), disturbs=True)
         title = say("{path} is mounted read-only", path=mount.path)
         yield _finding(mount, "fault", title=title, why=why, fix=(look, check_it), confidence="likely")
     if mount.kind in DISK and "sync" in options:
         why = say("each write waits for the disk: checkpoints take many times as long")
-        again = Step(
-            says=say("mount it without sync"), command=f"mount -o remount,async {mount.path}", as_root=True
-        )
+        again = as_root(say("mount it without sync"), f"mount -o remount,async {mount.path}")
         yield _finding(
             mount, "warning", title=say("{path} is mounted with sync", path=mount.path), why=why, fix=(again,)
         )
@@ -54,9 +60,7 @@ def _judged(mount: Mount) -> Iterator[Finding]:
         why = say(
             "when the server is slow, reads end with an error in the middle of a file, and writes are lost"
         )
-        hard = Step(
-            says=say("mount it with hard, in /etc/fstab, then unmount and mount again"), disturbs=True
-        )
+        hard = step(say("mount it with hard, in /etc/fstab, then unmount and mount again"), disturbs=True)
         yield _finding(
             mount,
             "warning",
@@ -83,15 +87,9 @@ def _finding(
     return Finding(
         severity=severity,
         title=title,
-        evidence=(
-            Evidence(
-                shows=say("{path}: {options}", path=mount.path, options=",".join(mount.options)),
-                command=command,
-            ),
-        ),
+        evidence=seen(say("{path}: {options}", path=mount.path, options=",".join(mount.options)), command),
         why=why,
         fix=fix,
-        verify=command,
         confidence=confidence,
         about=mount.path,
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIB, show_bytes
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.machine.host import Mount
 
 TITLE = say("space on file systems")
@@ -57,20 +57,16 @@ def _finding(mount: Mount, severity: Severity) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=title, command=f"df -h {mount.path}"),),
+        evidence=seen(title, f"df -h {mount.path}"),
         why=say("the next checkpoint or download ends with an error, and may leave half a file"),
         fix=(
-            Step(
-                says=say("see what is large"),
-                command=f"du -xh --max-depth=2 {mount.path} | sort -h | tail -20",
-            ),
-            Step(
-                says=say(
+            step(say("see what is large"), f"du -xh --max-depth=2 {mount.path} | sort -h | tail -20"),
+            step(
+                say(
                     "caches of models and packages are often it: ~/.cache/huggingface, pip cache, docker "
                     "system df"
                 )
             ),
         ),
-        verify=f"df -h {mount.path}",
         about=mount.path,
     )

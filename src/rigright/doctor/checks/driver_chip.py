@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import capabilities, driver, numbers
 from rigright.facts.drivers import branch_of, last_branch
 from rigright.facts.software import Capability, driver_of_chip, written
@@ -44,12 +44,9 @@ def _too_old(have: str, name: str, *, first: str) -> Finding:
         title=say(
             "driver {driver} is too old for {chip}: from {first} on", driver=have, chip=name, first=first
         ),
-        evidence=(Evidence(shows=say("driver {driver}", driver=have), command=_SHOW),),
+        evidence=seen(say("driver {driver}", driver=have), _SHOW),
         why=say("the card may be shown, but programs do not run on it, or at a crawl"),
-        fix=(
-            Step(says=say("install a driver of a branch that knows it"), command="rigright setup --script"),
-        ),
-        verify=_SHOW,
+        fix=(step(say("install a driver of a branch that knows it"), "rigright setup --script"),),
         confidence="likely",
         about=name,
     )
@@ -60,16 +57,15 @@ def _too_new(have: str, name: str, *, capability: Capability) -> Finding:
     return Finding(
         severity="fault",
         title=say("driver {driver} no longer knows {chip}", driver=have, chip=name),
-        evidence=(Evidence(shows=say("driver {driver}", driver=have), command=_SHOW),),
+        evidence=seen(say("driver {driver}", driver=have), _SHOW),
         why=say("no program can use the card"),
         fix=(
-            Step(
-                says=say(
+            step(
+                say(
                     "go back to branch {branch}, the last for this chip", branch=last.branch if last else "?"
                 ),
-                command="rigright setup --script",
+                "rigright setup --script",
             ),
         ),
-        verify=_SHOW,
         about=name,
     )

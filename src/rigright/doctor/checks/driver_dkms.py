@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, as_root
 
 TITLE = say("the driver is built for each kernel")
 _DONE = "installed"
@@ -55,11 +55,8 @@ def _lacking(case: Case, kernel: str, *, runs: bool) -> Finding:
         if runs
         else say("the next boot takes it, and then no card works"),
         fix=(
-            Step(
-                says=say("install its headers"), command=f"{install} install {headers}{kernel}", as_root=True
-            ),
-            Step(says=say("build all modules for it"), command=f"dkms autoinstall -k {kernel}", as_root=True),
+            as_root(say("install its headers"), f"{install} install {headers}{kernel}"),
+            as_root(say("build all modules for it"), f"dkms autoinstall -k {kernel}"),
         ),
-        verify=_STATUS,
         about=kernel,
     )

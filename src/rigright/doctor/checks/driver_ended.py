@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.doctor.stack import capabilities, driver, numbers, today
 from rigright.facts.drivers import Branch, branch_of, newest_branch
 from rigright.facts.software import written
@@ -59,14 +59,13 @@ def _ended(case: Case, branch: Branch) -> Finding:
         ),
         why=say("holes that are found from now on stay open; newer CUDA needs a newer driver"),
         fix=(
-            Step(
-                says=say("plan a change to branch {branch}", branch=better.branch)
+            step(
+                say("plan a change to branch {branch}", branch=better.branch)
                 if better
                 else say("see which branch fits"),
-                command="rigright setup --script",
+                "rigright setup --script",
             ),
         ),
-        verify=_SHOW,
     )
 
 

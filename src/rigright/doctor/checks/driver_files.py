@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import is_contained
 
 TITLE = say("programs find the driver's files")
@@ -46,17 +46,12 @@ def _lacking(case: Case, lack: Sentence, *, command: str) -> Finding:
     return Finding(
         severity="warning",
         title=say("files of the driver are missing below /dev"),
-        evidence=(Evidence(shows=lack, command=_SHOW),),
+        evidence=seen(lack, _SHOW),
         why=say("CUDA programs cannot start, though nvidia-smi shows the cards"),
         fix=(
-            Step(
-                says=say("start the container with its cards again"),
-                command="docker run --gpus all ...",
-                disturbs=True,
-            )
+            step(say("start the container with its cards again"), "docker run --gpus all ...", disturbs=True)
             if inside
-            else Step(says=say("make them"), command=command, as_root=True),
+            else as_root(say("make them"), command),
         ),
-        verify=_SHOW,
         confidence="likely",
     )

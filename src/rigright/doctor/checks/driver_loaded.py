@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import cards_on_bus, is_contained
 
 TITLE = say("NVIDIA's driver is loaded")
@@ -39,14 +39,12 @@ def _not_loaded(case: Case) -> Finding:
     return Finding(
         severity="warning",
         title=say("NVIDIA's driver {version} is installed and not loaded", version=version),
-        evidence=(
-            Evidence(shows=software.driver_error or say("no module nvidia in the kernel"), command=_SHOW),
-        ),
+        evidence=seen(software.driver_error or say("no module nvidia in the kernel"), _SHOW),
         why=say("no card can be used; the bus could not be read, so whether there is one is not known"),
         fix=(
-            Step(says=say("load it and read what it says"), command="modprobe nvidia", as_root=True),
+            as_root(say("load it and read what it says"), "modprobe nvidia"),
             see_kernel_log(),
-            Step(says=say("see whether it is built for this kernel"), command="dkms status"),
+            step(say("see whether it is built for this kernel"), "dkms status"),
         ),
         verify="nvidia-smi",
         confidence="likely",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root
 from rigright.doctor.stack import cards_on_bus, has_nvidia, module
 
 TITLE = say("nouveau does not hold the cards")
@@ -39,10 +39,9 @@ def check(case: Case) -> Iterator[Verdict]:
 def _loaded(case: Case, held: list[str]) -> Finding:
     kept_out = "nouveau" in case.machine.system.blacklisted
     remake = "update-initramfs -u" if case.machine.system.os_id in _DEBIAN else "dracut --force"
-    write = Step(
-        says=say("keep it out with two lines, written with plain characters"),
-        command=f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {_FILE}",
-        as_root=True,
+    write = as_root(
+        say("keep it out with two lines, written with plain characters"),
+        f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {_FILE}",
     )
     return Finding(
         severity="fault",
@@ -64,8 +63,7 @@ def _loaded(case: Case, held: list[str]) -> Finding:
         why=say("nouveau cannot compute; no CUDA program runs on cards that it holds"),
         fix=(
             *(() if kept_out else (write,)),
-            Step(says=say("make the initial file system anew"), command=remake, as_root=True),
+            as_root(say("make the initial file system anew"), remake),
             reboot(),
         ),
-        verify="lsmod | grep nouveau",
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import capabilities, cards_on_bus, module
 from rigright.facts.chips import chips
 from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM
@@ -55,9 +55,8 @@ def _wrong(name: str, *, is_open: bool) -> Finding:
         title=say("{chip} needs the closed kernel module; the open one is loaded", chip=name)
         if is_open
         else say("{chip} needs the open kernel module; the closed one is loaded", chip=name),
-        evidence=(Evidence(shows=say("open") if is_open else say("closed"), command=_SHOW),),
+        evidence=seen(say("open") if is_open else say("closed"), _SHOW),
         why=say("the driver loads and finds no such card"),
-        fix=(Step(says=say("install the other kind of the same branch"), command="rigright setup --script"),),
-        verify=_SHOW,
+        fix=(step(say("install the other kind of the same branch"), "rigright setup --script"),),
         about=name,
     )

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import numbers
 from rigright.machine.system import Package
 
@@ -61,13 +61,12 @@ def _broken(packages: list[Package]) -> Iterator[Finding]:
         yield Finding(
             severity="warning",
             title=say("packages of the driver are not installed to their end"),
-            evidence=(Evidence(shows=", ".join(f"{one.name}: {one.state}" for one in bad), command=_LIST),),
+            evidence=seen(", ".join(f"{one.name}: {one.state}" for one in bad), _LIST),
             why=say("modules may be missing or not built: the driver may not start at the next boot"),
             fix=(
-                Step(says=say("finish what was broken off"), command="dpkg --configure -a", as_root=True),
-                Step(says=say("mend what depends on it"), command="apt --fix-broken install", as_root=True),
+                as_root(say("finish what was broken off"), "dpkg --configure -a"),
+                as_root(say("mend what depends on it"), "apt --fix-broken install"),
             ),
-            verify=_LIST,
         )
 
 
@@ -78,18 +77,16 @@ def _mixed(packages: list[Package]) -> Iterator[Finding]:
         yield Finding(
             severity="warning",
             title=say("packages of several drivers are installed: {branches}", branches=shown),
-            evidence=(Evidence(shows=shown, command=_LIST),),
+            evidence=seen(shown, _LIST),
             why=say("their libraries and modules overwrite each other; which one works is chance"),
             fix=(
-                Step(says=say("choose the branch that fits these cards"), command="rigright setup"),
-                Step(
-                    says=say("remove the others whole"),
-                    command=f"apt purge '*nvidia*-{min(installed)}*' && apt autoremove --purge",
-                    as_root=True,
+                step(say("choose the branch that fits these cards"), "rigright setup"),
+                as_root(
+                    say("remove the others whole"),
+                    f"apt purge '*nvidia*-{min(installed)}*' && apt autoremove --purge",
                     disturbs=True,
                 ),
             ),
-            verify=_LIST,
         )
 
 
@@ -107,8 +104,7 @@ def _left(packages: list[Package]) -> Iterator[Finding]:
             title=say(
                 "files of removed drivers are left: {branches}", branches=", ".join(map(str, sorted(old)))
             ),
-            evidence=(Evidence(shows=shown, command="dpkg -l | grep '^rc' | grep -i nvidia"),),
+            evidence=seen(shown, "dpkg -l | grep '^rc' | grep -i nvidia"),
             why=say("old settings of modprobe or services may still speak"),
-            fix=(Step(says=say("remove them"), command=f"apt purge {shown.replace(',', '')}", as_root=True),),
-            verify="dpkg -l | grep '^rc' | grep -i nvidia",
+            fix=(as_root(say("remove them"), f"apt purge {shown.replace(',', '')}"),),
         )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.happened import events
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
 from rigright.doctor.stack import cards_on_bus, has_nvidia, module
 
 TITLE = say("Secure Boot lets the driver in")
@@ -55,24 +55,18 @@ def _kept_out(case: Case) -> Finding:
         ),
         why=say("the kernel refuses a module that no trusted key has signed, so no card works"),
         fix=(
-            Step(
-                says=say("on Ubuntu: packages with modules that are signed already"),
-                command="apt install linux-modules-nvidia-580-server-open-generic",
-                as_root=True,
+            as_root(
+                say("on Ubuntu: packages with modules that are signed already"),
+                "apt install linux-modules-nvidia-580-server-open-generic",
             )
             if case.machine.system.os_id == "ubuntu"
-            else Step(
-                says=say("see which key signed the module, if any"), command="modinfo -F signer nvidia"
-            ),
-            Step(
-                says=say(
-                    "or trust the key that DKMS signs with: a password now, a blue screen at the next boot"
-                ),
-                command=f"mokutil --import {_KEYS}",
-                as_root=True,
+            else step(say("see which key signed the module, if any"), "modinfo -F signer nvidia"),
+            as_root(
+                say("or trust the key that DKMS signs with: a password now, a blue screen at the next boot"),
+                f"mokutil --import {_KEYS}",
                 disturbs=True,
             ),
-            Step(says=say("or switch Secure Boot off in the firmware, where its protection is not wanted")),
+            step(say("or switch Secure Boot off in the firmware, where its protection is not wanted")),
         ),
         verify="lsmod | grep nvidia",
         confidence="sure" if said else "likely",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import details, kinds, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("corrected memory errors")
@@ -45,24 +45,15 @@ def _many(device: Device, count: int) -> Finding:
     return Finding(
         severity="warning",
         title=say("very many corrected memory errors"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{count} since the last reset; operators allow {most}",
-                    count=f"{count:,}",
-                    most=f"{MOST:,}",
-                ),
-                command=details(device, "ECC"),
-            ),
+        evidence=seen(
+            say("{count} since the last reset; operators allow {most}", count=f"{count:,}", most=f"{MOST:,}"),
+            details(device, "ECC"),
         ),
         why=say("memory that is mended so often will fail for good, in the midst of a run"),
         fix=(
-            Step(
-                says=say("reset the card at the next window, and look whether the count grows as fast again")
-            ),
-            Step(says=say("if it does, have the card replaced")),
+            step(say("reset the card at the next window, and look whether the count grows as fast again")),
+            step(say("if it does, have the card replaced")),
         ),
-        verify=details(device, "ECC"),
         confidence="likely",
         about=label(device),
     )
@@ -72,19 +63,16 @@ def _odd(device: Device, count: int, *, median: float) -> Finding:
     return Finding(
         severity="note",
         title=say("far more corrected memory errors than the other cards"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{count}; the median of such cards here is {median}",
-                    count=f"{count:,}",
-                    median=f"{median:,.0f}",
-                ),
-                command=details(device, "ECC"),
+        evidence=seen(
+            say(
+                "{count}; the median of such cards here is {median}",
+                count=f"{count:,}",
+                median=f"{median:,.0f}",
             ),
+            details(device, "ECC"),
         ),
         why=say("nothing is wrong yet; of these cards it is the one that will fail first"),
-        fix=(Step(says=say("write the number down, and look again in a week")),),
-        verify=details(device, "ECC"),
+        fix=(step(say("write the number down, and look again in a week")),),
         confidence="likely",
         about=label(device),
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -45,21 +45,14 @@ def _off(device: Device, chip: Chip) -> Finding:
     return Finding(
         severity="warning" if must else "note",
         title=say("error correction of memory is off"),
-        evidence=(
-            Evidence(shows=say("{chip} has it, and it is off", chip=chip.name), command=_seen(device)),
-        ),
+        evidence=seen(say("{chip} has it, and it is off", chip=chip.name), _seen(device)),
         why=say(
             "a flipped bit goes unnoticed into weights and results; long training meets them sooner or later"
         ),
         fix=(
-            Step(
-                says=say("switch it on; it counts from the next reset"),
-                command=f"nvidia-smi -i {device.index} -e 1",
-                as_root=True,
-            ),
+            as_root(say("switch it on; it counts from the next reset"), f"nvidia-smi -i {device.index} -e 1"),
             reset(device),
         ),
-        verify=_seen(device),
         about=label(device),
     )
 
@@ -70,9 +63,8 @@ def _pending(device: Device, *, on: bool) -> Finding:
         title=say("error correction will be switched on at the next reset")
         if on
         else say("error correction will be switched off at the next reset"),
-        evidence=(Evidence(shows=say("the mode now and the mode that waits differ"), command=_seen(device)),),
+        evidence=seen(say("the mode now and the mode that waits differ"), _seen(device)),
         why=say("memory size and speed change with the next reset or reboot, maybe when nobody expects it"),
         fix=(reset(device),),
-        verify=_seen(device),
         about=label(device),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device, Ecc
 
 TITLE = say("errors in the caches of a card")
@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Verdict]:
 def _seen(device: Device, ecc: Ecc) -> tuple[Evidence, ...]:
     count = ecc.sram_uncorrected_aggregate
     shows = say("{count} uncorrected errors of SRAM ever", count="?" if count is None else count)
-    return (Evidence(shows=shows, command=details(device, "ECC")),)
+    return seen(shows, details(device, "ECC"))
 
 
 def _over(device: Device, ecc: Ecc) -> Finding:
@@ -45,8 +45,8 @@ def _over(device: Device, ecc: Ecc) -> Finding:
         evidence=_seen(device, ecc),
         why=say("caches have no spare rows: wrong data will be read again, whatever is reset"),
         fix=(
-            Step(says=say("drain the machine: let what runs end, and let no new work start here")),
-            Step(says=say("run the vendor's field diagnosis, and have the card replaced")),
+            step(say("drain the machine: let what runs end, and let no new work start here")),
+            step(say("run the vendor's field diagnosis, and have the card replaced")),
         ),
         verify=details(device, "ECC"),
         about=label(device),
@@ -59,7 +59,7 @@ def _some(device: Device, ecc: Ecc) -> Finding:
         title=say("uncorrected errors in its caches, below the limit"),
         evidence=_seen(device, ecc),
         why=say("each of them ended a program; a rising number leads to a replacement"),
-        fix=(Step(says=say("write the number down, and look again in a week")),),
+        fix=(step(say("write the number down, and look again in a week")),),
         verify=details(device, "ECC"),
         about=label(device),
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label, reset, unread
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device, Ecc
 
 TITLE = say("uncorrected memory errors")
@@ -40,24 +40,21 @@ def _now(device: Device, ecc: Ecc) -> Finding:
     return Finding(
         severity="fault",
         title=say("uncorrected memory errors since the last reset"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{count} since the reset, {ever} ever",
-                    count=ecc.uncorrected_volatile,
-                    ever="?" if ecc.uncorrected_aggregate is None else ecc.uncorrected_aggregate,
-                ),
-                command=details(device, "ECC"),
+        evidence=seen(
+            say(
+                "{count} since the reset, {ever} ever",
+                count=ecc.uncorrected_volatile,
+                ever="?" if ecc.uncorrected_aggregate is None else ecc.uncorrected_aggregate,
             ),
+            details(device, "ECC"),
         ),
         why=say("a program read wrong data and was ended, or its result is wrong; it will happen again"),
         fix=(
-            Step(says=say("let what runs end; check results written since the error against a second run")),
+            step(say("let what runs end; check results written since the error against a second run")),
             reset(device),
-            Step(says=say("see whether rows wait to be replaced"), command=details(device, "ROW_REMAPPER")),
-            Step(says=say("if errors come back after the reset, have the card replaced")),
+            step(say("see whether rows wait to be replaced"), details(device, "ROW_REMAPPER")),
+            step(say("if errors come back after the reset, have the card replaced")),
         ),
-        verify=details(device, "ECC"),
         about=label(device),
     )
 
@@ -66,17 +63,13 @@ def _past(device: Device, ecc: Ecc) -> Finding:
     return Finding(
         severity="note",
         title=say("uncorrected memory errors in the past, none since the last reset"),
-        evidence=(
-            Evidence(
-                shows=say("{count} in the life of the card", count=ecc.uncorrected_aggregate),
-                command=details(device, "ECC"),
-            ),
+        evidence=seen(
+            say("{count} in the life of the card", count=ecc.uncorrected_aggregate), details(device, "ECC")
         ),
         why=say(
             "the struck memory has been replaced by spare rows; a card that goes "
             "on collecting them is failing"
         ),
-        fix=(Step(says=say("write the number down, and look again in a week")),),
-        verify=details(device, "ECC"),
+        fix=(step(say("write the number down, and look again in a week")),),
         about=label(device),
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.doctor.stack import driver, is_contained, numbers, service
 
 TITLE = say("the switches' manager runs, in the driver's version")
@@ -59,25 +59,16 @@ def _finding(title: Sentence, *, install: bool) -> Finding:
     return Finding(
         severity="fault",
         title=title,
-        evidence=(Evidence(shows=title, command=_SHOW),),
+        evidence=seen(title, _SHOW),
         why=say("cards do not reach each other; CUDA reports system not yet initialized (802)"),
         fix=(
             *(
-                (
-                    Step(
-                        says=say("install the version that goes with the driver"),
-                        command="rigright setup --script",
-                    ),
-                )
+                (step(say("install the version that goes with the driver"), "rigright setup --script"),)
                 if install
                 else ()
             ),
-            Step(
-                says=say("start it, now and at each boot"),
-                command=f"systemctl enable --now {_NAME}",
-                as_root=True,
-            ),
-            Step(says=say("read what it wrote"), command="tail -50 /var/log/fabricmanager.log", as_root=True),
+            as_root(say("start it, now and at each boot"), f"systemctl enable --now {_NAME}"),
+            as_root(say("read what it wrote"), "tail -50 /var/log/fabricmanager.log"),
         ),
         verify="nvidia-smi -q | grep -A4 Fabric",
     )

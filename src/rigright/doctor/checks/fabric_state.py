@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.device import Device, Fabric
 
@@ -46,30 +46,26 @@ def _outside(device: Device, fabric: Fabric) -> Finding:
     return Finding(
         severity="fault",
         title=say("the card has not joined the NVLink fabric"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "state: {state}, status: {status}, health: {health}",
-                    state=fabric.state or "?",
-                    status=fabric.status or "?",
-                    health=fabric.health or "?",
-                ),
-                command=command,
+        evidence=seen(
+            say(
+                "state: {state}, status: {status}, health: {health}",
+                state=fabric.state or "?",
+                status=fabric.status or "?",
+                health=fabric.health or "?",
             ),
+            command,
         ),
         why=say("CUDA programs do not start on it (error 802), or run without NVLink"),
         fix=(
-            Step(
-                says=say("see what the fabric manager says"),
-                command="journalctl -u nvidia-fabricmanager --no-pager -n 100",
+            step(
+                say("see what the fabric manager says"),
+                "journalctl -u nvidia-fabricmanager --no-pager -n 100",
             ),
-            Step(
-                says=say("start it; its version must be the driver's to the last number"),
-                command="systemctl enable --now nvidia-fabricmanager",
-                as_root=True,
+            as_root(
+                say("start it; its version must be the driver's to the last number"),
+                "systemctl enable --now nvidia-fabricmanager",
             ),
             reset(device),
         ),
-        verify=command,
         about=label(device),
     )

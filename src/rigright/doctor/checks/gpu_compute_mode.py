@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.machine.device import Device
 
 TITLE = say("programs may use a card")
@@ -35,24 +35,14 @@ def _held(device: Device, *, prohibited: bool) -> Finding:
         title=say("no program may use the card")
         if prohibited
         else say("one process at a time may use the card"),
-        evidence=(
-            Evidence(
-                shows=say("compute mode: {mode}", mode=device.compute_mode or ""),
-                command=query(device, "compute_mode"),
-            ),
+        evidence=seen(
+            say("compute mode: {mode}", mode=device.compute_mode or ""), query(device, "compute_mode")
         ),
         why=say('CUDA programs fail with "all CUDA-capable devices are busy or unavailable"')
         if prohibited
         else say(
             'a second program on it fails with "devices are busy or unavailable", though memory is free'
         ),
-        fix=(
-            Step(
-                says=say("let any program use it"),
-                command=f"nvidia-smi -i {device.index} -c DEFAULT",
-                as_root=True,
-            ),
-        ),
-        verify=query(device, "compute_mode"),
+        fix=(as_root(say("let any program use it"), f"nvidia-smi -i {device.index} -c DEFAULT"),),
         about=label(device),
     )

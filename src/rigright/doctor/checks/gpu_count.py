@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 
@@ -61,13 +61,12 @@ def _short(chip: Chip, count: int) -> Finding:
         ),
         fix=(
             see_kernel_log(),
-            Step(says=say("look whether the bus shows the missing card"), command="lspci -d 10de: -nn"),
-            Step(
-                says=say("switch the machine off and on: a reboot often does not bring a lost card back"),
+            step(say("look whether the bus shows the missing card"), "lspci -d 10de: -nn"),
+            step(
+                say("switch the machine off and on: a reboot often does not bring a lost card back"),
                 disturbs=True,
             ),
-            Step(says=say("if it stays away, have the card replaced")),
+            step(say("if it stays away, have the card replaced")),
         ),
-        verify="nvidia-smi -L",
         confidence="likely",
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("no screen on a card that computes")
 
@@ -30,13 +30,8 @@ def check(case: Case) -> Iterator[Verdict]:
             yield Finding(
                 severity="note",
                 title=say("a screen hangs on the card"),
-                evidence=(
-                    Evidence(shows=say("its display is active"), command=query(device, "display_active")),
-                ),
+                evidence=seen(say("its display is active"), query(device, "display_active")),
                 why=say("the desktop takes memory of it, and long kernels make the screen stutter"),
-                fix=(
-                    Step(says=say("plug the screen into the processor's graphics or into the smallest card")),
-                ),
-                verify=query(device, "display_active"),
+                fix=(step(say("plug the screen into the processor's graphics or into the smallest card")),),
                 about=label(device),
             )

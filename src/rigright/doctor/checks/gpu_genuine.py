@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -64,10 +64,8 @@ def _odd(device: Device, chip: Chip, *, lacks: list[Sentence]) -> Finding:
             chip=chip.name,
         ),
         fix=(
-            Step(says=say("compare the PCI id with the name"), command="lspci -d 10de: -nn"),
-            Step(
-                says=say("measure it against what such a card reaches"), command="rigright bench gemm memory"
-            ),
+            step(say("compare the PCI id with the name"), "lspci -d 10de: -nn"),
+            step(say("measure it against what such a card reaches"), "rigright bench gemm memory"),
         ),
         verify=f"nvidia-smi -q -i {device.index}",
         confidence="likely",

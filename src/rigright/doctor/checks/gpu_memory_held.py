@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.machine.device import Device, Program
 
 TITLE = say("memory of a card is free")
@@ -49,24 +49,17 @@ def _unowned(case: Case, device: Device, *, used_bytes: float) -> Finding:
     return Finding(
         severity="note" if contained else "warning",
         title=say("memory is in use, and no program is seen that holds it"),
-        evidence=(
-            Evidence(
-                shows=say("{size} in use, no program", size=show_bytes(used_bytes)),
-                command=query(device, "memory.used", "memory.total"),
-            ),
+        evidence=seen(
+            say("{size} in use, no program", size=show_bytes(used_bytes)),
+            query(device, "memory.used", "memory.total"),
         ),
         why=say("a model that should fit will not; the memory comes back only when its holder is gone"),
         fix=(
-            Step(
-                says=say("see who has the card open, in other containers too"),
-                command="fuser -v /dev/nvidia*",
-                as_root=True,
-            ),
-            Step(says=say("end what is left of a dead program, then look again")),
-            Step(
-                says=say("if nobody holds it, reset the card once nothing runs on it"),
-                command=f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None,
-                as_root=True,
+            as_root(say("see who has the card open, in other containers too"), "fuser -v /dev/nvidia*"),
+            step(say("end what is left of a dead program, then look again")),
+            as_root(
+                say("if nobody holds it, reset the card once nothing runs on it"),
+                f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None,
                 disturbs=True,
             ),
         ),
@@ -94,7 +87,7 @@ def _held(device: Device, *, programs: tuple[Program, ...]) -> Finding:
             for one in largest
         ),
         why=say("a plan must do with what is free, and programs on one card slow each other"),
-        fix=(Step(says=say("end them, or plan with what is free"), command="rigright fit --on here"),),
+        fix=(step(say("end them, or plan with what is free"), "rigright fit --on here"),),
         verify=query(device, "memory.used"),
         about=label(device),
     )

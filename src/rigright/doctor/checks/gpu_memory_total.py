@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_bytes
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -43,28 +43,23 @@ def _less(device: Device, chip: Chip, *, total_bytes: float) -> Finding:
     return Finding(
         severity="warning",
         title=say("the card has less memory than its chip"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{here} of {there}",
-                    here=show_bytes(total_bytes),
-                    there=show_bytes(chip.mem_bytes / chip.devices),
-                ),
-                command=query(device, "memory.total"),
+        evidence=seen(
+            say(
+                "{here} of {there}",
+                here=show_bytes(total_bytes),
+                there=show_bytes(chip.mem_bytes / chip.devices),
             ),
+            query(device, "memory.total"),
         ),
         why=say(
             "a plan for {chip} will run out of memory here; memory that was switched off is the usual cause",
             chip=chip.name,
         ),
         fix=(
-            Step(
-                says=say("look for XID 160 and 168"), command="journalctl -k --no-pager | grep -i 'NVRM: Xid'"
-            ),
+            step(say("look for XID 160 and 168"), "journalctl -k --no-pager | grep -i 'NVRM: Xid'"),
             reset(device),
-            Step(says=say("if it stays so, have the card replaced")),
+            step(say("if it stays so, have the card replaced")),
         ),
-        verify=query(device, "memory.total"),
         confidence="likely",
         about=label(device),
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -38,19 +38,17 @@ def _off(device: Device, chip: Chip | None) -> Finding:
     return Finding(
         severity="warning" if served else "note",
         title=say("persistence is off: the driver starts the card anew for each program"),
-        evidence=(Evidence(shows=say("persistence mode: off"), command=query(device, "persistence_mode")),),
+        evidence=seen(say("persistence mode: off"), query(device, "persistence_mode")),
         why=say(
             "programs start seconds later, power limits and clocks are forgotten, "
             "counters of errors start again"
         ),
         fix=(
-            Step(
-                says=say("keep it on through the daemon that the driver brings"),
-                command="systemctl enable --now nvidia-persistenced",
-                as_root=True,
+            as_root(
+                say("keep it on through the daemon that the driver brings"),
+                "systemctl enable --now nvidia-persistenced",
             ),
-            Step(says=say("or until the next boot"), command="nvidia-smi -pm 1", as_root=True),
+            as_root(say("or until the next boot"), "nvidia-smi -pm 1"),
         ),
-        verify=query(device, "persistence_mode"),
         about=label(device),
     )

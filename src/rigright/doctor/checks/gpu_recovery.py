@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label, query, reboot, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("recovery that the driver asks for")
-_DRAIN = Step(says=say("drain the machine: let what runs end, and let no new work start here"))
+_DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -43,13 +43,12 @@ def _asked(device: Device, action: str) -> Finding:
     return Finding(
         severity="fault",
         title=say("the driver asks for a recovery: {action}", action=_told(action)),
-        evidence=(Evidence(shows=say("recovery action: {action}", action=action), command=command),),
+        evidence=seen(say("recovery action: {action}", action=action), command),
         why=say(
             "an earlier fault has left the card in a state the driver does not trust; "
             "results may be wrong or jobs fail until this is done, though every counter reads zero"
         ),
         fix=_fix(device, action),
-        verify=command,
         about=label(device),
     )
 
@@ -66,5 +65,5 @@ def _fix(device: Device, action: str) -> tuple[Step, ...]:
     if "reboot" in action:
         return (_DRAIN, reboot())
     if "imex" in action:
-        return (_DRAIN, Step(says=say("restart the IMEX service of the NVLink domain"), disturbs=True))
+        return (_DRAIN, step(say("restart the IMEX service of the NVLink domain"), disturbs=True))
     return (_DRAIN, reset(device), reboot()) if "bus" in action else (_DRAIN, reset(device))

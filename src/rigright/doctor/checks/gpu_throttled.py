@@ -16,7 +16,18 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, is_busy, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import (
+    Case,
+    Evidence,
+    Finding,
+    Fine,
+    NotSeen,
+    Severity,
+    Step,
+    Verdict,
+    as_root,
+    step,
+)
 from rigright.facts.slowdowns import Slowdown, slowdowns
 from rigright.machine.device import Device
 
@@ -75,24 +86,20 @@ def _held(device: Device, bad: list[Slowdown]) -> Finding:
 
 def _fix(bad: list[Slowdown]) -> tuple[Step, ...]:
     words = {one.word for one in bad}
-    heat = Step(
-        says=say("look at temperature, fans, dust and the air around the card"),
-        command="nvidia-smi -q -d TEMPERATURE",
+    heat = step(
+        say("look at temperature, fans, dust and the air around the card"), "nvidia-smi -q -d TEMPERATURE"
     )
-    power = Step(
-        says=say("check the power supplies, their cables, and what the management controller reports"),
-        command="ipmitool sdr type 'Power Supply'",
-        as_root=True,
+    power = as_root(
+        say("check the power supplies, their cables, and what the management controller reports"),
+        "ipmitool sdr type 'Power Supply'",
     )
     if words & {"hw_power_brake", "board_limit"}:
-        return (power, Step(says=say("look for a power cap that the server's firmware sets")))
+        return (power, step(say("look for a power cap that the server's firmware sets")))
     if words & {"hw_thermal", "sw_thermal"}:
         return (
             heat,
-            Step(
-                says=say(
-                    "until it is cooler, lower the power limit a little: it costs less speed than the brake"
-                )
+            step(
+                say("until it is cooler, lower the power limit a little: it costs less speed than the brake")
             ),
         )
     return (heat, power)

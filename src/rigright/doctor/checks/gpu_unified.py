@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_bytes
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 
 TITLE = say("memory shared by processor and accelerator")
 LEAST_SHARE = 0.25
@@ -42,25 +42,17 @@ def check(case: Case) -> Iterator[Verdict]:
             yield Finding(
                 severity="note",
                 title=say("little of the shared memory is left"),
-                evidence=(
-                    Evidence(
-                        shows=say(
-                            "{free} of {total} available to both",
-                            free=show_bytes(memory.available_bytes),
-                            total=show_bytes(memory.total_bytes),
-                        ),
-                        command="free -h",
+                evidence=seen(
+                    say(
+                        "{free} of {total} available to both",
+                        free=show_bytes(memory.available_bytes),
+                        total=show_bytes(memory.total_bytes),
                     ),
+                    "free -h",
                 ),
                 why=say(
                     "a model that does not fit makes the whole machine swap, or stop, instead of failing"
                 ),
-                fix=(
-                    Step(
-                        says=say("end what holds memory, then see what fits"),
-                        command="rigright fit --on here",
-                    ),
-                ),
-                verify="free -h",
+                fix=(step(say("end what holds memory, then see what fits"), "rigright fit --on here"),),
                 about=label(device),
             )

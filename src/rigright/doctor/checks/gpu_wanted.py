@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.facts.chips import by_id
 
 TITLE = say("the cards of the plan")
@@ -40,18 +40,15 @@ def _missing(case: Case, name: str, *, wanted: int, here: int) -> Finding:
         title=say(
             "the plan wants {wanted} of {chip}, and {here} answer", wanted=wanted, chip=name, here=here
         ),
-        evidence=(
-            Evidence(
-                shows=say("here: {cards}", cards=listed) if listed else say("here: no card answers"),
-                command="nvidia-smi -L",
-            ),
+        evidence=seen(
+            say("here: {cards}", cards=listed) if listed else say("here: no card answers"), "nvidia-smi -L"
         ),
         why=say(
             "memory, layout and speed of the plan are of other cards; it will not start, or not as planned"
         ),
         fix=(
-            Step(says=say("look for missing cards: the other checks say why one does not answer")),
-            Step(says=say("or plan for what is here"), command="rigright plan MODEL --on here"),
+            step(say("look for missing cards: the other checks say why one does not answer")),
+            step(say("or plan for what is here"), "rigright plan MODEL --on here"),
         ),
         verify="rigright doctor --only gpu_wanted --for PLAN.json",
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Port
 
 TITLE = say("errors of InfiniBand and RoCE ports")
@@ -52,16 +52,13 @@ def _judged(port: Port, hours: float) -> Iterator[Sentence]:
 def _finding(port: Port, title: Sentence) -> Finding:
     card, _, number = port.name.partition("/")
     command = f"grep -H . /sys/class/infiniband/{card}/ports/{number}/counters/*"
-    cable = Step(
-        says=say("clean or replace the cable and transceiver, then clear the counters and look again")
-    )
-    flow = Step(says=say("set up flow control (PFC, ECN) alike on cards and switches"))
+    cable = step(say("clean or replace the cable and transceiver, then clear the counters and look again"))
+    flow = step(say("set up flow control (PFC, ECN) alike on cards and switches"))
     return Finding(
         severity="warning",
         title=title,
-        evidence=(Evidence(shows=title, command=command),),
+        evidence=seen(title, command),
         why=say("packets are sent again, transfers stall, and jobs over several machines break off"),
         fix=(flow, cable) if port.kind == "roce" else (cable,),
-        verify=command,
         about=port.name,
     )

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.machine.host import Port
 
 TITLE = say("firmware of network cards is alike")
@@ -40,19 +40,10 @@ def _finding(odd: list[Port], *, usual: str) -> Finding:
     return Finding(
         severity="note",
         title=say("network cards of one kind have different firmware"),
-        evidence=(
-            Evidence(
-                shows=say("{odd}; the others {usual}", odd=named, usual=usual),
-                command="grep -H . /sys/class/infiniband/*/fw_ver",
-            ),
+        evidence=seen(
+            say("{odd}; the others {usual}", odd=named, usual=usual),
+            "grep -H . /sys/class/infiniband/*/fw_ver",
         ),
         why=say("unlike firmware behaves unlike, and faults are hard to find"),
-        fix=(
-            Step(
-                says=say("bring all to one version with the maker's tool"),
-                command="mlxfwmanager --query",
-                as_root=True,
-            ),
-        ),
-        verify="grep -H . /sys/class/infiniband/*/fw_ver",
+        fix=(as_root(say("bring all to one version with the maker's tool"), "mlxfwmanager --query"),),
     )

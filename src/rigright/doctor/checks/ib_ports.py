@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Port
 
 TITLE = say("InfiniBand and RoCE ports are up, alike and fast")
@@ -75,17 +75,16 @@ def _finding(port: Port, title: Sentence) -> Finding:
     return Finding(
         severity="warning",
         title=title,
-        evidence=(Evidence(shows=title, command=command),),
+        evidence=seen(title, command),
         why=say("collectives over several machines wait for the slowest port"),
         fix=(
-            Step(
-                says=say(
+            step(
+                say(
                     "seat the cable and transceiver anew, or replace them; compare with the port of the "
                     "switch"
                 )
             ),
-            Step(says=say("read what the card says of its link"), command=f"sudo mlxlink -d {card} -m"),
+            step(say("read what the card says of its link"), f"sudo mlxlink -d {card} -m"),
         ),
-        verify=command,
         about=port.name,
     )

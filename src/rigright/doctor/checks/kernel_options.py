@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import reboot
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, as_root, seen
 from rigright.doctor.stack import is_contained
 
 TITLE = say("the kernel's options do no harm")
@@ -57,18 +57,16 @@ def _finding(case: Case, word: str, *, severity: Severity, why: Sentence) -> Fin
     return Finding(
         severity=severity,
         title=say("the kernel was started with {option}", option=word),
-        evidence=(Evidence(shows=word, command=_SHOW),),
+        evidence=seen(word, _SHOW),
         why=why,
         fix=(
-            Step(
-                says=say("take it out of /etc/default/grub, then write the boot menu anew")
+            as_root(
+                say("take it out of /etc/default/grub, then write the boot menu anew")
                 if debian
                 else say("take it out"),
-                command="update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={word}",
-                as_root=True,
+                "update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={word}",
             ),
             reboot(),
         ),
-        verify=_SHOW,
         about=word,
     )

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.stack import variable
 
 TITLE = say("the library path leads to the right libraries")
@@ -62,14 +62,13 @@ def _finding(severity: Severity, title: Sentence, *, shown: list[str], why: Sent
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=":".join(shown)[:300], command=_SHOW),),
+        evidence=seen(":".join(shown)[:300], _SHOW),
         why=why,
         fix=(
-            Step(
-                says=say("find the file that sets it"),
-                command="grep -rs LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/profile.d /etc/environment",
+            step(
+                say("find the file that sets it"),
+                "grep -rs LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/profile.d /etc/environment",
             ),
-            Step(says=say("start the program without it"), command="env -u LD_LIBRARY_PATH COMMAND"),
+            step(say("start the program without it"), "env -u LD_LIBRARY_PATH COMMAND"),
         ),
-        verify=_SHOW,
     )

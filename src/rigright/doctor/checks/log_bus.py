@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
-from rigright.doctor.record import Case, Step, Verdict
+from rigright.doctor.record import Case, Verdict, step
 
 TITLE = say("the log holds no errors of the bus")
 _MANY = 100
@@ -30,8 +30,8 @@ def check(case: Case) -> Iterator[Verdict]:
         "packets are lost or sent again: the card is slower, may drop to fewer lanes, or fall off the bus"
     )
     fix = (
-        Step(says=say("reseat card and riser, or try another slot or a shorter riser")),
-        Step(says=say("hold the slot to a lower generation in the firmware, and see whether they stop")),
+        step(say("reseat card and riser, or try another slot or a shorter riser")),
+        step(say("hold the slot to a lower generation in the firmware, and see whether they stop")),
     )
     for address, same in by_place(events(case, "aer") or []).items():
         fatal = [one for one in same if "fatal" in one.text.lower() and "non-fatal" not in one.text.lower()]

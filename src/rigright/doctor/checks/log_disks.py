@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import finding, none_told, unseen
-from rigright.doctor.record import Case, Step, Verdict
+from rigright.doctor.record import Case, Verdict, as_root, step
 from rigright.machine.system import Event
 
 TITLE = say("the log holds no failures of disks")
@@ -63,9 +63,9 @@ def check(case: Case) -> Iterator[Verdict]:
             if grave
             else say("loading of data stalls for seconds"),
             fix=(
-                Step(says=say("save what is on it")),
-                Step(says=say("ask the disk itself"), command=tool, as_root=True),
-                Step(says=say("check cable, slot and temperature; change the disk when it comes again")),
+                step(say("save what is on it")),
+                as_root(say("ask the disk itself"), tool),
+                step(say("check cable, slot and temperature; change the disk when it comes again")),
             ),
             severity="fault" if grave else "warning",
         )

@@ -16,18 +16,16 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import reboot
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
-from rigright.doctor.record import Case, Severity, Step, Verdict
+from rigright.doctor.record import Case, Severity, Step, Verdict, step
 from rigright.machine.system import Event
 
 TITLE = say("drivers report no failure")
 _SETUP = "rigright setup"
 Meaning = tuple[str, Severity, Sentence, Sentence, tuple[Step, ...]]
-_POWER = Step(
-    says=say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True
-)
-_LARGE = Step(says=say("in the firmware, switch on addressing above 4 GiB and large BARs"))
-_SIGN = Step(says=say("see how the module can be signed"), command="rigright doctor --only driver_signing")
-_NEWER = Step(says=say("change to the newest driver of its branch"), command=_SETUP)
+_POWER = step(say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True)
+_LARGE = step(say("in the firmware, switch on addressing above 4 GiB and large BARs"))
+_SIGN = step(say("see how the module can be signed"), "rigright doctor --only driver_signing")
+_NEWER = step(say("change to the newest driver of its branch"), _SETUP)
 _PROGRAM = say("a program asked with a library of another version than the module")
 # words of a line -> severity, what happened, why it matters, what to do; the first that fits
 _MEANINGS: tuple[Meaning, ...] = (
@@ -71,7 +69,7 @@ _MEANINGS: tuple[Meaning, ...] = (
         "fault",
         say("the driver does not know a card"),
         say("no program can use it"),
-        (Step(says=say("install a branch that knows it"), command=_SETUP),),
+        (step(say("install a branch that knows it"), _SETUP),),
     ),
     (
         "rejected",

@@ -16,7 +16,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.happened import events, is_before_boot
 from rigright.doctor.log_lines import finding
-from rigright.doctor.record import Case, Step, Verdict
+from rigright.doctor.record import Case, Verdict, step
 from rigright.machine.system import Event
 
 TITLE = say("network links stay up")
@@ -46,8 +46,8 @@ def check(case: Case) -> Iterator[Verdict]:
                 title=say("link {name} went down {count} times since the start", name=name, count=len(same)),
                 why=say("collectives across it wait, and jobs end at their time limit"),
                 fix=(
-                    Step(says=say("look at its errors"), command=f"ethtool -S {name} || perfquery"),
-                    Step(says=say("change cable or transceiver, then the port of the switch")),
+                    step(say("look at its errors"), f"ethtool -S {name} || perfquery"),
+                    step(say("change cable or transceiver, then the port of the switch")),
                 ),
                 severity="warning",
             )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import finding, none_told, unseen
-from rigright.doctor.record import Case, Step, Verdict
+from rigright.doctor.record import Case, Verdict, as_root, step
 
 TITLE = say("the log holds no errors of memory, and no program killed for it")
 _MANY = 10
@@ -45,12 +45,8 @@ def check(case: Case) -> Iterator[Verdict]:
 def _errors(case: Case) -> Iterator[Verdict]:
     found = events(case, "mce") or []
     bad = [one for one in found if any(word in one.text.lower() for word in _UNCORRECTED)]
-    swap = Step(
-        says=say("find the module that the line names, and change it"),
-        command="ras-mc-ctl --errors",
-        as_root=True,
-    )
-    drain = Step(says=say("let no new work start here until then"))
+    swap = as_root(say("find the module that the line names, and change it"), "ras-mc-ctl --errors")
+    drain = step(say("let no new work start here until then"))
     if bad:
         why = say("results and checkpoints of that time may be wrong; the next one may end the machine")
         title = say("memory or processor made errors that could not be corrected")
@@ -80,8 +76,8 @@ def _killed(case: Case) -> Iterator[Verdict]:
                 "a killed DataLoader worker or server ends the run, often without any message of its own"
             ),
             fix=(
-                Step(says=say("use fewer workers, or shorter queues of batches")),
-                Step(says=say("watch main memory while it runs"), command="rigright watch"),
+                step(say("use fewer workers, or shorter queues of batches")),
+                step(say("watch main memory while it runs"), "rigright watch"),
             ),
             severity="warning",
         )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.doctor.wires import is_real
 from rigright.facts.cpu_names import cpu_named
 from rigright.facts.cpus import CHANNEL_BYTES
@@ -73,19 +73,16 @@ def _finding(severity: Severity, title: Sentence, *, filled: list[MemoryModule])
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=say("modules in {places}", places=named), command=SEE),),
+        evidence=seen(say("modules in {places}", places=named), SEE),
         why=say(
             "each channel carries {rate} GB/s; loading, offloading and work on the processor run "
             "on what is filled",
             rate=gained,
         ),
         fix=(
-            Step(
-                says=say(
-                    "put one module of the same kind in every channel, as the board's manual orders them"
-                ),
+            step(
+                say("put one module of the same kind in every channel, as the board's manual orders them"),
                 disturbs=True,
             ),
         ),
-        verify=SEE,
     )

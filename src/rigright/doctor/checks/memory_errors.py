@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.wires import is_real
 
 TITLE = say("errors of the main memory")
@@ -44,16 +44,10 @@ def _finding(corrected: int, uncorrected: int, *, is_fault: bool) -> Finding:
     return Finding(
         severity="fault" if is_fault else "warning",
         title=hard if is_fault else soft,
-        evidence=(
-            Evidence(
-                shows=say("{soft} corrected, {hard} uncorrected", soft=corrected, hard=uncorrected),
-                command=SEE,
-            ),
-        ),
+        evidence=seen(say("{soft} corrected, {hard} uncorrected", soft=corrected, hard=uncorrected), SEE),
         why=say("wrong data may be in results or on disk") if is_fault else say("a module is about to fail"),
         fix=(
-            Step(says=say("find the module"), command="ras-mc-ctl --error-count"),
-            Step(says=say("seat it anew or replace it, then test the memory overnight"), disturbs=True),
+            step(say("find the module"), "ras-mc-ctl --error-count"),
+            step(say("seat it anew or replace it, then test the memory overnight"), disturbs=True),
         ),
-        verify=SEE,
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import show_bytes
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 
 TITLE = say("huge pages")
 SHARE = 0.25
@@ -31,39 +31,30 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Finding(
             severity="warning",
             title=say("{size} of memory is reserved as huge pages", size=show_bytes(reserved)),
-            evidence=(
-                Evidence(
-                    shows=say("{count} pages", count=memory.huge_total), command="grep Huge /proc/meminfo"
-                ),
-            ),
+            evidence=seen(say("{count} pages", count=memory.huge_total), "grep Huge /proc/meminfo"),
             why=say("programs that do not ask for them cannot use it, and run out of memory earlier"),
             fix=(
-                Step(
-                    says=say("reserve none, unless a program here asks for them"),
-                    command="sysctl -w vm.nr_hugepages=0",
-                    as_root=True,
+                as_root(
+                    say("reserve none, unless a program here asks for them"), "sysctl -w vm.nr_hugepages=0"
                 ),
             ),
-            verify="grep Huge /proc/meminfo",
         )
     elif memory.transparent_huge == "never":
         command = "cat /sys/kernel/mm/transparent_hugepage/enabled"
         yield Finding(
             severity="note",
             title=say("transparent huge pages are off"),
-            evidence=(Evidence(shows=say("the setting is never"), command=command),),
+            evidence=seen(say("the setting is never"), command),
             why=say(
                 "loaders that map large files spend more time on page tables; madvise leaves the "
                 "choice to programs"
             ),
             fix=(
-                Step(
-                    says=say("let programs ask for them"),
-                    command="sh -c 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'",
-                    as_root=True,
+                as_root(
+                    say("let programs ask for them"),
+                    "sh -c 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'",
                 ),
             ),
-            verify=command,
         )
     else:
         yield Fine(says=say("transparent ones: {setting}", setting=memory.transparent_huge))

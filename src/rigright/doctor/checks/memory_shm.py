@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 
 TITLE = say("shared memory (/dev/shm)")
 A_CARD_BYTES = GIB
@@ -30,22 +30,17 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("{size}", size=show_bytes(size)))
         return
     inside = case.machine.system.container not in {None, "none"}
-    run = Step(
-        says=say(
+    run = step(
+        say(
             "start the container with --ipc=host, or with --shm-size=16g; in Kubernetes mount an "
             "emptyDir of medium Memory there"
         )
     )
-    mount = Step(
-        says=say("make it larger until the next reboot"),
-        command="mount -o remount,size=50% /dev/shm",
-        as_root=True,
-    )
+    mount = as_root(say("make it larger until the next reboot"), "mount -o remount,size=50% /dev/shm")
     yield Finding(
         severity="fault" if size <= DOCKER_BYTES else "warning",
         title=say("shared memory is {size}; cards: {cards}", size=show_bytes(size), cards=cards),
-        evidence=(Evidence(shows=say("it holds {size}", size=show_bytes(size)), command="df -h /dev/shm"),),
+        evidence=seen(say("it holds {size}", size=show_bytes(size)), "df -h /dev/shm"),
         why=say("loader workers die with a bus error when it is full, and NCCL does not start"),
         fix=(run,) if inside or size <= DOCKER_BYTES else (mount,),
-        verify="df -h /dev/shm",
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import show_bytes
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -42,18 +42,18 @@ def check(case: Case) -> Iterator[Verdict]:
     title = say(
         "{memory} of main memory for {cards} of the cards", memory=show_bytes(usable), cards=show_bytes(held)
     )
-    raised = Step(says=say("raise the container's memory limit"))
-    more = Step(says=say("add memory: as much as the cards hold together, twice for training"), disturbs=True)
+    raised = step(say("raise the container's memory limit"))
+    more = step(say("add memory: as much as the cards hold together, twice for training"), disturbs=True)
     yield Finding(
         severity="warning" if usable < HALF * held else "note",
         title=title,
-        evidence=(Evidence(shows=title, command="free -h; cat /sys/fs/cgroup/memory.max"),),
+        evidence=seen(title, "free -h; cat /sys/fs/cgroup/memory.max"),
         why=say(
             "loading a model passes through main memory; loaders, checkpoints and offloading need it too"
         ),
         fix=(raised,)
         if limited
-        else (more, Step(says=say("or load with safetensors, which maps files and needs little"))),
+        else (more, step(say("or load with safetensors, which maps files and needs little"))),
         verify="free -h",
         confidence="likely",
     )

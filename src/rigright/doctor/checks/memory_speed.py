@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import MEGA
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.doctor.wires import is_real
 from rigright.facts.cpu_names import cpu_named
 from rigright.machine.host import MemoryModule
@@ -54,27 +54,24 @@ def _slow(slow: list[MemoryModule], filled: list[MemoryModule], *, most: float |
     shared = max(Counter(module.channel or module.slot for module in filled).values()) > 1
     bound = _bound(one, most)
     severity: Severity = "warning" if (one.set_mt_s or 0.0) < FAR * bound and not shared else "note"
-    larger = Step(says=say("two modules on a channel run slower by rule; one larger module each is faster"))
+    larger = step(say("two modules on a channel run slower by rule; one larger module each is faster"))
     return Finding(
         severity=severity,
         title=say("memory runs at {now} of {most} MT/s", now=f"{one.set_mt_s:g}", most=f"{bound:g}"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{slot}: rated {rated}, set {now} MT/s",
-                    slot=one.slot,
-                    rated=f"{one.rated_mt_s:g}",
-                    now=f"{one.set_mt_s:g}",
-                ),
-                command=SEE,
+        evidence=seen(
+            say(
+                "{slot}: rated {rated}, set {now} MT/s",
+                slot=one.slot,
+                rated=f"{one.rated_mt_s:g}",
+                now=f"{one.set_mt_s:g}",
             ),
+            SEE,
         ),
         why=say("loading, offloading and work on the processor run at the memory's rate; cards do not care"),
         fix=(
-            Step(says=say("choose the modules' profile (XMP, EXPO) in the board's firmware"), disturbs=True),
+            step(say("choose the modules' profile (XMP, EXPO) in the board's firmware"), disturbs=True),
             *((larger,) if shared else ()),
         ),
-        verify=SEE,
         confidence="likely" if shared else "sure",
     )
 
@@ -84,8 +81,7 @@ def _mixed(filled: list[MemoryModule]) -> Finding:
     return Finding(
         severity="note",
         title=say("modules of different speeds are mixed: {speeds} MT/s", speeds=speeds),
-        evidence=(Evidence(shows=say("rated speeds: {speeds}", speeds=speeds), command=SEE),),
+        evidence=seen(say("rated speeds: {speeds}", speeds=speeds), SEE),
         why=say("all run at the slowest one's speed, and some boards do not start reliably"),
-        fix=(Step(says=say("use modules of one kind"), disturbs=True),),
-        verify=SEE,
+        fix=(step(say("use modules of one kind"), disturbs=True),),
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIB, show_bytes
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 
 TITLE = say("swap")
 LARGE_BYTES = 64 * GIB
@@ -55,18 +55,12 @@ def _none(total: float) -> Finding:
     return Finding(
         severity="note",
         title=say("there is no swap"),
-        evidence=(
-            Evidence(
-                shows=say("no swap, {memory} of memory", memory=show_bytes(total)),
-                command="free -h; swapon --show",
-            ),
-        ),
+        evidence=seen(say("no swap, {memory} of memory", memory=show_bytes(total)), "free -h; swapon --show"),
         why=say("a moment of too much ends a program at once; with swap it is slow and goes on"),
         fix=(
-            Step(
-                says=say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
-                command=_MAKE.format(gib=math.ceil(_wanted(total) / GIB)),
-                as_root=True,
+            as_root(
+                say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
+                _MAKE.format(gib=math.ceil(_wanted(total) / GIB)),
             ),
         ),
         verify="swapon --show",
@@ -77,13 +71,11 @@ def _used(used: float) -> Finding:
     return Finding(
         severity="warning",
         title=say("{used} of memory lie in swap", used=show_bytes(used)),
-        evidence=(
-            Evidence(shows=say("{used} in use", used=show_bytes(used)), command="free -h; vmstat 1 5"),
-        ),
+        evidence=seen(say("{used} in use", used=show_bytes(used)), "free -h; vmstat 1 5"),
         why=say("what lies there is read back from disk when it is needed: everything waits"),
         fix=(
-            Step(says=say("find what holds memory, and end or move it"), command="ps aux --sort=-rss | head"),
-            Step(says=say("fewer loader workers, smaller prefetch, or more memory")),
+            step(say("find what holds memory, and end or move it"), "ps aux --sort=-rss | head"),
+            step(say("fewer loader workers, smaller prefetch, or more memory")),
         ),
         verify="free -h",
     )

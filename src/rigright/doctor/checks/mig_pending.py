@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("no change of MIG waits")
 
@@ -31,9 +31,8 @@ def check(case: Case) -> Iterator[Verdict]:
             title=say("MIG will be switched on at the next reset")
             if device.mig_after_reset
             else say("MIG will be switched off at the next reset"),
-            evidence=(Evidence(shows=say("the mode now and the mode that waits differ"), command=command),),
+            evidence=seen(say("the mode now and the mode that waits differ"), command),
             why=say("the next reset or reboot changes what programs find here, maybe when nobody expects it"),
-            fix=(Step(says=say("stop monitors and services that hold the card")), reset(device)),
-            verify=command,
+            fix=(step(say("stop monitors and services that hold the card")), reset(device)),
             about=label(device),
         )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Step, Verdict, as_root, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("slices of cards (MIG)")
@@ -38,10 +38,9 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _whole(device: Device) -> Step:
-    return Step(
-        says=say("or use the card whole again, once nothing runs on it"),
-        command=f"nvidia-smi -i {device.index} -mig 0",
-        as_root=True,
+    return as_root(
+        say("or use the card whole again, once nothing runs on it"),
+        f"nvidia-smi -i {device.index} -mig 0",
         disturbs=True,
     )
 
@@ -50,21 +49,16 @@ def _none(device: Device) -> Finding:
     return Finding(
         severity="warning",
         title=say("MIG is on, and there is no slice: no program can use the card"),
-        evidence=(Evidence(shows=say("MIG mode on, no instance"), command=_LIST),),
+        evidence=seen(say("MIG mode on, no instance"), _LIST),
         why=say("programs see no device here, or fail at their start"),
         fix=(
-            Step(
-                says=say("see which slices the card offers"),
-                command=f"nvidia-smi mig -i {device.index} -lgip",
-            ),
-            Step(
-                says=say("make some, for example one of the whole card (profile 0)"),
-                command=f"nvidia-smi mig -i {device.index} -cgi 0 -C",
-                as_root=True,
+            step(say("see which slices the card offers"), f"nvidia-smi mig -i {device.index} -lgip"),
+            as_root(
+                say("make some, for example one of the whole card (profile 0)"),
+                f"nvidia-smi mig -i {device.index} -cgi 0 -C",
             ),
             _whole(device),
         ),
-        verify=_LIST,
         about=label(device),
     )
 
@@ -73,14 +67,11 @@ def _apart(device: Device, *, tp: int) -> Finding:
     return Finding(
         severity="fault",
         title=say("the plan spreads layers over cards, and slices cannot reach each other"),
-        evidence=(
-            Evidence(
-                shows=say("MIG mode on; the plan has {tp} cards exchange at every layer", tp=tp),
-                command=query(device, "mig.mode.current"),
-            ),
+        evidence=seen(
+            say("MIG mode on; the plan has {tp} cards exchange at every layer", tp=tp),
+            query(device, "mig.mode.current"),
         ),
         why=say("NVLink and peer copies are off between slices; a program uses one slice at a time"),
         fix=(_whole(device),),
-        verify=query(device, "mig.mode.current"),
         about=label(device),
     )

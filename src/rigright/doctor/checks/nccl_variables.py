@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.stack import variable
 
 TITLE = say("no variable holds collectives back")
@@ -66,12 +66,11 @@ def _finding(name: str, severity: Severity, *, why: Sentence, value: str) -> Fin
     return Finding(
         severity=severity,
         title=say("{name}={value} holds collectives back", name=name, value=value),
-        evidence=(Evidence(shows=f"{name}={value}", command="env | grep -E '^(NCCL|RCCL)_'"),),
+        evidence=seen(f"{name}={value}", "env | grep -E '^(NCCL|RCCL)_'"),
         why=why,
         fix=(
-            Step(
-                says=say("leave it out, and measure before and after"),
-                command=f"unset {name}; rigright bench collectives",
+            step(
+                say("leave it out, and measure before and after"), f"unset {name}; rigright bench collectives"
             ),
         ),
         verify=f"echo ${name}",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.host import Port
 
 TITLE = say("errors of the network ports")
@@ -50,13 +50,8 @@ def _finding(port: Port, title: Sentence) -> Finding:
     return Finding(
         severity="warning",
         title=title,
-        evidence=(Evidence(shows=title, command=command),),
+        evidence=seen(title, command),
         why=say("packets are sent again, transfers stall, and jobs over several machines break off"),
-        fix=(
-            Step(
-                says=say("replace the cable or transceiver; if it goes on, take another port of the switch")
-            ),
-        ),
-        verify=command,
+        fix=(step(say("replace the cable or transceiver; if it goes on, take another port of the switch")),),
         about=port.name,
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIGA, MEGA
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.machine.host import Port
 
 TITLE = say("speed of the network")
@@ -61,15 +61,12 @@ def _slow(port: Port, severity: Severity) -> Finding:
     return Finding(
         severity=severity,
         title=say("the port runs at {now}, its card can {most}", now=now, most=most),
-        evidence=(
-            Evidence(shows=say("{now} of {most}", now=now, most=most), command=f"ethtool {port.name}"),
-        ),
+        evidence=seen(say("{now} of {most}", now=now, most=most), f"ethtool {port.name}"),
         why=say("data sets, checkpoints and other machines are reached at this rate"),
         fix=(
-            Step(says=say("try another cable and another port of the switch")),
-            Step(
-                says=say("look at what the other side offers"),
-                command=f"ethtool {port.name} | grep -A20 'Link partner'",
+            step(say("try another cable and another port of the switch")),
+            step(
+                say("look at what the other side offers"), f"ethtool {port.name} | grep -A20 'Link partner'"
             ),
         ),
         verify=f"ethtool {port.name} | grep Speed",
@@ -81,18 +78,12 @@ def _plain(fastest: float) -> Finding:
     return Finding(
         severity="note",
         title=say("the fastest network port runs at {rate}", rate=_rate(fastest)),
-        evidence=(
-            Evidence(shows=say("no port is faster"), command="ip -br link; ethtool DEVICE | grep Speed"),
-        ),
+        evidence=seen(say("no port is faster"), "ip -br link; ethtool DEVICE | grep Speed"),
         why=say(
             "enough for one machine; several that train together need 25 Gb/s and more, serving needs little"
         ),
         fix=(
-            Step(
-                says=say(
-                    "leave it, unless machines are to work together; then 25 to 400 Gb/s, best with RDMA"
-                )
-            ),
+            step(say("leave it, unless machines are to work together; then 25 to 400 Gb/s, best with RDMA")),
         ),
         verify=None,
     )

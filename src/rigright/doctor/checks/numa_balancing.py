@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import is_contained, set_sysctl, setting
 
 TITLE = say("the kernel does not move memory about")
@@ -36,11 +36,8 @@ def check(case: Case) -> Iterator[Verdict]:
     yield Finding(
         severity="note",
         title=say("the kernel moves memory between processors by itself"),
-        evidence=(
-            Evidence(shows=say("{name} = {value}", name=_NAME, value=value), command=f"sysctl {_NAME}"),
-        ),
+        evidence=seen(say("{name} = {value}", name=_NAME, value=value), f"sysctl {_NAME}"),
         why=say("steps jitter: pages of pinned programs are taken away to be looked at"),
         fix=(set_sysctl(_NAME, "0"),),
-        verify=f"sysctl {_NAME}",
         confidence="maybe",
     )

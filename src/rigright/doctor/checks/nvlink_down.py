@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label, reboot, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.link_counts import link_count
@@ -70,7 +70,7 @@ def _down(device: Device, chip: Chip, *, active: int, bridged: bool) -> Finding:
                 ),
                 command=_command(device),
             ),
-            *((Evidence(shows=say("down: {links}", links=down)),) if down else ()),
+            *(seen(say("down: {links}", links=down)) if down else ()),
         ),
         why=say(
             "cards that exchange fall back to PCIe, or all run at the pace of this one: "
@@ -80,19 +80,18 @@ def _down(device: Device, chip: Chip, *, active: int, bridged: bool) -> Finding:
         else say("collectives run at the pace of the card with the fewest links"),
         fix=(
             *(
-                (Step(says=say("seat the bridge anew, with the machine switched off"), disturbs=True),)
+                (step(say("seat the bridge anew, with the machine switched off"), disturbs=True),)
                 if bridged
                 else (
-                    Step(
-                        says=say("see what the fabric manager says"),
-                        command="systemctl status nvidia-fabricmanager --no-pager",
+                    step(
+                        say("see what the fabric manager says"),
+                        "systemctl status nvidia-fabricmanager --no-pager",
                     ),
                     reset(device),
                     reboot(),
                 )
             ),
-            Step(says=say("if a link stays down, have the card or its board replaced")),
+            step(say("if a link stays down, have the card or its board replaced")),
         ),
-        verify=_command(device),
         about=label(device),
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, as_root, step
 from rigright.machine.device import Device
 
 TITLE = say("NVLink links without errors")
@@ -56,13 +56,12 @@ def _finding(device: Device, bad: list[tuple[int, dict[str, int]]]) -> Finding:
             "each repeat costs time in every collective, and a link that wears will go down in a long run"
         ),
         fix=(
-            Step(
-                says=say("set the counters to zero, and look again after an hour of work"),
-                command=f"nvidia-smi nvlink -re -i {device.index}",
-                as_root=True,
+            as_root(
+                say("set the counters to zero, and look again after an hour of work"),
+                f"nvidia-smi nvlink -re -i {device.index}",
             ),
             reset(device),
-            Step(says=say("if the same link counts again, have the card or its board replaced")),
+            step(say("if the same link counts again, have the card or its board replaced")),
         ),
         verify=command,
         confidence="likely",

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, reboot
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import Path
 
@@ -83,11 +83,8 @@ def _finding(bad: list[Path], *, most: int, severity: Severity) -> Finding:
         ),
         why=say("collectives go the slowest of these ways; over PCIe they are ten times slower"),
         fix=(
-            Step(
-                says=say("see what the fabric manager says"),
-                command="systemctl status nvidia-fabricmanager --no-pager",
-            ),
-            Step(says=say("see which links are down"), command="nvidia-smi nvlink -s"),
+            step(say("see what the fabric manager says"), "systemctl status nvidia-fabricmanager --no-pager"),
+            step(say("see which links are down"), "nvidia-smi nvlink -s"),
             reboot(),
         ),
         verify=_COMMAND,

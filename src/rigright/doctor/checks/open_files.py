@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 
 TITLE = say("programs may open enough files")
 _FEW, _ENOUGH, _MANY_CARDS = 4096, 65_536, 4
@@ -30,16 +30,13 @@ def check(case: Case) -> Iterator[Verdict]:
     yield Finding(
         severity="warning" if len(case.machine.devices) >= _MANY_CARDS else "note",
         title=say("a program may open {limit} files only", limit=f"{limit:,.0f}"),
-        evidence=(Evidence(shows=say("limit nofile: {limit}", limit=f"{limit:,.0f}"), command="ulimit -n"),),
+        evidence=seen(say("limit nofile: {limit}", limit=f"{limit:,.0f}"), "ulimit -n"),
         why=say("DataLoader workers, servers and sharded data sets open more, and then end"),
         fix=(
-            Step(says=say("for this shell"), command=f"ulimit -n {_ENOUGH}"),
-            Step(
-                says=say("for every login"),
-                command=f"echo '* - nofile {_ENOUGH}' > /etc/security/limits.d/90-nofile.conf",
-                as_root=True,
+            step(say("for this shell"), f"ulimit -n {_ENOUGH}"),
+            as_root(
+                say("for every login"), f"echo '* - nofile {_ENOUGH}' > /etc/security/limits.d/90-nofile.conf"
             ),
         ),
-        verify="ulimit -n",
         confidence="likely",
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import set_sysctl, setting, sysctl_unseen
 
 TITLE = say("programs may reserve more memory than they use")
@@ -36,13 +36,9 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Finding(
             severity="warning",
             title=say("the kernel refuses memory that programs only reserve"),
-            evidence=(
-                Evidence(
-                    shows=say(
-                        "{name} = 2, at most {ratio} % of main memory and swap", name=_NAME, ratio=ratio
-                    ),
-                    command="sysctl vm.overcommit_memory vm.overcommit_ratio; grep Commit /proc/meminfo",
-                ),
+            evidence=seen(
+                say("{name} = 2, at most {ratio} % of main memory and swap", name=_NAME, ratio=ratio),
+                "sysctl vm.overcommit_memory vm.overcommit_ratio; grep Commit /proc/meminfo",
             ),
             why=say(
                 "CUDA reserves far more addresses than memory; it and forked workers fail with memory free"

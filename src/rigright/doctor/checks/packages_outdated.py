@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import pip
 from rigright.machine.system import Package, Python
 
@@ -64,19 +64,14 @@ def _is_conda(python: Python, package: Package) -> bool:
 
 def _outdated(python: Python, package: Package) -> Finding:
     harms, why, instead = _GONE[package.name]
-    steps = [Step(says=say("remove it"), command=pip(python, f"uninstall -y {package.name}"))]
+    steps = [step(say("remove it"), pip(python, f"uninstall -y {package.name}"))]
     if instead:
-        steps.append(
-            Step(says=say("install what took its place"), command=pip(python, f"install '{instead}'"))
-        )
+        steps.append(step(say("install what took its place"), pip(python, f"install '{instead}'")))
     return Finding(
         severity="warning" if harms else "note",
         title=say("{package} is outdated", package=package.name),
-        evidence=(
-            Evidence(shows=f"{package.name} {package.version}", command=pip(python, f"show {package.name}")),
-        ),
+        evidence=seen(f"{package.name} {package.version}", pip(python, f"show {package.name}")),
         why=why,
         fix=tuple(steps),
-        verify=pip(python, f"show {package.name}"),
         about=python.path,
     )

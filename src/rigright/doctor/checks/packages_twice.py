@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import pip
 from rigright.machine.system import Python
 
@@ -61,14 +61,14 @@ def _twice(python: Python, name: str, *, shown: str, severe: bool) -> Finding:
     return Finding(
         severity="warning" if severe else "note",
         title=say("{package} is installed twice: {versions}", package=name, versions=shown),
-        evidence=(Evidence(shows=shown, command=pip(python, f"show -f {name}")),),
+        evidence=seen(shown, pip(python, f"show -f {name}")),
         why=say("which one an import finds depends on the order of folders, not on pip's word"),
         fix=(
-            Step(
-                says=say("remove it until pip knows of none, then install it once"),
-                command=pip(python, f"uninstall -y {name}"),
+            step(
+                say("remove it until pip knows of none, then install it once"),
+                pip(python, f"uninstall -y {name}"),
             ),
-            Step(says=say("install it again"), command=pip(python, f"install {name}")),
+            step(say("install it again"), pip(python, f"install {name}")),
         ),
         verify=pip(python, f"show {name}"),
         confidence="likely",
@@ -83,17 +83,12 @@ def _clashes(python: Python) -> Iterator[Finding]:
             yield Finding(
                 severity="warning",
                 title=say("{first} and {second} write the same files", first=first, second=second),
-                evidence=(
-                    Evidence(
-                        shows=f"{first} {names[first]}, {second} {names[second]}", command=pip(python, "list")
-                    ),
-                ),
+                evidence=seen(f"{first} {names[first]}, {second} {names[second]}", pip(python, "list")),
                 why=say("the last one installed wins, and removing either breaks the other"),
                 fix=(
-                    Step(says=say("remove both"), command=pip(python, f"uninstall -y {first} {second}")),
-                    Step(says=say("install the one that is meant"), command=pip(python, f"install {second}")),
+                    step(say("remove both"), pip(python, f"uninstall -y {first} {second}")),
+                    step(say("install the one that is meant"), pip(python, f"install {second}")),
                 ),
-                verify=pip(python, "list"),
                 about=python.path,
             )
 
@@ -110,20 +105,11 @@ def _mixed(python: Python) -> Iterator[Finding]:
         yield Finding(
             severity="note",
             title=_mixed_title(cudas),
-            evidence=(
-                Evidence(
-                    shows=", ".join(f"cu{one}" for one in cudas), command=pip(python, "list | grep nvidia-")
-                ),
-            ),
+            evidence=seen(", ".join(f"cu{one}" for one in cudas), pip(python, "list | grep nvidia-")),
             why=say(
                 "frameworks with different CUDAs share one environment: several GiB, and libraries may clash"
             ),
-            fix=(
-                Step(
-                    says=say("give each framework an environment of its own"), command="python3 -m venv NAME"
-                ),
-            ),
-            verify=pip(python, "list | grep nvidia-"),
+            fix=(step(say("give each framework an environment of its own"), "python3 -m venv NAME"),),
             about=python.path,
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, details, label, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.machine.device import Device, Retired
 
 TITLE = say("pages of memory taken out of use")
@@ -46,26 +46,23 @@ def _judged(retired: Retired, pages: int) -> tuple[Severity, Sentence] | None:
 
 def _finding(device: Device, retired: Retired, *, judged: tuple[Severity, Sentence]) -> Finding:
     severity, title = judged
-    replace = Step(says=say("run the vendor's field diagnosis, and have the card replaced"))
-    later = Step(says=say("write the number down, and look again in a week"))
+    replace = step(say("run the vendor's field diagnosis, and have the card replaced"))
+    later = step(say("write the number down, and look again in a week"))
     steps = {"fault": (replace,), "note": (later,)}.get(severity, (reset(device), later))
     return Finding(
         severity=severity,
         title=title,
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{hard} for uncorrected errors, {soft} for corrected ones, of 64",
-                    hard=retired.pages_double or 0,
-                    soft=retired.pages_single or 0,
-                ),
-                command=details(device, "PAGE_RETIREMENT"),
+        evidence=seen(
+            say(
+                "{hard} for uncorrected errors, {soft} for corrected ones, of 64",
+                hard=retired.pages_double or 0,
+                soft=retired.pages_single or 0,
             ),
+            details(device, "PAGE_RETIREMENT"),
         ),
         why=say(
             "each page was struck by errors; when no more can be retired, programs are ended again and again"
         ),
         fix=steps,
-        verify=details(device, "PAGE_RETIREMENT"),
         about=label(device),
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.doctor.wires import function_of, functions, is_real
 from rigright.machine.host import PciDevice
 
@@ -56,28 +56,26 @@ def _shared_ports(case: Case) -> list[PciDevice]:
 def _finding(ports: list[PciDevice], *, virtual_iommu: bool) -> Finding:
     named = ", ".join(port.address for port in ports[:4]) + (" ..." if len(ports) > 4 else "")
     steps = [
-        Step(
-            says=say("if no virtual machine is given a card: switch ACS off in the board's firmware"),
+        step(
+            say("if no virtual machine is given a card: switch ACS off in the board's firmware"),
             disturbs=True,
         ),
-        Step(
-            says=say("or, until the next reboot, on each of the ports"),
-            command=f"setpci -s {ports[0].address} ECAP_ACS+0x6.w=0000",
-            as_root=True,
+        as_root(
+            say("or, until the next reboot, on each of the ports"),
+            f"setpci -s {ports[0].address} ECAP_ACS+0x6.w=0000",
         ),
     ]
     if virtual_iommu:
         steps.append(
-            Step(says=say("and let the IOMMU pass addresses through: iommu=pt on the kernel's command line"))
+            step(say("and let the IOMMU pass addresses through: iommu=pt on the kernel's command line"))
         )
     return Finding(
         severity="warning",
         title=say("access control sends copies between cards through the processor"),
-        evidence=(Evidence(shows=say("ports that redirect: {ports}", ports=named), command=SEE),),
+        evidence=seen(say("ports that redirect: {ports}", ports=named), SEE),
         why=say(
             "copies between cards, and from network cards to them, lose rate, and may hang where "
             "the IOMMU translates"
         ),
         fix=tuple(steps),
-        verify=SEE,
     )

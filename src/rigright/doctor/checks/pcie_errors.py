@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.wires import functions, is_real
 from rigright.machine.host import PciDevice
 
@@ -69,31 +69,27 @@ def _finding(one: PciDevice, *, judged: tuple[Severity, Sentence], about: str) -
     return Finding(
         severity=severity,
         title=title,
-        evidence=(
-            Evidence(
-                shows=say(
-                    "counters of {at}: {counts}",
-                    at=one.address,
-                    counts=", ".join(f"{n} {c}" for n, c in one.errors),
-                ),
-                command=command,
+        evidence=seen(
+            say(
+                "counters of {at}: {counts}",
+                at=one.address,
+                counts=", ".join(f"{n} {c}" for n, c in one.errors),
             ),
+            command,
         ),
         why=say("a link that errs loses rate, then lanes, and in the end the card falls off the bus"),
         fix=(
-            Step(
-                says=say("read which function errs, and how"),
-                command="journalctl -k --no-pager | grep -iE 'aer|pcieport'",
+            step(
+                say("read which function errs, and how"), "journalctl -k --no-pager | grep -iE 'aer|pcieport'"
             ),
-            Step(
-                says=say("switch the machine off, clean the contacts, seat the card anew, leave risers away"),
+            step(
+                say("switch the machine off, clean the contacts, seat the card anew, leave risers away"),
                 disturbs=True,
             ),
-            Step(
-                says=say("if it goes on, set the slot one generation lower: slower, but without errors"),
+            step(
+                say("if it goes on, set the slot one generation lower: slower, but without errors"),
                 disturbs=True,
             ),
         ),
-        verify=command,
         about=about,
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, is_busy, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real, wires_up
 from rigright.machine.device import Device
 
@@ -59,11 +59,8 @@ def _slow(device: Device, *, now: int, most: int) -> Finding:
     return Finding(
         severity="warning",
         title=say("the link runs at generation {now} of {most} under load", now=now, most=most),
-        evidence=(
-            Evidence(
-                shows=say("generation {now} of {most} while it is busy", now=now, most=most),
-                command=query(device, *_FIELDS),
-            ),
+        evidence=seen(
+            say("generation {now} of {most} while it is busy", now=now, most=most), query(device, *_FIELDS)
         ),
         why=say(
             "copies to and from this card take {times} times as long, and jobs over several cards "
@@ -71,19 +68,15 @@ def _slow(device: Device, *, now: int, most: int) -> Finding:
             times=f"{2 ** min(most - now, MOST_GENS):g}",
         ),
         fix=(
-            Step(says=say("look again a few times under load: it should not stay there")),
-            Step(
-                says=say(
+            step(say("look again a few times under load: it should not stay there")),
+            step(
+                say(
                     "in the board's firmware set the slot's speed to auto or to generation {most}", most=most
                 ),
                 disturbs=True,
             ),
-            Step(
-                says=say("leave risers away, or take one made for generation {most}", most=most),
-                disturbs=True,
-            ),
+            step(say("leave risers away, or take one made for generation {most}", most=most), disturbs=True),
         ),
-        verify=query(device, *_FIELDS),
         confidence="likely",
         about=label(device),
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real
 from rigright.machine.cells import indexes
 from rigright.machine.device import Device
@@ -62,19 +62,15 @@ def _node(case: Case, device: Device) -> int | None:
 
 
 def _finding(severity: Severity, title: Sentence, *, about: str | None) -> Finding:
-    fill = Step(
-        says=say("fill the memory channels of that socket, or move the card to the other"), disturbs=True
-    )
-    bind = Step(
-        says=say("bind each process to the domain of its card"),
-        command="numactl --cpunodebind=N --membind=N COMMAND",
+    fill = step(say("fill the memory channels of that socket, or move the card to the other"), disturbs=True)
+    bind = step(
+        say("bind each process to the domain of its card"), "numactl --cpunodebind=N --membind=N COMMAND"
     )
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=say("what the kernel tells of domains and cards"), command=SEE),),
+        evidence=seen(say("what the kernel tells of domains and cards"), SEE),
         why=say("copies between card and memory cross the link between sockets, and get slower and uneven"),
         fix=(fill, bind) if severity == "warning" else (bind,),
-        verify=SEE,
         about=about,
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.doctor.wires import function_of, is_real
 from rigright.machine.device import Device
 
@@ -39,20 +39,11 @@ def _asleep(device: Device, *, address: str, state: str) -> Finding:
     return Finding(
         severity="note",
         title=say("the kernel has put the card to sleep ({state})", state=state),
-        evidence=(
-            Evidence(
-                shows=say("its power state is {state}", state=state),
-                command=f"cat /sys/bus/pci/devices/{address}/power_state",
-            ),
+        evidence=seen(
+            say("its power state is {state}", state=state), f"cat /sys/bus/pci/devices/{address}/power_state"
         ),
         why=say("the first job after a pause waits for it to wake, and counters start anew"),
-        fix=(
-            Step(
-                says=say("keep it awake until the next reboot"),
-                command=f"sh -c 'echo on > {control}'",
-                as_root=True,
-            ),
-        ),
+        fix=(as_root(say("keep it awake until the next reboot"), f"sh -c 'echo on > {control}'"),),
         verify=f"cat {control}",
         about=label(device),
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
@@ -68,23 +68,16 @@ def _small(device: Device, chip: Chip, *, window: float, rdma: bool) -> Finding:
     return Finding(
         severity=severity,
         title=say("the window to its memory is {size} of {memory}", size=size, memory=memory),
-        evidence=(
-            Evidence(
-                shows=say("its largest BAR is {size}", size=size),
-                command="nvidia-smi -q -d MEMORY | grep -A3 BAR1"
-                if device.vendor == "nvidia"
-                else "sudo lspci -vv",
-            ),
+        evidence=seen(
+            say("its largest BAR is {size}", size=size),
+            "nvidia-smi -q -d MEMORY | grep -A3 BAR1" if device.vendor == "nvidia" else "sudo lspci -vv",
         ),
         why=served if severity == "warning" else alone,
         fix=(
-            Step(
-                says=say(
-                    "in the board's firmware switch on Above 4G decoding and Resizable BAR, and CSM off"
-                ),
+            step(
+                say("in the board's firmware switch on Above 4G decoding and Resizable BAR, and CSM off"),
                 disturbs=True,
             ),
         ),
-        verify="nvidia-smi -q -d MEMORY | grep -A3 BAR1" if device.vendor == "nvidia" else "sudo lspci -vv",
         about=label(device),
     )

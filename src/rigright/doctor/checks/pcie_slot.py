@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real, wires_up
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice, Slot
@@ -54,19 +54,15 @@ def _narrow(device: Device, *, port: PciDevice, card: int, wider: str | None, hu
     return Finding(
         severity=severity,
         title=say("a card of {card} lanes in a slot of {lanes}", card=card, lanes=lanes),
-        evidence=(
-            Evidence(
-                shows=say("the port {port} above it has {lanes} lanes", port=port.address, lanes=lanes),
-                command=command,
-            ),
+        evidence=seen(
+            say("the port {port} above it has {lanes} lanes", port=port.address, lanes=lanes), command
         ),
         why=say(
             "work that stays on the card loses nothing; loading, and exchange between cards, go "
             "at {share} of the rate",
             share=f"{lanes / card:.0%}",
         ),
-        fix=(Step(says=move if wider else look, disturbs=wider is not None),),
-        verify=command,
+        fix=(step(move if wider else look, disturbs=wider is not None),),
         about=label(device),
     )
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Confidence, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.doctor.wires import Wire, function_of, has_slot, is_real, wires_up
 from rigright.machine.device import Device
 
@@ -74,28 +74,23 @@ def _narrow(
     at = wire.below.address if wire is not None else device.pci
     command = f"sudo lspci -vv -s {at} | grep -E 'LnkCap:|LnkSta:'" if at else None
     shows = say("{at} runs on {lanes} of {most} lanes", at=at or "?", lanes=lanes, most=most)
-    wired = Step(says=say("a slot wired with fewer lanes looks the same: the board's manual tells it"))
+    wired = step(say("a slot wired with fewer lanes looks the same: the board's manual tells it"))
     return Finding(
         severity="note" if confidence == "maybe" else "warning",
         title=say("the link runs on {lanes} of {most} lanes", lanes=lanes, most=most),
-        evidence=(
-            Evidence(
-                shows=shows,
-                command=query(device, "pcie.link.width.current", "pcie.link.width.max") or command,
-            ),
-        ),
+        evidence=seen(shows, query(device, "pcie.link.width.current", "pcie.link.width.max") or command),
         why=say(
             "copies to and from this card take {times} times as long, and jobs over several cards "
             "wait for it",
             times=f"{most / lanes:g}",
         ),
         fix=(
-            Step(
-                says=say("switch the machine off, clean the contacts, seat the card anew, leave risers away"),
+            step(
+                say("switch the machine off, clean the contacts, seat the card anew, leave risers away"),
                 disturbs=True,
             ),
-            Step(
-                says=say(
+            step(
+                say(
                     "try another slot: if the fault stays with the card, have it replaced; else the slot "
                     "is broken"
                 )

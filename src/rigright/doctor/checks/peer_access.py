@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, as_root, seen, step
 from rigright.facts.fabrics import wiring_of
 from rigright.machine.host import Path
 
@@ -54,30 +54,25 @@ def _refused(case: Case, refused: list[Path]) -> Finding:
                 )
                 for path in refused[:MOST_SHOWN]
             ),
-            *(
-                (Evidence(shows=say("{count} pairs in all", count=len(refused))),)
-                if len(refused) > MOST_SHOWN
-                else ()
-            ),
+            *(seen(say("{count} pairs in all", count=len(refused))) if len(refused) > MOST_SHOWN else ()),
         ),
         why=say(
             "tensor parallelism and collectives go through main memory: about a "
             "third of the speed, and more delay"
         ),
         fix=(
-            Step(
-                says=say("see whether an IOMMU translates (now: {iommu})", iommu=system.iommu or "?"),
-                command="dmesg | grep -iE 'iommu|dmar'",
-                as_root=True,
+            as_root(
+                say("see whether an IOMMU translates (now: {iommu})", iommu=system.iommu or "?"),
+                "dmesg | grep -iE 'iommu|dmar'",
             ),
-            Step(
-                says=say(
+            step(
+                say(
                     "on a machine of your own, set iommu=pt on the kernel's command line, "
                     "or switch ACS off in the firmware"
                 ),
                 disturbs=True,
             ),
-            Step(says=say("until then plan with pipeline or data parallelism, which exchange less")),
+            step(say("until then plan with pipeline or data parallelism, which exchange less")),
         ),
         verify=_COMMAND,
         confidence="likely",

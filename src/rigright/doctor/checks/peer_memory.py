@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen
 from rigright.doctor.stack import is_contained, numbers
 
 TITLE = say("network cards reach the cards' memory")
@@ -44,21 +44,13 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Finding(
             severity="warning",
             title=say("InfiniBand is up, but network cards cannot reach the cards' memory"),
-            evidence=(
-                Evidence(
-                    shows=say("{count} ports up, nvidia-peermem is not loaded", count=len(ports)),
-                    command=_SHOW,
-                ),
-            ),
+            evidence=seen(say("{count} ports up, nvidia-peermem is not loaded", count=len(ports)), _SHOW),
             why=say("data between machines is copied through main memory: slower, and busy cores"),
             fix=(
-                Step(says=say("load it"), command="modprobe nvidia-peermem", as_root=True),
-                Step(
-                    says=say("and at each boot"),
-                    command="echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf",
-                    as_root=True,
+                as_root(say("load it"), "modprobe nvidia-peermem"),
+                as_root(
+                    say("and at each boot"), "echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf"
                 ),
             ),
-            verify=_SHOW,
             confidence="likely",
         )

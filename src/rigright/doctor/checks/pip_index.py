@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.engine_needs import torch_indexes
 from rigright.machine.system import Python
@@ -40,15 +40,14 @@ def _no_such(case: Case, python: Python, *, name: str) -> Finding:
     return Finding(
         severity="warning",
         title=say("there is no PyTorch index {index}", index=name),
-        evidence=(Evidence(shows=python.index or "", command=show),),
+        evidence=seen(python.index or "", show),
         why=say("pip finds no wheel there, or takes the build of the main index without a word"),
         fix=(
-            Step(
-                says=say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
-                command=f"{python.path} -m pip config set global.extra-index-url {url}" if url else None,
+            step(
+                say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
+                f"{python.path} -m pip config set global.extra-index-url {url}" if url else None,
             ),
         ),
-        verify=show,
         confidence="maybe" if int(name[2:]) > newest else "sure",
         about=python.path,
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_watts
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("power readings can be true")
@@ -40,22 +40,19 @@ def _odd(device: Device, *, draw_w: float) -> Finding:
     return Finding(
         severity="warning",
         title=say("what the card says it draws cannot be true"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{power} at a limit of {limit}",
-                    power=show_watts(draw_w),
-                    limit="?" if limit is None else show_watts(limit),
-                ),
-                command=details(device, "POWER"),
+        evidence=seen(
+            say(
+                "{power} at a limit of {limit}",
+                power=show_watts(draw_w),
+                limit="?" if limit is None else show_watts(limit),
             ),
+            details(device, "POWER"),
         ),
         why=say("its limit does not protect the power supply, and energy and cost are counted wrongly"),
         fix=(
-            Step(says=say("compare with what the power supply or the wall says")),
-            Step(says=say("update the driver; if it stays so, have the card looked at")),
+            step(say("compare with what the power supply or the wall says")),
+            step(say("update the driver; if it stays so, have the card looked at")),
         ),
-        verify=details(device, "POWER"),
         confidence="likely",
         about=label(device),
     )

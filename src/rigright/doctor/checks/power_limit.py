@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_watts
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -55,23 +55,20 @@ def _low(device: Device, chip: Chip | None, *, watts: tuple[float, float]) -> Fi
     return Finding(
         severity="warning" if served else "note",
         title=say("the power limit is below the card's default"),
-        evidence=(
-            Evidence(
-                shows=say("{limit} of {default}", limit=show_watts(limit), default=show_watts(default)),
-                command=details(device, "POWER"),
-            ),
+        evidence=seen(
+            say("{limit} of {default}", limit=show_watts(limit), default=show_watts(default)),
+            details(device, "POWER"),
         ),
         why=say(
             "under load the card is held to it: expect {share} of its power, and less speed than plans say",
             share=f"{limit / default:.0%}",
         ),
         fix=(
-            Step(says=say("if nobody meant it, set it back"), command=command, as_root=True),
-            Step(
-                says=say("if it was meant, measure the speed at this limit and plan with that"),
-                command="rigright bench gemm",
+            as_root(say("if nobody meant it, set it back"), command),
+            step(
+                say("if it was meant, measure the speed at this limit and plan with that"),
+                "rigright bench gemm",
             ),
         ),
-        verify=details(device, "POWER"),
         about=label(device),
     )

@@ -16,7 +16,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import reboot
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import finding
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import is_contained
 
 TITLE = say("no process waits without end")
@@ -40,9 +40,9 @@ def check(case: Case) -> Iterator[Verdict]:
             title=say("the kernel told of tasks that did not go on: {names}", names=names),
             why=say("a driver, a disk or a file server did not answer for minutes"),
             fix=(
-                Step(
-                    says=say("look at what they waited for, in the lines after"),
-                    command="journalctl -k | grep -A20 'blocked for more'",
+                step(
+                    say("look at what they waited for, in the lines after"),
+                    "journalctl -k | grep -A20 'blocked for more'",
                 ),
             ),
             severity="warning",
@@ -54,13 +54,12 @@ def _waiting(stuck: tuple[str, ...]) -> Finding:
     return Finding(
         severity="fault" if of_driver else "warning",
         title=say("processes wait without end: {names}", names=", ".join(stuck[:5])),
-        evidence=(Evidence(shows=", ".join(stuck[:10]), command=_SHOW),),
+        evidence=seen(", ".join(stuck[:10]), _SHOW),
         why=say("they cannot be ended, and hold what they hold: memory of cards, files, locks"),
         fix=(
-            Step(says=say("see what they wait for"), command="cat /proc/PID/stack", as_root=True),
-            Step(says=say("if it is a network file system: mend its server or the way to it")),
+            as_root(say("see what they wait for"), "cat /proc/PID/stack"),
+            step(say("if it is a network file system: mend its server or the way to it")),
             reboot(),
         ),
-        verify=_SHOW,
         confidence="sure" if of_driver else "likely",
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import is_contained
 
 TITLE = say("no update waits for a restart")
@@ -39,16 +39,11 @@ def check(case: Case) -> Iterator[Verdict]:
     yield Finding(
         severity="note",
         title=say("the system waits for a restart"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "running kernel {kernel}, newest installed {newest}", kernel=system.kernel, newest=newest
-                ),
-                command=_SHOW,
-            ),
+        evidence=seen(
+            say("running kernel {kernel}, newest installed {newest}", kernel=system.kernel, newest=newest),
+            _SHOW,
         ),
         why=say("updates are not in force yet, and the next restart, planned or not, changes the kernel"),
         fix=(reboot(),),
-        verify=_SHOW,
         confidence="sure" if system.needs_reboot else "likely",
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device, Retired
 
 TITLE = say("rows of memory replaced by spare ones")
@@ -46,7 +46,7 @@ def _seen(device: Device, retired: Retired) -> tuple[Evidence, ...]:
         hard="?" if retired.rows_uncorrected is None else retired.rows_uncorrected,
         soft="?" if retired.rows_corrected is None else retired.rows_corrected,
     )
-    return (Evidence(shows=shows, command=details(device, "ROW_REMAPPER")),)
+    return seen(shows, details(device, "ROW_REMAPPER"))
 
 
 def _failed(device: Device, retired: Retired) -> Finding:
@@ -56,8 +56,8 @@ def _failed(device: Device, retired: Retired) -> Finding:
         evidence=_seen(device, retired),
         why=say("broken memory stays in use: programs will be ended by uncorrected errors again and again"),
         fix=(
-            Step(says=say("drain the machine: let what runs end, and let no new work start here")),
-            Step(says=say("run the vendor's field diagnosis, and have the card replaced")),
+            step(say("drain the machine: let what runs end, and let no new work start here")),
+            step(say("run the vendor's field diagnosis, and have the card replaced")),
         ),
         verify=details(device, "ROW_REMAPPER"),
         about=label(device),
@@ -72,7 +72,7 @@ def _pending(device: Device, retired: Retired) -> Finding:
         why=say(
             "until the reset the card works around the broken row; a further error may end more programs"
         ),
-        fix=(Step(says=say("choose a window soon: let what runs end")), reset(device)),
+        fix=(step(say("choose a window soon: let what runs end")), reset(device)),
         verify=details(device, "ROW_REMAPPER"),
         about=label(device),
     )
@@ -82,15 +82,11 @@ def _used_up(device: Device, banks: int) -> Finding:
     return Finding(
         severity="warning",
         title=say("a bank of memory has no spare rows left"),
-        evidence=(
-            Evidence(
-                shows=say("banks without a spare row: {count}", count=banks),
-                command=details(device, "ROW_REMAPPER"),
-            ),
+        evidence=seen(
+            say("banks without a spare row: {count}", count=banks), details(device, "ROW_REMAPPER")
         ),
         why=say("the next uncorrected error in it cannot be replaced, and makes the card one to be returned"),
-        fix=(Step(says=say("plan a replacement; keep long jobs off this card until then")),),
-        verify=details(device, "ROW_REMAPPER"),
+        fix=(step(say("plan a replacement; keep long jobs off this card until then")),),
         about=label(device),
     )
 
@@ -99,14 +95,10 @@ def _few(device: Device, banks: int) -> Finding:
     return Finding(
         severity="note",
         title=say("a bank of memory has few spare rows left"),
-        evidence=(
-            Evidence(
-                shows=say("banks with few spare rows: {count}", count=banks),
-                command=details(device, "ROW_REMAPPER"),
-            ),
+        evidence=seen(
+            say("banks with few spare rows: {count}", count=banks), details(device, "ROW_REMAPPER")
         ),
         why=say("the card has had many errors in one place; watch whether they go on"),
-        fix=(Step(says=say("write the number down, and look again in a week")),),
-        verify=details(device, "ROW_REMAPPER"),
+        fix=(step(say("write the number down, and look again in a week")),),
         about=label(device),
     )

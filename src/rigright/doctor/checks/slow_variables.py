@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Severity, Verdict, seen, step
 from rigright.doctor.stack import variable
 
 TITLE = say("no variable for finding errors is left on")
@@ -52,8 +52,7 @@ def _finding(name: str, value: str, *, severity: Severity, why: Sentence) -> Fin
     return Finding(
         severity=severity,
         title=say("{name}={value} is set", name=name, value=value),
-        evidence=(Evidence(shows=f"{name}={value}", command=f"echo ${name}"),),
+        evidence=seen(f"{name}={value}", f"echo ${name}"),
         why=why,
-        fix=(Step(says=say("leave it out, unless it is meant"), command=f"unset {name}"),),
-        verify=f"echo ${name}",
+        fix=(step(say("leave it out, unless it is meant"), f"unset {name}"),),
     )

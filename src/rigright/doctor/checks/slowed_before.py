@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.units import show_seconds
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.facts.slowdowns import slowdowns
 from rigright.machine.device import Device
 
@@ -56,11 +56,11 @@ def _held(device: Device, long: list[tuple[str, float]]) -> Finding:
         ),
         why=say("long runs lose that time again and again, though the card looks healthy now"),
         fix=(
-            Step(
-                says=say("look at temperature, fans, dust and the air around the card"),
-                command=details(device, "TEMPERATURE"),
+            step(
+                say("look at temperature, fans, dust and the air around the card"),
+                details(device, "TEMPERATURE"),
             ),
-            Step(says=say("watch it under load"), command="rigright watch"),
+            step(say("watch it under load"), "rigright watch"),
         ),
         verify=details(device, "PERFORMANCE"),
         about=label(device),

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.machine.host import Sensor
 
 TITLE = say("voltages of the rails")
@@ -60,18 +60,17 @@ def _finding(sensor: Sensor, severity: Severity) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=title, command=command),),
+        evidence=seen(title, command),
         why=say("cards that get too little voltage crash under load, and fall off the bus"),
         fix=(
-            Step(says=say("measure it at the plug under load with a meter: boards' sensors err")),
-            Step(
-                says=say(
+            step(say("measure it at the plug under load with a meter: boards' sensors err")),
+            step(
+                say(
                     "seat the power plugs anew, spread the cards over several cables; then replace the supply"
                 ),
                 disturbs=True,
             ),
         ),
-        verify=command,
         confidence="sure" if sensor.source == "ipmi" else "maybe",
         about=sensor.name,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.machine.host import Sensor
 
 TITLE = say("power supplies are well")
@@ -37,26 +37,17 @@ def _finding(supply: Sensor) -> Finding:
     return Finding(
         severity="warning" if supply.status in _WEAK else "fault",
         title=say("a power supply says: {status}", status=supply.status or "?"),
-        evidence=(
-            Evidence(
-                shows=say("{name}: {status}", name=supply.name, status=supply.status or "?"), command=SEE
-            ),
-        ),
+        evidence=seen(say("{name}: {status}", name=supply.name, status=supply.status or "?"), SEE),
         why=say(
             "under full load the others may not be enough: cards are held back, or the machine switches off"
         ),
         fix=(
-            Step(
-                says=say(
+            step(
+                say(
                     "check its cable, the socket and the breaker; then replace it (most can be while running)"
                 )
             ),
-            Step(
-                says=say("until then, keep the cards below a lower power limit"),
-                command="nvidia-smi -pl WATTS",
-                as_root=True,
-            ),
+            as_root(say("until then, keep the cards below a lower power limit"), "nvidia-smi -pl WATTS"),
         ),
-        verify=SEE,
         about=supply.name,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import is_contained, set_sysctl, setting, sysctl_unseen
 
 TITLE = say("the kernel does not swap programs out eagerly")
@@ -35,13 +35,10 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Finding(
             severity="warning" if int(value) > _USUAL else "note",
             title=say("{name} is {value}", name=_NAME, value=value),
-            evidence=(
-                Evidence(shows=say("{name} = {value}", name=_NAME, value=value), command=f"sysctl {_NAME}"),
-            ),
+            evidence=seen(say("{name} = {value}", name=_NAME, value=value), f"sysctl {_NAME}"),
             why=say(
                 "short of memory, the kernel swaps out what feeds the cards before it drops cached files"
             ),
             fix=(set_sysctl(_NAME, _BETTER),),
-            verify=f"sysctl {_NAME}",
             confidence="likely",
         )

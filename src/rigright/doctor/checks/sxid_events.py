@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot
 from rigright.doctor.happened import events, pci_key, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Severity, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Severity, Verdict, as_root, step
 from rigright.machine.system import Event
 
 TITLE = say("errors that NVSwitch chips reported (SXid)")
@@ -47,20 +47,18 @@ def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) ->
         ),
         why=say("cards that copy over this switch wait or fail; collectives of the whole machine hang"),
         fix=(
-            Step(
-                says=say("see what the fabric manager says"),
-                command="journalctl -u nvidia-fabricmanager --no-pager -n 100",
+            step(
+                say("see what the fabric manager says"),
+                "journalctl -u nvidia-fabricmanager --no-pager -n 100",
             ),
-            Step(
-                says=say("let what runs end, then reset all cards with the switches"),
-                command="nvidia-smi --gpu-reset",
-                as_root=True,
+            as_root(
+                say("let what runs end, then reset all cards with the switches"),
+                "nvidia-smi --gpu-reset",
                 disturbs=True,
             ),
             reboot(),
         )
         if fatal
-        else (Step(says=say("write the number down, and look again in a week")),),
-        verify=_SEE,
+        else (step(say("write the number down, and look again in a week")),),
         about=last.pci,
     )

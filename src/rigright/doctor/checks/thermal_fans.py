@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("fans of a card turn")
 WARM_C, HOT_C = 60, 70
@@ -41,23 +41,18 @@ def check(case: Case) -> Iterator[Verdict]:
         yield Finding(
             severity="fault",
             title=say("a fan of the card stands still while the card is warm"),
-            evidence=(
-                Evidence(
-                    shows=say(
-                        "{shares} of full speed at {temperature} °C", shares=shown, temperature=f"{gpu_c:.0f}"
-                    ),
-                    command=query(device, "fan.speed", "temperature.gpu"),
-                ),
+            evidence=seen(
+                say("{shares} of full speed at {temperature} °C", shares=shown, temperature=f"{gpu_c:.0f}"),
+                query(device, "fan.speed", "temperature.gpu"),
             ),
             why=say("the card will slow down, then switch off, and ages fast"),
             fix=(
-                Step(
-                    says=say("switch off; look for a cable in the fan, dust, or a plug that came loose"),
+                step(
+                    say("switch off; look for a cable in the fan, dust, or a plug that came loose"),
                     disturbs=True,
                 ),
-                Step(says=say("if it still does not turn, have the fan or the card replaced")),
+                step(say("if it still does not turn, have the fan or the card replaced")),
             ),
-            verify=query(device, "fan.speed", "temperature.gpu"),
             confidence="likely",
             about=label(device),
         )

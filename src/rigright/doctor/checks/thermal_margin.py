@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
 from rigright.machine.device import Device, Thermal
 
 TITLE = say("temperature below the card's own limit")
@@ -75,30 +75,25 @@ def _hot(device: Device, *, margin: float | None) -> Finding:
         title=say("the card has reached the temperature at which it slows down")
         if at_limit
         else say("the card is close to the temperature at which it slows down"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{temperature} °C, its limit is {limit}",
-                    temperature=f"{thermal.gpu_c:.0f}",
-                    limit="?" if limit is None else f"{limit:.0f} °C",
-                ),
-                command=details(device, "TEMPERATURE"),
+        evidence=seen(
+            say(
+                "{temperature} °C, its limit is {limit}",
+                temperature=f"{thermal.gpu_c:.0f}",
+                limit="?" if limit is None else f"{limit:.0f} °C",
             ),
+            details(device, "TEMPERATURE"),
         ),
         why=say(
             "a card at its limit halves its clock, and a few degrees more switch it off in the midst of a run"
         ),
         fix=(
-            Step(
-                says=say("look at fans, dust, filters, the way of the air, and what stands beside the card")
-            ),
-            Step(
-                says=say("compare with the other cards: a single hot one has a problem of its own"),
-                command="nvidia-smi --query-gpu=index,temperature.gpu,fan.speed,power.draw --format=csv",
+            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            step(
+                say("compare with the other cards: a single hot one has a problem of its own"),
+                "nvidia-smi --query-gpu=index,temperature.gpu,fan.speed,power.draw --format=csv",
             ),
             *_cooler(device),
         ),
-        verify=details(device, "TEMPERATURE"),
         about=label(device),
     )
 
@@ -109,9 +104,8 @@ def _cooler(device: Device) -> tuple[Step, ...]:
         return ()
     lower = max(default * 0.85, least or 0.0)
     return (
-        Step(
-            says=say("until then, let it draw 15 % less: that costs about 5 % of speed"),
-            command=f"nvidia-smi -i {device.index} -pl {lower:.0f}",
-            as_root=True,
+        as_root(
+            say("until then, let it draw 15 % less: that costs about 5 % of speed"),
+            f"nvidia-smi -i {device.index} -pl {lower:.0f}",
         ),
     )

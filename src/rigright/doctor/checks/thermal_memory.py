@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
@@ -52,23 +52,18 @@ def _hot(device: Device, *, mem_c: float, limit_c: float) -> Finding:
     return Finding(
         severity="fault" if mem_c >= limit_c else "warning",
         title=say("the card's memory is at its limit of temperature"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{temperature} °C, its limit is {limit}",
-                    temperature=f"{mem_c:.0f}",
-                    limit=f"{limit_c:.0f} °C",
-                ),
-                command=details(device, "TEMPERATURE"),
+        evidence=seen(
+            say(
+                "{temperature} °C, its limit is {limit}",
+                temperature=f"{mem_c:.0f}",
+                limit=f"{limit_c:.0f} °C",
             ),
+            details(device, "TEMPERATURE"),
         ),
         why=say("hot memory slows the card and makes errors; the chip's own temperature does not show it"),
         fix=(
-            Step(
-                says=say("look at fans, dust, filters, the way of the air, and what stands beside the card")
-            ),
-            Step(says=say("on an older card, have the thermal pads of its memory renewed")),
+            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            step(say("on an older card, have the thermal pads of its memory renewed")),
         ),
-        verify=details(device, "TEMPERATURE"),
         about=label(device),
     )

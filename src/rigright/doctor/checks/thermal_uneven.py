@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import is_busy, kinds, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("cards of one kind are equally warm")
@@ -43,24 +43,17 @@ def _hot(device: Device, *, gpu_c: float, median: float) -> Finding:
     return Finding(
         severity="warning",
         title=say("the card is much hotter than the others at the same work"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "{temperature} °C; the others {median} °C",
-                    temperature=f"{gpu_c:.0f}",
-                    median=f"{median:.0f}",
-                ),
-                command=_COMMAND,
+        evidence=seen(
+            say(
+                "{temperature} °C; the others {median} °C", temperature=f"{gpu_c:.0f}", median=f"{median:.0f}"
             ),
+            _COMMAND,
         ),
         why=say("it will be the first to slow down, and the others will wait for it"),
         fix=(
-            Step(
-                says=say("look at fans, dust, filters, the way of the air, and what stands beside the card")
-            ),
-            Step(says=say("have its heat sink seated anew if the air is good")),
+            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            step(say("have its heat sink seated anew if the air is good")),
         ),
-        verify=_COMMAND,
         confidence="likely",
         about=label(device),
     )

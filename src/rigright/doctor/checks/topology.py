@@ -15,7 +15,7 @@ from itertools import combinations, islice
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 
 TITLE = say("cards that exchange lie near each other")
 ORDER = ("NV", "C2C", "PIX", "PXB", "PHB", "NODE", "SYS")
@@ -56,24 +56,21 @@ def _farther(first: Group, best: Group, *, ways: tuple[str, str]) -> Finding:
     return Finding(
         severity="warning" if ways[0] == "SYS" else "note",
         title=say("other cards lie nearer to each other than the first {count}", count=len(first)),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "cards {first} reach each other over {far}, cards {best} over {near}",
-                    first=",".join(map(str, first)),
-                    best=chosen,
-                    far=ways[0],
-                    near=ways[1],
-                ),
-                command="nvidia-smi topo -m",
+        evidence=seen(
+            say(
+                "cards {first} reach each other over {far}, cards {best} over {near}",
+                first=",".join(map(str, first)),
+                best=chosen,
+                far=ways[0],
+                near=ways[1],
             ),
+            "nvidia-smi topo -m",
         ),
         why=say("the plan exchanges at every layer; each step waits for the farthest pair"),
         fix=(
-            Step(
-                says=say("let the engine see the nearer cards"),
-                command=f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={chosen}",
+            step(
+                say("let the engine see the nearer cards"),
+                f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={chosen}",
             ),
         ),
-        verify="nvidia-smi topo -m",
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.doctor.stack import capabilities, frameworks
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
 from rigright.facts.software import Capability, written
@@ -60,13 +60,12 @@ def _none(case: Case, python: Python, *, torch: Framework, name: str, capability
             chip=name,
             capability=written(capability),
         ),
-        evidence=(Evidence(shows=say("it has: {archs}", archs=told), command=_show(python)),),
+        evidence=seen(say("it has: {archs}", archs=told), _show(python)),
         why=say('every operation on the card fails: "no kernel image is available"'),
         fix=(
             reinstall(case, python),
-            Step(says=say("see all sets that go together"), command="rigright look-up software torch"),
+            step(say("see all sets that go together"), "rigright look-up software torch"),
         ),
-        verify=_show(python),
         confidence="sure" if torch.archs else "likely",
         about=f"{python.path}, {name}",
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import frameworks
 from rigright.doctor.torch_fit import reinstall
 from rigright.machine.system import Framework, Python
@@ -49,14 +49,8 @@ def _unfit(case: Case, python: Python, *, torch: Framework) -> Finding:
         title=say("PyTorch is built for the processor alone, though cards are here")
         if alone
         else say("PyTorch is built for other cards than those here: {build}", build=torch.build),
-        evidence=(
-            Evidence(
-                shows=say("torch {version}, build {build}", version=torch.version, build=torch.build),
-                command=show,
-            ),
-        ),
+        evidence=seen(say("torch {version}, build {build}", version=torch.version, build=torch.build), show),
         why=say("programs run on the processor, tens of times slower, and do not say so"),
         fix=(reinstall(case, python),),
-        verify=show,
         about=python.path,
     )

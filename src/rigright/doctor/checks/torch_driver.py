@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
 from rigright.doctor.stack import driver, numbers
 from rigright.doctor.torch_fit import reinstall
 from rigright.facts.software import driver_for, tensorflow_releases, version_of, written
@@ -85,10 +85,7 @@ def _too_old(case: Case, python: Python, *, framework: Framework, needs: str) ->
         ),
         why=say("the framework does not see the cards, and works on the processor or not at all"),
         fix=(
-            Step(
-                says=say("install a newer driver: {needs} or later", needs=needs),
-                command="rigright setup --script",
-            ),
+            step(say("install a newer driver: {needs} or later", needs=needs), "rigright setup --script"),
             *older,
         ),
         verify=show,

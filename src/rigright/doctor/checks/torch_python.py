@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import numbers
 from rigright.doctor.torch_fit import row_of
 from rigright.facts.engine_needs import pythons_of
@@ -61,14 +61,9 @@ def _outside(python: Python, framework: Framework, *, told: str) -> Finding:
             span=told,
             python=python.version,
         ),
-        evidence=(Evidence(shows=say("Python {version}", version=python.version), command=show),),
+        evidence=seen(say("Python {version}", version=python.version), show),
         why=say("it was built in another way than the wheels that are tested; the next update may fail"),
-        fix=(
-            Step(
-                says=say("make an environment with a Python of that range"), command="rigright setup --script"
-            ),
-        ),
-        verify=show,
+        fix=(step(say("make an environment with a Python of that range"), "rigright setup --script"),),
         confidence="maybe",
         about=f"{framework.name}, {python.path}",
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.doctor.stack import installed, service
 
 TITLE = say("the driver is not changed at night")
@@ -33,22 +33,14 @@ def check(case: Case) -> Iterator[Verdict]:
     yield Finding(
         severity="note",
         title=say("the system may replace the driver by itself while programs run"),
-        evidence=(
-            Evidence(
-                shows=say(
-                    "unattended-upgrades is active; not held: {packages}", packages=", ".join(loose[:5])
-                ),
-                command=_SHOW,
-            ),
+        evidence=seen(
+            say("unattended-upgrades is active; not held: {packages}", packages=", ".join(loose[:5])), _SHOW
         ),
         why=say("after such an update no new program can use a card until the next restart"),
         fix=(
-            Step(
-                says=say("hold the driver, and change it when you choose to"),
-                command=f"apt-mark hold {' '.join(loose)}",
-                as_root=True,
+            as_root(
+                say("hold the driver, and change it when you choose to"), f"apt-mark hold {' '.join(loose)}"
             ),
         ),
-        verify=_SHOW,
         confidence="likely",
     )

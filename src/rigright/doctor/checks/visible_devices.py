@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import cards_word
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.stack import variable
 from rigright.machine.device import Device
 
@@ -92,12 +92,12 @@ def _finding(severity: Severity, title: Sentence, *, shown: Sentence, why: Sente
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=shown, command=f"echo ${name}; nvidia-smi -L"),),
+        evidence=seen(shown, f"echo ${name}; nvidia-smi -L"),
         why=why,
         fix=(
-            Step(
-                says=say("name the cards by numbers or UUIDs of `nvidia-smi -L`, or leave the variable out"),
-                command=f"unset {name}",
+            step(
+                say("name the cards by numbers or UUIDs of `nvidia-smi -L`, or leave the variable out"),
+                f"unset {name}",
             ),
         ),
         verify=f"echo ${name}",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import installed
 
 TITLE = say("WSL has the cards of Windows")
@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Verdict]:
             "warning",
             say("this is WSL1, which has no access to cards"),
             shown=say("kernel {kernel}", kernel=system.kernel),
-            step=Step(says=says, command="wsl.exe --set-version NAME 2"),
+            mend=step(says, "wsl.exe --set-version NAME 2"),
         )
     if system.virtual != "wsl2":
         return
@@ -39,37 +39,33 @@ def check(case: Case) -> Iterator[Verdict]:
     files = case.machine.software.device_files
     if inside:
         names = " ".join(one.name for one in inside)
-        step = Step(
-            says=say("remove it; the libraries of Windows are then found again"),
-            command=f"apt purge {names}",
-            as_root=True,
-        )
+        mend = as_root(say("remove it; the libraries of Windows are then found again"), f"apt purge {names}")
         yield _finding(
             "fault",
             say("a Linux driver is installed inside WSL2"),
             shown=say("{text}", text=names),
-            step=step,
+            mend=mend,
         )
     elif files is None:
         yield NotSeen(why=say("/dev cannot be read here"), see="ls /dev/dxg")
     elif "dxg" not in files:
-        step = Step(says=say("update WSL and the driver of Windows"), command=_UPDATE)
+        mend = step(say("update WSL and the driver of Windows"), _UPDATE)
         yield _finding(
             "fault",
             say("WSL2 without a way to the cards: /dev/dxg is missing"),
             shown=say("no /dev/dxg"),
-            step=step,
+            mend=mend,
         )
     else:
         yield Fine(says=say("/dev/dxg is there, and no Linux driver"))
 
 
-def _finding(severity: Severity, title: Sentence, *, shown: Sentence, step: Step) -> Finding:
+def _finding(severity: Severity, title: Sentence, *, shown: Sentence, mend: Step) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=(Evidence(shows=shown, command="uname -r; ls /dev/dxg; dpkg -l | grep -i nvidia"),),
+        evidence=seen(shown, "uname -r; ls /dev/dxg; dpkg -l | grep -i nvidia"),
         why=say("no program in WSL finds a card"),
-        fix=(step,),
+        fix=(mend,),
         verify="nvidia-smi",
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import label
 from rigright.doctor.happened import device_at, events, pci_key, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.xids import Xid, xids
 from rigright.machine.device import Device
@@ -69,10 +69,7 @@ def _finding(case: Case, same: list[Event], *, code: int, device: Device | None)
             Evidence(shows=last.text[:LINE_CHARS]),
         ),
         why=_why(xid, severity),
-        fix=steps_of(xid, device)
-        if xid
-        else (Step(says=say("look the code up in the driver's documentation")),),
-        verify=_SEE,
+        fix=steps_of(xid, device) if xid else (step(say("look the code up in the driver's documentation")),),
         confidence="sure" if severity == "fault" else "likely",
         about=label(device) if device else last.pci,
     )

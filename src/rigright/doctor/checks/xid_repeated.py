@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import label
 from rigright.doctor.happened import device_at, events, pci_key
-from rigright.doctor.record import Case, Evidence, Finding, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Verdict, as_root, step
 from rigright.machine.system import Event
 
 TITLE = say("errors of programs that keep coming from one card")
@@ -57,12 +57,9 @@ def _finding(case: Case, same: list[Event], *, pci: str) -> Finding:
         evidence=tuple(told),
         why=say("a bug in a program would strike every card it runs on: this one may compute wrongly"),
         fix=(
-            Step(says=say("run the same program on another card; if it passes there, the card is at fault")),
-            Step(
-                says=say("run the vendor's diagnosis while nothing else runs"),
-                command="dcgmi diag -r 3",
-                as_root=True,
-                disturbs=True,
+            step(say("run the same program on another card; if it passes there, the card is at fault")),
+            as_root(
+                say("run the vendor's diagnosis while nothing else runs"), "dcgmi diag -r 3", disturbs=True
             ),
         ),
         verify=_SEE,

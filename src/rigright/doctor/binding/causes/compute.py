@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of, percent
 from rigright.doctor.binding.record import FULL, WORKING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("GPU compute")
 SIDE = WORKING
 CHECKS = ("clocks*", "bench*", "slow*")
 REMEDIES = (
-    Step(says=say("narrower numbers: bf16 instead of fp32, fp8 where the card has it")),
-    Step(says=say("fused attention and torch.compile, less recompute where memory allows")),
-    Step(says=say("see which card would be faster for this work"), command="rigright compare"),
+    step(say("narrower numbers: bf16 instead of fp32, fp8 where the card has it")),
+    step(say("fused attention and torch.compile, less recompute where memory allows")),
+    step(say("see which card would be faster for this work"), "rigright compare"),
 )
 
 

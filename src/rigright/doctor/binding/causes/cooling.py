@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean, mean_of, percent, slowed_share
 from rigright.doctor.binding.record import WORKING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("cooling")
 SIDE = WORKING
 CHECKS = ("thermal*", "heat*", "fan*")
 REMEDIES = (
-    Step(says=say("clear dust, air paths and filters; look at fans and at the room's temperature")),
-    Step(says=say("leave a slot free between cards that blow into each other")),
-    Step(says=say("a lower power limit costs little speed and much heat"), command="nvidia-smi -q -d POWER"),
+    step(say("clear dust, air paths and filters; look at fans and at the room's temperature")),
+    step(say("leave a slot free between cards that blow into each other")),
+    step(say("a lower power limit costs little speed and much heat"), "nvidia-smi -q -d POWER"),
 )
 _HEAT = frozenset({"sw_thermal", "hw_thermal"})  # a bare hw_slowdown may be heat or power: its own bits say
 _SURE = 3.0  # it comes before a power cap that stands beside it

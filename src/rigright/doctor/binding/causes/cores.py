@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("CPU, all cores")
 SIDE = WAITING
 CHECKS = ("cpu*", "governor*")
 REMEDIES = (
-    Step(says=say("prepare data once and store it ready; decode and augment on the card")),
-    Step(
-        says=say("find the number of workers that helps most"), command="rigright bench dataloader preprocess"
-    ),
-    Step(says=say("see that nothing else runs beside it"), command="top"),
+    step(say("prepare data once and store it ready; decode and augment on the card")),
+    step(say("find the number of workers that helps most"), "rigright bench dataloader preprocess"),
+    step(say("see that nothing else runs beside it"), "top"),
 )
 
 

@@ -8,18 +8,15 @@ from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, most, percent
 from rigright.doctor.binding.record import FULL, WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("disks")
 SIDE = WAITING
 CHECKS = ("disk*", "nvme*", "mount*")
 REMEDIES = (
-    Step(says=say("more workers that read ahead, files in few large shards instead of many small ones")),
-    Step(says=say("keep what is read each epoch in memory, or copy it to a local NVMe disk first")),
-    Step(
-        says=say("find the best DataLoader setting and what the disk gives"),
-        command="rigright bench disk dataloader",
-    ),
+    step(say("more workers that read ahead, files in few large shards instead of many small ones")),
+    step(say("keep what is read each epoch in memory, or copy it to a local NVMe disk first")),
+    step(say("find the best DataLoader setting and what the disk gives"), "rigright bench disk dataloader"),
 )
 _WAITED = 0.25  # of ten seconds, processes that waited for disks: as telling as a busy disk
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of, percent
 from rigright.doctor.binding.record import WORKING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("GPU memory bandwidth")
 SIDE = WORKING
 CHECKS = ("bench*",)
 REMEDIES = (
-    Step(says=say("a larger batch: weights are read once for all of it")),
-    Step(says=say("smaller weights and cache: fp8, 4 bit"), command="rigright explain"),
-    Step(says=say("fused kernels and attention: intermediate results stay on the chip")),
+    step(say("a larger batch: weights are read once for all of it")),
+    step(say("smaller weights and cache: fp8, 4 bit"), "rigright explain"),
+    step(say("fused kernels and attention: intermediate results stay on the chip")),
 )
 
 

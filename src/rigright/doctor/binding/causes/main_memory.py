@@ -8,14 +8,14 @@ from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, most, percent
 from rigright.doctor.binding.record import WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("main memory")
 SIDE = WAITING
 CHECKS = ("memory*", "swap*")
 REMEDIES = (
-    Step(says=say("fewer workers, smaller prefetch, memory-mapped files instead of copies")),
-    Step(says=say("more main memory, in all channels"), command="rigright doctor --only memory*"),
+    step(say("fewer workers, smaller prefetch, memory-mapped files instead of copies")),
+    step(say("more main memory, in all channels"), "rigright doctor --only memory*"),
 )
 _MUCH_SWAP_BYTES_PER_S = 20 * MEGA
 _WAITED = 0.1  # of ten seconds

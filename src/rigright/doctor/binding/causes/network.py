@@ -8,14 +8,14 @@ from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, most
 from rigright.doctor.binding.record import WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("network")
 SIDE = WAITING
 CHECKS = ("network*", "infiniband*", "port*")
 REMEDIES = (
-    Step(says=say("copy data to local disks before the run; exchange gradients less often or in 16 bit")),
-    Step(says=say("see that the fast port is the one that is used"), command="ip -s link"),
+    step(say("copy data to local disks before the run; exchange gradients less often or in 16 bit")),
+    step(say("see that the fast port is the one that is used"), "ip -s link"),
 )
 
 

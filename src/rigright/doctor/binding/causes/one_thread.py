@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import FULL, WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("CPU, one core")
 SIDE = WAITING
 CHECKS = ("cpu*", "governor*", "omp*")
 REMEDIES = (
-    Step(
-        says=say("load data in other processes: DataLoader num_workers above 0"),
-        command="rigright bench dataloader",
-    ),
-    Step(says=say("CUDA graphs or torch.compile: the host starts fewer kernels")),
-    Step(says=say("see which function takes the time"), command="py-spy top --pid PID"),
+    step(say("load data in other processes: DataLoader num_workers above 0"), "rigright bench dataloader"),
+    step(say("CUDA graphs or torch.compile: the host starts fewer kernels")),
+    step(say("see which function takes the time"), "py-spy top --pid PID"),
 )
 _NEARLY_ALL = 0.9  # of one core: below it a thread still has time
 

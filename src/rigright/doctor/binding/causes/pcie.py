@@ -8,15 +8,15 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of, most
 from rigright.doctor.binding.record import WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("PCIe")
 SIDE = WAITING
 CHECKS = ("pcie*", "topology*", "numa*")
 REMEDIES = (
-    Step(says=say("pinned memory and copies beside the work: pin_memory=True, non_blocking=True")),
-    Step(says=say("offload less; keep weights and states on the card")),
-    Step(says=say("see that each card has all lanes of its slot"), command="rigright doctor --only pcie*"),
+    step(say("pinned memory and copies beside the work: pin_memory=True, non_blocking=True")),
+    step(say("offload less; keep weights and states on the card")),
+    step(say("see that each card has all lanes of its slot"), "rigright doctor --only pcie*"),
 )
 _REACHED = 0.85  # of the line: what copies reach at best (55.4 of 64, 26.2 of 32 GB/s)
 

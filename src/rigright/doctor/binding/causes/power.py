@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean, mean_of, percent, slowed_share
 from rigright.doctor.binding.record import WORKING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("power and its limit")
 SIDE = WORKING
 CHECKS = ("power*", "psu*")
 REMEDIES = (
-    Step(
-        says=say("raise the limit to the card's default, if it stands below"),
-        command="nvidia-smi -q -d POWER",
-    ),
-    Step(says=say("check cables and power supply where the board itself brakes the card")),
+    step(say("raise the limit to the card's default, if it stands below"), "nvidia-smi -q -d POWER"),
+    step(say("check cables and power supply where the board itself brakes the card")),
 )
 _CAP = frozenset({"sw_power_cap", "hw_power_brake"})
 _SURE = 2.0  # a card that says why it is slow is believed first

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import FULL, WAITING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 
 TITLE = say("the program itself")
 SIDE = WAITING
 CHECKS = ()
 REMEDIES = (
-    Step(says=say("a larger batch; more requests in flight")),
-    Step(
-        says=say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers")
-    ),
-    Step(says=say("fewer waits for the card in the loop; checkpoints and logs beside the work")),
+    step(say("a larger batch; more requests in flight")),
+    step(say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers")),
+    step(say("fewer waits for the card in the loop; checkpoints and logs beside the work")),
 )
 
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from rigright.base.words import say
 from rigright.doctor.binding.means import mean_of, percent
 from rigright.doctor.binding.record import WORKING, Moment
-from rigright.doctor.record import Evidence, Step
+from rigright.doctor.record import Evidence, step
 from rigright.machine.tick import DeviceTick
 
 TITLE = say("small kernels")
 SIDE = WORKING
 CHECKS = ()
 REMEDIES = (
-    Step(says=say("a larger batch, or longer sequences packed together")),
-    Step(says=say("CUDA graphs or torch.compile: many kernels become few")),
-    Step(says=say("fewer .item(), .cpu() and print() in the loop: each waits for the card")),
+    step(say("a larger batch, or longer sequences packed together")),
+    step(say("CUDA graphs or torch.compile: many kernels become few")),
+    step(say("fewer .item(), .cpu() and print() in the loop: each waits for the card")),
 )
 _LITTLE_POWER, _LITTLE_MEMORY = 0.4, 0.25  # shares of the limit and of time; by experience, no law
 _LIKELY = 0.9

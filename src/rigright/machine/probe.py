@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from threading import Thread
 from typing import Any
@@ -26,7 +25,7 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
         Thread(
             target=_try,
             args=(done, name),
-            kwargs={"read": shelf.take(package, name, bears="read"), "world": world},
+            kwargs={"package": package, "world": world},
             daemon=True,
         )
         for package, name in parts
@@ -40,10 +39,10 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
     return joined([done.get(name) or _lost(name, late) for _, name in parts], origin=origin)
 
 
-def _try(done: dict[str, Read], name: str, *, read: Callable[[World], Read], world: World) -> None:
+def _try(done: dict[str, Read], name: str, *, package: str, world: World) -> None:
     """Read one part; whatever goes wrong is told, and stays its own."""
     try:
-        done[name] = read(world)
+        done[name] = shelf.take(package, name, bears="read")(world)
     except Exception as error:  # noqa: BLE001 - a driver may fail in any way
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
         done[name] = _lost(name, say("reading it failed: {why}", why=why))

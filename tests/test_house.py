@@ -55,7 +55,7 @@ EXTRAS = {  # only inside functions
 }
 
 SHELVES = {
-    "faces/cli/asks": {"SUMMARY", "add", "answer"},
+    "faces/cli/asks": {"STAGE", "SUMMARY", "add", "answer"},
     "arch/families": {"MATCHES", "read"},
     "report/formats": {"render"},
     "export/targets": {"NAME", "export"},

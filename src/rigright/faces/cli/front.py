@@ -7,10 +7,15 @@ from difflib import get_close_matches
 from rigright import __version__
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Commands, Line, Page, Table
+from rigright.report.page import Column, Commands, Line, Page, Shown, Table
 
 ASKS = "rigright.faces.cli.asks"
 TAGLINE = say("The right rig for your model, and your rig set right.")
+_STAGES = {
+    "plan": say("Commands: the right rig"),
+    "machine": say("Commands: the rig you have"),
+    "know": say("Commands: what is known, and how true it is"),
+}
 
 
 def verbs() -> tuple[str, ...]:
@@ -20,24 +25,34 @@ def verbs() -> tuple[str, ...]:
 
 def front_page() -> Page:
     """Help on the whole."""
-    summaries = shelf.load(ASKS, "SUMMARY")
-    rows = tuple((file.replace("_", "-"), summary) for file, summary in summaries.items())
-    blank = Column(head="")
     return Page(
         title=f"rigright {__version__}",
         parts=(
             Line(said=TAGLINE),
-            Table(title=say("Commands"), columns=(blank, Column(head="", flexible=True)), rows=rows),
-            Table(title=say("Options"), columns=(blank, Column(head="", flexible=True)), rows=_OPTIONS),
+            *(_table(title, _commands(stage)) for stage, title in _STAGES.items()),
+            _table(say("Options"), _OPTIONS),
             Commands(
                 title=say("For example"),
                 items=(
                     'rigright plan qwen3-32b --mode chat --budget "$8000"',
                     'rigright explain llama-3.1-70b --on "8x h100"',
+                    "rigright doctor",
                     "rigright plan --help",
                 ),
             ),
         ),
+    )
+
+
+def _table(title: Sentence, rows: tuple[tuple[Shown, ...], ...]) -> Table:
+    return Table(title=title, columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
+
+
+def _commands(stage: str) -> tuple[tuple[Shown, ...], ...]:
+    """The commands of one stage, with what they do."""
+    stages, summaries = shelf.load(ASKS, "STAGE"), shelf.load(ASKS, "SUMMARY")
+    return tuple(
+        (file.replace("_", "-"), summary) for file, summary in summaries.items() if stages[file] == stage
     )
 
 

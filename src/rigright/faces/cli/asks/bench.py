@@ -11,7 +11,8 @@ from rigright.base.units import parse_seconds
 from rigright.base.words import Sentence, say, tell
 from rigright.faces.cli.answer import Answer
 
-SUMMARY = say("measure this machine: cards, memory, links, disks, network; each against what it should reach")
+STAGE = "machine"
+SUMMARY = say("what cards, memory, links, disks and network really do, against what they should")
 
 _EXIT_STOPPED = 130
 _LOOPBACK = "127.0.0.1"

@@ -9,6 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "know"
 SUMMARY = say("refit the corrections from measured runs, or re-anchor figures to runs of your own")
 
 

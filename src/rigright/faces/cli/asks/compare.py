@@ -9,6 +9,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.asks.plan import CASE, Options, add_options, command, told
 from rigright.faces.cli.asks.plan import MACHINE as PLANNED
 
+STAGE = "plan"
 SUMMARY = say("chips, machines or clouds side by side for a model's work: speed, price, power, roofline")
 
 SHARED = frozenset({"buy", "rent", "spot", "max-chips"})  # of what `plan` asks of machines

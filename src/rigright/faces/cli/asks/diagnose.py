@@ -9,7 +9,8 @@ from rigright.base.units import parse_seconds, show_seconds
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
 
-SUMMARY = say("what binds this machine while it works: card, memory, CPU, disk, PCIe, network, power, heat")
+STAGE = "machine"
+SUMMARY = say("what binds a working machine: cards, memory, cores, disks, links, power, heat")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

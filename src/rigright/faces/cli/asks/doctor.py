@@ -7,6 +7,7 @@ import argparse
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "machine"
 SUMMARY = say("what is wrong, slow or risky on a machine: evidence, fix, and how to verify the fix")
 
 
@@ -52,5 +53,6 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, everything=options.all),
         plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
     )

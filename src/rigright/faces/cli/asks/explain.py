@@ -12,6 +12,7 @@ from rigright.demand import ServingWish
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.training_options import SHARED, TRAINING, add_training_arguments, answer_training
 
+STAGE = "plan"
 SUMMARY = say("one model on one machine: memory by part and card, how far it goes, and what to change")
 
 _COUNTS = (

@@ -9,6 +9,7 @@ from rigright.base.units import parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "machine"
 SUMMARY = say("files for other programs: prometheus, grafana, alerts")
 
 

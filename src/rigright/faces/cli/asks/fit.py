@@ -10,6 +10,7 @@ from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "plan"
 SUMMARY = say("what runs on a machine: models and formats that fit, with the largest context, best first")
 
 _SCALES = {"m": 1e-3, "b": 1.0, "t": 1e3}

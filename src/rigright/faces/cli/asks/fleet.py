@@ -12,6 +12,7 @@ from rigright.base.units import parse_count, parse_seconds
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
 
+STAGE = "machine"
 SUMMARY = say("probe, doctor or bench on many machines at once: over ssh, Slurm, Ray or Kubernetes")
 WHATS = ("probe", "doctor", "bench", "health", "files")
 BARE = "auto"  # a way whose value is left out

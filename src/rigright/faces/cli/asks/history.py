@@ -9,9 +9,8 @@ from rigright.base.units import parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
-SUMMARY = say(
-    "what `watch` and `bench` kept: the machine over time, benchmarks, events, as picture or export"
-)
+STAGE = "machine"
+SUMMARY = say("what `watch` and `bench` kept: pictures, figures, events, export")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

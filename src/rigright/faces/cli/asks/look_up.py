@@ -10,6 +10,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.report.pages.look_up import kinds_page, kinds_plain, page, plain
 from rigright.verbs.look_up.frame import Wish, kind_summaries, look_up
 
+STAGE = "know"
 SUMMARY = say("look up chips, CPUs, clouds, prices, software, models, formats, engines, myths")
 
 _FILTERS = {

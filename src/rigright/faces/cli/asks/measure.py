@@ -9,7 +9,8 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.parser import Parser
 
-SUMMARY = say("run a command of yours and tell its memory, work, power and time, against a plan too")
+STAGE = "machine"
+SUMMARY = say("run your own command: its memory, work, power and time, against a plan too")
 
 
 def add(parser: Parser) -> None:

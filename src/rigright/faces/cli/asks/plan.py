@@ -8,6 +8,7 @@ import shlex
 from rigright.base.words import Sentence, say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "plan"
 SUMMARY = say("the best few machines for a model, its work and your limits: speed, price, power, and why")
 
 Options = tuple[tuple[str, str | None, Sentence], ...]  # name, metavar (None: a flag), help

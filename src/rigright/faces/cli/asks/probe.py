@@ -8,6 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "machine"
 SUMMARY = say("what is in this machine: cards, links, memory, disks, network, drivers; changes nothing")
 
 

@@ -12,9 +12,8 @@ from rigright.faces.cli.answer import Answer
 if TYPE_CHECKING:
     from rigright.report.set_up import SetUp
 
-SUMMARY = say(
-    "the software for a machine: driver, CUDA, framework, engine that go together, and their install lines"
-)
+STAGE = "machine"
+SUMMARY = say("driver, CUDA, framework and engine that go together, with their install lines")
 _STDOUT = "-"
 _FILES = ("script", "docker", "requirements")
 

@@ -12,6 +12,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.asks.explain import add_serving, read_wish
 
+STAGE = "plan"
 SUMMARY = say("a load played request by request: waiting, first and next tokens, what meets its targets")
 
 _COUNTS = (

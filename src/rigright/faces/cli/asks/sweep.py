@@ -10,6 +10,7 @@ from rigright.base.units import parse_count
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
 
+STAGE = "plan"
 SUMMARY = say("many questions for `plan` at once: a grid of models, work, limits and prices")
 
 

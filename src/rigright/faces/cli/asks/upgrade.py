@@ -9,9 +9,8 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.asks.diagnose import show_progress
 
-SUMMARY = say(
-    "which part of this machine to change first: what it gains, costs, needs, and how to roll it out"
-)
+STAGE = "machine"
+SUMMARY = say("which part to change first: gain, cost, what it needs, and the roll-out")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

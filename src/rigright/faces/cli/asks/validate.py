@@ -8,6 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
+STAGE = "know"
 SUMMARY = say("predictions against measured runs: a CSV of ours or of your own")
 
 

@@ -20,7 +20,8 @@ from rigright.report.draw.cells import clean
 if TYPE_CHECKING:
     from rigright.verbs.watch.frame import Watch
 
-SUMMARY = say("this machine live: cards, host, programs, events; as Prometheus metrics; kept in the history")
+STAGE = "machine"
+SUMMARY = say("the machine live: cards, host, programs, events; Prometheus metrics; history")
 
 _QUIT = {"q", "Q", "\x1b", "\x03", "\x04"}
 

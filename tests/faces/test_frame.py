@@ -19,6 +19,7 @@ from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
 from rigright.report.page import Line, Page
 
+STAGE = "plan"
 SUMMARY = say("there is no file {file}", file="greeting")
 
 def add(parser):
@@ -40,6 +41,7 @@ FAIL = '''
 from rigright.base.words import say
 from rigright.base.errors import AskError, DataError, MissingError
 
+STAGE = "plan"
 SUMMARY = say("usage: ")
 
 def add(parser):

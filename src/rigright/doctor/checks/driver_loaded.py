@@ -17,6 +17,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
 from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
 from rigright.doctor.stack import cards_on_bus, is_contained
+from rigright.machine.nvml.codes import as_sentence
 
 TITLE = say("NVIDIA's driver is loaded")
 _SHOW = "lsmod | grep nvidia; modinfo nvidia"
@@ -39,7 +40,9 @@ def _not_loaded(case: Case) -> Finding:
     return Finding(
         severity="warning",
         title=say("NVIDIA's driver {version} is installed and not loaded", version=version),
-        evidence=seen(software.driver_error or say("no module nvidia in the kernel"), _SHOW),
+        evidence=seen(
+            as_sentence(software.driver_error or "") or say("no module nvidia in the kernel"), _SHOW
+        ),
         why=say("no card can be used; the bus could not be read, so whether there is one is not known"),
         fix=(
             as_root(say("load it and read what it says"), "modprobe nvidia"),

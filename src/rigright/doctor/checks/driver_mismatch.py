@@ -18,6 +18,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import reboot
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
 from rigright.doctor.stack import has_nvidia, is_contained, numbers, refuses_mismatch
+from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.system import Software
 
 TITLE = say("the driver's parts are of one version")
@@ -52,9 +53,8 @@ def _libraries(software: Software) -> tuple[str, ...]:
 def _mismatch(case: Case, others: list[str]) -> Finding:
     software = case.machine.software
     shown = ", ".join(others) or software.driver or "?"
-    said = (
-        Evidence(shows=software.driver_error or "", command="nvidia-smi") if software.driver_error else None
-    )
+    error = software.driver_error
+    said = Evidence(shows=as_sentence(error), command="nvidia-smi") if error else None
     fix = (
         as_root(
             say("start the machine anew: the new module is then loaded"), "systemctl reboot", disturbs=True

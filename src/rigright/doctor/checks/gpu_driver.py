@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import reboot, see_kernel_log
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
-from rigright.doctor.stack import refuses_mismatch
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
+from rigright.doctor.stack import has_no_driver, refuses_mismatch
 from rigright.machine.nvml.asking import Trouble
-from rigright.machine.nvml.codes import HUNG, NO_PERMISSION
+from rigright.machine.nvml.codes import HUNG, NO_PERMISSION, as_sentence
 from rigright.machine.nvml.full import trouble_of
 
 TITLE = say("NVIDIA's driver answers")
@@ -36,7 +36,7 @@ def check(case: Case) -> Iterator[Verdict]:
     elif error == _told(0, missing=True):
         yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
     elif not refuses_mismatch(case.machine.software) or case.machine.software.kernel_driver is None:
-        yield _silent(error)
+        yield _silent(error, fix=_bring() if has_no_driver(case.machine.software) else _wake())
 
 
 def _told(code: int, *, missing: bool = False) -> str:
@@ -44,25 +44,37 @@ def _told(code: int, *, missing: bool = False) -> str:
     return str(trouble_of(Trouble(code=code, missing=missing)))
 
 
-def _silent(error: str) -> Finding:
+def _silent(error: str, *, fix: tuple[Step, ...]) -> Finding:
     hangs = error == _told(HUNG)
     return Finding(
         severity="fault",
         title=say("NVIDIA's driver hangs") if hangs else say("NVIDIA's driver does not work"),
-        evidence=seen(error, _SHOW),
+        evidence=seen(as_sentence(error), _SHOW),
         why=say("no card can be used or watched: programs wait without end, or fail at their start"),
-        fix=(
-            see_kernel_log(),
-            step(
-                say("see which processes wait for it (state D)"),
-                "ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'",
-            ),
-            reboot(),
-            step(
-                say(
-                    "if it comes again, change the driver to the newest of its "
-                    "branch; `rigright setup` names it"
-                )
-            ),
+        fix=fix,
+    )
+
+
+def _bring() -> tuple[Step, ...]:
+    """There is none: load it, or install it."""
+    return (
+        as_root(say("if it is installed, load it and read what it says"), "modprobe nvidia"),
+        step(say("see whether it is built for this kernel"), "dkms status"),
+        see_kernel_log(),
+        step(say("install the driver that goes with this card and system"), "rigright setup"),
+    )
+
+
+def _wake() -> tuple[Step, ...]:
+    """It is there and does not answer."""
+    return (
+        see_kernel_log(),
+        step(
+            say("see which processes wait for it (state D)"),
+            "ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'",
+        ),
+        reboot(),
+        step(
+            say("if it comes again, change the driver to the newest of its branch; `rigright setup` names it")
         ),
     )

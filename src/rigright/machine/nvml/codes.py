@@ -53,6 +53,11 @@ def why(code: int) -> Sentence:
     return _WHY.get(code) or say("the driver answered with its error {code}", code=code)
 
 
+def as_sentence(kept: str) -> Sentence | str:
+    """What a record keeps as English text, as the sentence it was, so that any language can tell it."""
+    return next((one for one in _WHY.values() if str(one) == kept), kept)
+
+
 def word(words: tuple[str | None, ...] | Mapping[int, str], code: object) -> str | None:
     """The word for a number; None where we know none."""
     if not isinstance(code, int):

@@ -1,4 +1,4 @@
-"""The first table of a page as CSV: what a spreadsheet opens."""
+"""The first table of a page that has heads, as CSV: what a spreadsheet opens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
 
 def render(page: Page, screen: Screen) -> str:
     """The table, its heads in the first line; the screen only tells the language."""
-    table = next((part for part in page.parts if isinstance(part, Table)), None)
+    tables = (part for part in page.parts if isinstance(part, Table))
+    table = next((one for one in tables if any(column.head for column in one.columns)), None)
     if table is None:
         raise AskError(say("this answer holds no table to print as CSV; ask for --json"))
     out = io.StringIO()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from rigright.report.page import Column, Commands, Line, Page, Part, Points, Sho
 
 MOST_EVIDENCE = 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
+_SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
 _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
@@ -41,6 +42,24 @@ def page(result: Examined, *, everything: bool = False) -> Page:
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
 
+def sheet(result: Examined) -> Page:
+    """Every finding as a row, for a spreadsheet."""
+    heads = (say("severity"), say("of"), say("finding"), say("seen"), say("fix"), say("check"))
+    rows = tuple(
+        (
+            _SEVERITIES[one.severity],
+            one.about or "",
+            one.title,
+            _joined([item.shows for item in one.evidence[:MOST_EVIDENCE]]),
+            "; ".join(step.command for step in one.fix if step.command),
+            check,
+        )
+        for check, one in result.findings
+    )
+    table = Table(columns=tuple(Column(head=head) for head in heads), rows=rows)
+    return Page(title=machine_name(result.case.machine), parts=(table,))
+
+
 def _verdict(result: Examined) -> Line:
     """Everything in one line."""
     counts = [
@@ -62,10 +81,9 @@ def _verdict(result: Examined) -> Line:
 
 def _overview(found: tuple[Group, ...]) -> Table:
     """Every finding in a line, where there are several."""
-    severities = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
     return Table(
         columns=(*_BLANK[:1], Column(head="", flexible=True), Column(head="", flexible=True)),
-        rows=tuple((severities[one.first.severity], one.about, one.first.title) for one in found),
+        rows=tuple((_SEVERITIES[one.first.severity], one.about, one.first.title) for one in found),
         tones=tuple(_TONES[one.first.severity] for one in found),
     )
 
@@ -80,9 +98,9 @@ def _count(severity: str, count: int) -> Sentence | None:
     }[severity]
 
 
-def _joined(told: list[Sentence]) -> Sentence:
+def _joined(told: Sequence[Shown]) -> Shown:
     """Sentences one behind another."""
-    all_told = told[0]
+    all_told = told[0] if told else ""
     for one in told[1:]:
         all_told = say("{first}, {second}", first=all_told, second=one)
     return all_told

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rigright.base.units import GIGA, show_bytes, show_seconds
 from rigright.base.words import say
 from rigright.machine.host import Cpu, Disk, Memory, Port
+from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, Software, System
 from rigright.report.page import Shown
@@ -161,7 +162,7 @@ def _driver(software: Software) -> Shown | None:
     told: list[Shown | None] = [
         software.driver or software.kernel_driver,
         None if software.driver_cuda is None else say("speaks CUDA {version}", version=software.driver_cuda),
-        software.driver_error,
+        as_sentence(software.driver_error or "") or None,
         *(f"{one.name} {one.version or '?'}" for one in software.toolkits),
         None if software.nccl is None else f"NCCL {software.nccl}",
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",

@@ -317,9 +317,9 @@ def test_packages_are_those_that_dpkg_lists():
 
 
 def test_each_python_with_its_torch(tmp_path):
-    env = {"VIRTUAL_ENV": "/work/venv", "HOME": "/root"}
+    env = {"VIRTUAL_ENV": "/srv/venv", "HOME": "/root"}
     told = {
-        "/work/venv": {
+        "/srv/venv": {
             "packages": {
                 "nvidia_ml_py": "13.0",
                 "pynvml": "11.5.0",
@@ -335,7 +335,7 @@ def test_each_python_with_its_torch(tmp_path):
         "/opt/conda": {"version": "3.11", "torch": {"version": "2.4.0", "cuda": None}},
     }
     first, second = software_of(tmp_path, env, pythons=told).pythons
-    assert (first.path, first.version, first.kind) == ("/work/venv/bin/python", "3.12.4", "venv")
+    assert (first.path, first.version, first.kind) == ("/srv/venv/bin/python", "3.12.4", "venv")
     assert {one.name for one in first.packages} == {"nvidia-ml-py", "pynvml", "nvidia-cudnn-cu12", "torch"}
     (torch,) = first.frameworks
     assert (torch.version, torch.build, torch.cuda, torch.cudnn) == ("2.9.1", "cu128", "12.8", "9.10.2.21")

@@ -135,7 +135,7 @@ def _ram(_result: Result, case: Case) -> float | None:
         channels = len({one.channel or one.slot for one in modules})
         return channels * CHANNEL_BYTES * MEGA * min(speed for speed in speeds if speed)
     cpu = case.machine.cpu
-    rented = case.machine.system.virtual not in {None, "none"}
+    rented = case.machine.system.is_virtual
     known = None if rented else cpu_named(cpu.name)
     most = None if known is None else known.mem_bytes_per_s
     return None if most is None else most * (cpu.sockets or 1)

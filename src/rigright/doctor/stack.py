@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.record import Case, NotSeen, Step, as_root
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
-from rigright.machine.nvml.codes import MISMATCH, why
+from rigright.machine.nvml.codes import MISMATCH, NO_LIBRARY, NOT_LOADED, why
 from rigright.machine.system import Framework, Module, Package, Python, Software
 
 NVIDIA = "10de:"
@@ -41,8 +41,10 @@ def has_nvidia(case: Case) -> bool:
 
 
 def driver(case: Case) -> str | None:
-    """The driver that programs speak to: the library's word, else the module's."""
-    return case.machine.software.driver or case.machine.software.kernel_driver
+    """The driver that programs speak to: the library's word, or its file's, else the module's."""
+    software = case.machine.software
+    on_disk = software.library_drivers if refuses_mismatch(software) else ()
+    return software.driver or (on_disk[0] if len(on_disk) == 1 else software.kernel_driver)
 
 
 def numbers(said: str | None) -> Version | None:
@@ -94,6 +96,11 @@ def refuses_mismatch(software: Software) -> bool:
     return said == str(why(MISMATCH)).lower() or ("mismatch" in said and "version" in said)
 
 
+def has_no_driver(software: Software) -> bool:
+    """Whether the driver's own word is that it is not there, or not loaded."""
+    return software.driver_error in {str(why(NOT_LOADED)), str(why(NO_LIBRARY))}
+
+
 def variable(case: Case, name: str) -> str | None:
     """An environment variable."""
     return dict(case.machine.environment).get(name)
@@ -115,8 +122,8 @@ def today(case: Case) -> str:
 
 
 def is_contained(case: Case) -> bool:
-    """Whether we look from inside a container, which shows the host's kernel but not its files."""
-    return case.machine.system.container not in {None, "none"}
+    """Whether we look from inside a container."""
+    return case.machine.system.is_contained
 
 
 def pip(python: Python, words: str) -> str:

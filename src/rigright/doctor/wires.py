@@ -11,7 +11,6 @@ from rigright.facts.chips import Chip, chips
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 
-NONE = "none"
 ACCELERATORS = ("10de", "1da3")  # makers all of whose graphics and processing functions compute
 _NO_SLOT = ("gh200", "gb200", "gb300", "gb10", "dgx-spark", "jetson", "thor", "orin", "apple")
 _GRAPHICS = ("0x0300", "0x0302", "0x0380", "0x12")
@@ -37,7 +36,7 @@ class Wire:
 
 def is_real(case: Case) -> bool:
     """Whether this is a machine of metal: the bus of a virtual one tells what its host makes up."""
-    return case.machine.system.virtual in {None, NONE}
+    return not case.machine.system.is_virtual
 
 
 def functions(case: Case) -> Mapping[str, PciDevice]:

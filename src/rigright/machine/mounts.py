@@ -140,7 +140,7 @@ def _silent(entry: Entry) -> Unseen:
 
 def _by_psutil(world: World) -> tuple[Mount, ...] | None:
     """Local file systems of macOS and Windows, as far as Python's psutil tells; None where nobody does."""
-    if not world.is_live or str(world.root) != world.root.anchor:
+    if not world.is_own:
         return None
     try:
         import psutil

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
+from rigright.machine.pci.link import gen_of
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import World
 
@@ -12,7 +13,6 @@ _DRM = "/sys/class/drm"
 _VENDORS = {"0x1002": "amd", "0x8086": "intel"}
 _ACCELERATORS = {"0x10de": "nvidia", "0x1002": "amd"}
 _SHOWN_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")  # display, 3D, other display, accelerator
-_GENS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 _AGAIN_S = 60.0
 
 
@@ -62,7 +62,7 @@ class DrmReader:
             fan_share=fan / most_fan if fan is not None and most_fan else None,
             sm_hz=self._number(f"{sensors}/freq1_input"),
             mem_hz=self._number(f"{sensors}/freq2_input"),
-            pcie_gen=_GENS.get((self._world.text(f"{at}/current_link_speed") or "").split(" ")[0]),
+            pcie_gen=gen_of(self._world.text(f"{at}/current_link_speed")),
             pcie_lanes=_whole(self._number(f"{at}/current_link_width")),
             pcie_replays=_whole(self._number(f"{at}/pcie_replay_count")),
         )

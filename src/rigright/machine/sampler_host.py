@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rigright.base.units import KIB, MEGA
+from rigright.machine.meminfo import meminfo
 from rigright.machine.sampler_flows import Flows
 from rigright.machine.tick import HostTick
 from rigright.machine.world import World
@@ -123,12 +124,7 @@ def _rate(before: int | None, now: int | None, *, passed_s: float, scale: float 
 
 
 def _memory(world: World) -> HostTick:
-    sizes: dict[str, float] = {}
-    for line in (world.text("/proc/meminfo") or "").splitlines():
-        name, _, told = line.partition(":")
-        number = told.split()
-        if number and number[0].isdecimal():
-            sizes[name] = float(number[0]) * KIB
+    sizes = meminfo(world)
     total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
     swap, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
     return HostTick(

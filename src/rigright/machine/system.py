@@ -53,6 +53,16 @@ class System:
     stuck: tuple[str, ...] = ()  # processes that wait without end (state D)
     pressure: tuple[tuple[str, float], ...] = ()  # PSI, share of ten seconds: ("cpu", 0.0), ("io", ...)
 
+    @property
+    def is_contained(self) -> bool:
+        """Whether we look from inside a container, which shows the host's kernel but not its files."""
+        return self.container not in {None, "none"}
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether a hypervisor lends it."""
+        return self.virtual not in {None, "none"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:

@@ -41,6 +41,11 @@ class World:
     is_live: bool = False  # drivers may be asked, and commands started
     commands: Path | None = None  # recorded answers of commands, one file each
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the very machine this runs on, so that Python's own readings speak of it."""
+        return self.is_live and str(self.root) == self.root.anchor
+
     def text(self, path: str, most: int = MIB) -> str | None:
         """A file as text without its last line break; None where it is absent or closed to us."""
         raw = self.raw(path, most)

@@ -38,7 +38,7 @@ def check(case: Case) -> Iterator[Verdict]:
     elif system.clock_synced:
         yield Fine(says=say("synchronised"))
     else:
-        kept_elsewhere = is_contained(case) or system.virtual not in {None, "none"}
+        kept_elsewhere = is_contained(case) or system.is_virtual
         keeper = service(case, *_KEEPERS)
         shown = say("not synchronised; keeper of time: {state}", state=keeper or say("none"))
         yield _finding(

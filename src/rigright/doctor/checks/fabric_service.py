@@ -26,7 +26,7 @@ _BAD_STATES = {"not started", "in progress"}
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for a machine with switches."""
-    if not _has_switches(case) or is_contained(case) or case.machine.system.virtual not in {None, "none"}:
+    if not _has_switches(case) or is_contained(case) or case.machine.system.is_virtual:
         return
     state, version = service(case, _NAME), case.machine.software.fabric_manager
     have = driver(case)

@@ -27,7 +27,7 @@ LEAST = 3
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each kind of card on a board with switches."""
     system = case.machine.system
-    if system.container not in {None, "none"} or system.virtual not in {None, "none"}:
+    if system.is_contained or system.is_virtual:
         return
     kinds = Counter(chip for chip in case.chips if chip is not None and fabric_of(chip).kind == "switch")
     silent = sum(device.state != "ok" and chip is None for device, chip in case.pairs)

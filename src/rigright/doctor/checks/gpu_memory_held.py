@@ -45,7 +45,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _unowned(case: Case, device: Device, *, used_bytes: float) -> Finding:
-    contained = case.machine.system.container not in {None, "none"}
+    contained = case.machine.system.is_contained
     return Finding(
         severity="note" if contained else "warning",
         title=say("memory is in use, and no program is seen that holds it"),

@@ -29,7 +29,7 @@ def check(case: Case) -> Iterator[Verdict]:
     if size >= A_CARD_BYTES * cards:
         yield Fine(says=say("{size}", size=show_bytes(size)))
         return
-    inside = case.machine.system.container not in {None, "none"}
+    inside = case.machine.system.is_contained
     run = step(
         say(
             "start the container with --ipc=host, or with --shm-size=16g; in Kubernetes mount an "

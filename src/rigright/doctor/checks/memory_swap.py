@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from rigright.base.units import GIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
+from rigright.doctor.stack import is_contained
 
 TITLE = say("swap")
 LARGE_BYTES = 64 * GIB
@@ -31,17 +32,12 @@ def check(case: Case) -> Iterator[Verdict]:
     used = memory.swap_used_bytes or 0.0
     if used > USED_SHARE * memory.total_bytes:
         yield _used(used)
-    elif memory.swap_total_bytes == 0 and memory.total_bytes < LARGE_BYTES and _is_own(case):
+    elif memory.swap_total_bytes == 0 and memory.total_bytes < LARGE_BYTES and not is_contained(case):
         yield _none(memory.total_bytes)
     else:
         yield Fine(
             says=say("{size}, {used} in use", size=show_bytes(memory.swap_total_bytes), used=show_bytes(used))
         )
-
-
-def _is_own(case: Case) -> bool:
-    """A container's swap is its host's affair."""
-    return case.machine.system.container in {None, "none"}
 
 
 def _wanted(total: float) -> float:

@@ -48,7 +48,7 @@ def check(case: Case) -> Iterator[Verdict]:
     }
     bad = [one for one in paths if _links(one) < max(most, 1) and not {one.a, one.b} & told]
     if bad:
-        rented = case.machine.system.virtual not in {None, "none"} and not most
+        rented = case.machine.system.is_virtual and not most
         yield _finding(bad, most=most, severity="warning" if rented else "fault")
     else:
         yield Fine(says=say("{count} pairs over {kind}", count=len(paths), kind=f"NV{most}"))

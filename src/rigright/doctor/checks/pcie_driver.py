@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
+from rigright.doctor.stack import NVIDIA, has_no_driver
 from rigright.doctor.wires import accelerators, functions, left_out, silent_places
 from rigright.facts.chips import Chip, chips
 from rigright.machine.host import PciDevice
@@ -25,12 +26,17 @@ _MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
 HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
 
 
+def _is_told(case: Case, one: PciDevice) -> bool:
+    """Whether the driver as a whole is missing, which has a check of its own (gpu_driver)."""
+    return one.driver is None and one.id.startswith(NVIDIA) and has_no_driver(case.machine.software)
+
+
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card on the bus that is missing, else one for all."""
     known = {number: chip for chip in chips() for number in chip.pci_ids}
     silent = {place.address for _, place in silent_places(case)}
     missing = [one for one in left_out(case) if one.address not in silent and one.driver not in HANDED_ON]
-    container = case.machine.system.container not in {None, "none"}
+    container = case.machine.system.is_contained
     makers = {_MAKERS.get(device.vendor) for device in case.machine.devices}
     told = any(one.driver is not None for one in functions(case).values())  # lspci -nn tells of no driver
     unasked = [one for one in missing if not told or (one.driver is not None and one.id[:4] not in makers)]
@@ -38,7 +44,7 @@ def check(case: Case) -> Iterator[Verdict]:
         why = say("the driver of {count} on the bus lists nothing, or was not asked", count=len(unasked))
         yield NotSeen(why=why, see="nvidia-smi -L")
     for one in missing:
-        if one not in unasked and not (container and one.driver is not None):
+        if one not in unasked and not (container and one.driver is not None) and not _is_told(case, one):
             yield _missing(one, known.get(one.id))
     if accelerators(case) and not missing and not silent:
         yield Fine(says=say("all offered; on the bus: {count}", count=len(accelerators(case))))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from rigright.base.units import KIB, MIB
 from rigright.machine.cells import chosen, whole, whole_of, word_of
 from rigright.machine.containers import memory_limit_bytes
 from rigright.machine.host import Memory, MemoryModule
+from rigright.machine.meminfo import meminfo
 from rigright.machine.mountinfo import entries
 from rigright.machine.parts.bus import why_no_table
 from rigright.machine.record import Read, Unseen
+from rigright.machine.running.settings import limits
 from rigright.machine.smbios.read import memory_modules
 from rigright.machine.world import World
 
@@ -23,7 +24,7 @@ _SIZES = {"k": KIB, "m": MIB, "g": KIB * MIB}
 
 def read(world: World) -> Read:
     """Memory of /proc and /sys; of macOS and Windows as far as they tell."""
-    told = _meminfo(world)
+    told = meminfo(world)
     if "MemTotal" not in told:
         return Read(fields=(("memory", _elsewhere(world)),))
     total = told["MemTotal"]
@@ -39,22 +40,13 @@ def read(world: World) -> Read:
         huge_bytes=told.get("Hugepagesize"),
         transparent_huge=chosen(world.text("/sys/kernel/mm/transparent_hugepage/enabled", 256)),
         shm_bytes=_shared(world, total),
-        locked_limit_bytes=_locked(world),
+        locked_limit_bytes=dict(limits(world)).get("memlock"),
         modules=modules,
         corrected_errors=corrected,
         uncorrected_errors=uncorrected,
     )
     unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=SEE_MODULES),)
     return Read(fields=(("memory", memory),), unseen=unseen)
-
-
-def _meminfo(world: World) -> dict[str, float]:
-    """The lines of the kernel's file in bytes; counts stay counts."""
-    found = {}
-    for line in (world.text("/proc/meminfo", 65_536) or "").splitlines():
-        if match := re.match(r"(\w+):\s+(\d{1,18})( kB)?", line):
-            found[match.group(1)] = float(match.group(2)) * (KIB if match.group(3) else 1)
-    return found
 
 
 def _used_swap(told: dict[str, float]) -> float | None:
@@ -81,17 +73,6 @@ def _shared(world: World, total: float) -> float | None:
     if told.endswith("%"):
         return None if size is None else total * size / 100
     return None if size is None else float(size * _SIZES.get(told[-1].lower(), 1))
-
-
-def _locked(world: World) -> float | None:
-    """What this process may lock; inf: as much as it likes."""
-    match = re.search(
-        r"^Max locked memory\s+(\S+)", world.text("/proc/self/limits", 65_536) or "", re.MULTILINE
-    )
-    if match is None:
-        return None
-    size = whole(match.group(1))
-    return math.inf if match.group(1) == "unlimited" else None if size is None else float(size)
 
 
 def _controllers(world: World) -> tuple[str, ...]:
@@ -136,7 +117,7 @@ def _elsewhere(world: World) -> Memory:
 
 
 def _by_psutil(world: World) -> Memory:
-    if not world.is_live or str(world.root) != world.root.anchor:
+    if not world.is_own:
         return Memory()
     try:
         import psutil

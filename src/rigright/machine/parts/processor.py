@@ -153,7 +153,7 @@ def _elsewhere(world: World) -> Read:
 
 
 def _by_psutil(world: World) -> Cpu:
-    if not world.is_live or str(world.root) != world.root.anchor:
+    if not world.is_own:
         return Cpu()
     import os
     import platform

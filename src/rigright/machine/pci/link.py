@@ -9,12 +9,12 @@ MOST_LANES = 32
 BRIDGE = "0x0604"
 _KEPT = ("0x03", "0x12", "0x0108", "0x02")  # graphics, processing accelerators, NVMe, network
 _SWITCHES = {("0x0680", "10de")}  # NVSwitch
-_GTS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s")
+_GTS = re.compile(r"(\d+(?:\.\d+)?) ?GT/s")
 
 
 def gen_of(speed: str | None) -> int | None:
-    """The PCIe generation of "16.0 GT/s PCIe" or "16GT/s"; "Unknown" is none."""
-    match = _GTS.match(speed or "")
+    """The PCIe generation of "16.0 GT/s PCIe" or "1 (16.0GT/s x16)"; "Unknown" is none."""
+    match = _GTS.search(speed or "")
     return GENS.get(float(match.group(1))) if match else None
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rigright.machine.world import PATIENCE_S, Said, World
 
 
 def said(world: World, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
     """What a command says of the machine that is read; None where it would speak of another."""
-    if world.is_live and world.commands is None and world.root != Path("/"):
+    if world.is_live and world.commands is None and not world.is_own:
         return None
     return world.run(*argv, patience_s=patience_s)
 

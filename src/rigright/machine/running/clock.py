@@ -26,8 +26,7 @@ def clock(world: World) -> tuple[bool | None, float | None]:
     said = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
     if said in {"yes", "no"}:
         return said == "yes", None
-    own = world.is_live and world.commands is None and str(world.root) == world.root.anchor
-    return _of_kernel() if own else (None, None)
+    return _of_kernel() if world.is_own and world.commands is None else (None, None)
 
 
 def _of_chrony(text: str) -> tuple[bool | None, float | None]:

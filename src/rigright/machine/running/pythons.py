@@ -52,7 +52,7 @@ def _places(world: World) -> Iterator[Place]:
         prefix = world.env.get(name)
         if prefix:
             yield from _of_prefix(world, prefix, kind=kind)
-    if world.is_live and world.root.parts == ("/",):
+    if world.is_own:
         kind = "system" if sys.prefix == sys.base_prefix else "venv"
         kind = "conda" if world.has(f"{sys.prefix}/conda-meta") else kind
         if sys.prefix != "/usr":

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from rigright.base.units import GIB, KIB, KILO, MEGA, MIB
+from rigright.machine.pci.link import gen_of
 
 _UNKNOWN = frozenset(
     {"", "n/a", "not supported", "unknown error", "err!", "-", "not active [n/a]", "redacted"}
@@ -20,7 +21,6 @@ _REFUSED = (
 )
 _SIZES = {"b": 1, "kib": KIB, "kb": KIB, "mib": MIB, "mb": MIB, "gib": GIB, "gb": GIB, "": MIB}
 _RATES = {"kb/s": KILO, "mb/s": MEGA, "": KILO}
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z/%()]*)")
 _YES = {"yes": True, "enabled": True, "active": True, "no": False, "disabled": False, "not active": False}
 _ADDRESS = re.compile(r"(?:0{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
@@ -103,12 +103,6 @@ def _pstate(told: str) -> int | None:
     return _count(told.upper().removeprefix("P"))
 
 
-def _gen(told: str) -> int | None:
-    """The generation of a PCIe speed: "1 (16.0GT/s x16)" -> 4."""
-    match = re.search(r"(\d+(?:\.\d+)?) ?GT/s", told)
-    return None if match is None else _GENERATIONS.get(float(match.group(1)))
-
-
 def _lanes(told: str) -> int | None:
     """The width beside a speed, or alone: "1 (16.0GT/s x16)", "x16", "16"."""
     match = re.search(r"GT/s x(\d{1,2})", told) or re.fullmatch(r"x?(\d{1,2})", told)
@@ -133,7 +127,7 @@ def _word(told: str) -> str:
 
 READERS: dict[str, Callable[[str], object]] = {
     "text": str,
-    "gen": _gen,
+    "gen": gen_of,
     "lanes": _lanes,
     "amd_id": _amd_id,
     "bracketed": _bracketed,

@@ -14,11 +14,12 @@ from threading import Barrier, Thread
 
 import numpy as np
 
-from rigright.base.units import GIB, KIB, MIB
+from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.meminfo import meminfo
 from rigright.machine.world import World, here
 
 TITLE = say("bandwidth of main memory")
@@ -80,11 +81,7 @@ def thread_counts(most: int) -> list[int]:
 
 def free_bytes(world: World) -> float | None:
     """Main memory that can be taken, as Linux says it."""
-    for line in (world.text("/proc/meminfo") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return float(value.split()[0]) * KIB
-    return None
+    return meminfo(world).get("MemAvailable")
 
 
 def array_bytes(free: float | None, *, most: int) -> int | None:

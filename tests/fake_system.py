@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fake_trees import link, write
+from fake_trees import here, link, write
 
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 LIMITS = {"nofile": "Max open files", "memlock": "Max locked memory", "nproc": "Max processes"}
@@ -40,7 +40,7 @@ def system(root: Path, told: dict) -> None:
 
 
 def _modules(root: Path, told: dict) -> None:
-    lines = [f"{name} 1000 0 {users or '-'} Live 0x0" for name, users in told.items()]
+    lines = [f"{name} 1000 0 {users or '-'} Live 0x0" for name, users in here(told).items()]
     write(root, "/proc/modules", "\n".join(["ext4 1000 1 - Live 0x0", *lines]))
 
 

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import json
 
+from healthy_systems import running
+
 GIB, MIB, KB = 2**30, 2**20, 2**10
 SHM = "/dev/shm"  # noqa: S108 - a mount of the fake machine
 SERVER_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b", "bb", "cb", "db"))
+A100_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("01", "41", "81", "c1"))
+L40S_GPUS = tuple(f"0000:{bus}:00.0" for bus in ("16", "17", "b8", "b9"))
+PAIRS = (
+    ("0000:13:01.0", "0000:14:00.0", "0000:15:00.0", "0000:15:04.0"),
+    ("0000:b5:01.0", "0000:b6:00.0", "0000:b7:00.0", "0000:b7:04.0"),
+)
 DESKTOP_GPUS = ("0000:01:00.0", "0000:02:00.0")
 X86 = "fpu tsc sse2 ssse3 sse4_1 sse4_2 avx f16c fma avx2 aes"
 XEON = f"{X86} avx512f avx512bw avx512vl avx512_vnni avx512_bf16 amx_bf16 amx_tile amx_int8"
+CARD = {
+    "id": "10de:20b2",
+    "board": "10de:1463",
+    "class": "0x030200",
+    "driver": "nvidia",
+    "power": "D0",
+    "gen": 4,
+    "gen_max": 4,
+    "width": 16,
+    "width_max": 16,
+    "bars": [16 * MIB, 128 * GIB, 32 * MIB],
+    "rebar": 128 * GIB,
+}
 BRIDGE = {
     "class": "0x060400",
     "driver": "pcieport",
@@ -40,6 +61,28 @@ def server():
             "numa": 1,
             "bars": [32 * MIB],
         }
+    parts = served(bus)
+    parts["infiniband"] = {
+        f"mlx5_{number}": {
+            "pci": _nic(gpu),
+            "firmware": "28.39.1002",
+            "board": "MT_0000000838",
+            "ports": {"1": {"rate": "400 Gb/sec (4X NDR)"}},
+        }
+        for number, gpu in enumerate(SERVER_GPUS)
+    }
+    board = {"sys_vendor": "Supermicro", "product_name": "SYS-821GE-TNHR"}
+    return with_system(parts, cards=8, board=board, served=True, switched=True, infiniband=True)
+
+
+def with_system(parts, **said):
+    """Hardware with what runs on it."""
+    pieces = running(**said)
+    return {**pieces, **parts, "commands": {**parts["commands"], **pieces["commands"]}}
+
+
+def served(bus):
+    """Two Xeons, 2 TiB, two NVMe disks and a network card around the cards of a bus."""
     for number in range(2):
         address = f"0000:a{number + 1}:00.0"
         bus |= _under_root(
@@ -112,15 +155,6 @@ def server():
         "net": {
             "eno1": {"speed": 25000, "pci": "0000:e1:00.0", "mtu": 9000},
             "lo": {"type": 772, "state": "unknown"},
-        },
-        "infiniband": {
-            f"mlx5_{number}": {
-                "pci": _nic(gpu),
-                "firmware": "28.39.1002",
-                "board": "MT_0000000838",
-                "ports": {"1": {"rate": "400 Gb/sec (4X NDR)"}},
-            }
-            for number, gpu in enumerate(SERVER_GPUS)
         },
         "hwmon": {
             "coretemp": {
@@ -208,7 +242,7 @@ def desktop():
             "bars": [64 * KB],
         },
     )
-    return {
+    parts = {
         "pci": bus,
         "cpu": {
             "vendor": "AuthenticAMD",
@@ -295,6 +329,104 @@ def desktop():
             ),
         },
     }
+    board = {"sys_vendor": "ASUS", "product_name": "ProArt X670E-CREATOR WIFI"}
+    return with_system(parts, cards=2, board=board)
+
+
+def board_of_four():
+    """Four A100 SXM4 wired to each other, each under a root port of its own; no InfiniBand."""
+    board = {"sys_vendor": "Supermicro", "product_name": "SYS-420GP-TNAR"}
+    return with_system(served(_apart(A100_GPUS)), cards=4, board=board, served=True)
+
+
+def two_pairs():
+    """Four L40S, each two behind one switch."""
+    bus = {}
+    for number in range(2):
+        port, up, down, side = PAIRS[number]
+        bridge = BRIDGE | {"gen": 4, "gen_max": 4, "numa": number}
+        switch = bridge | {"id": "1000:c010", "board": "1000:0144", "acs": False}
+        bus |= {
+            port: bridge | {"id": "8086:352a"},
+            up: switch | {"under": port, "acs": None},
+            down: switch | {"under": up},
+            side: switch | {"under": up},
+        }
+        for gpu, under in zip(L40S_GPUS[2 * number :], (down, side), strict=False):
+            bus[gpu] = {**CARD, "id": "10de:26b9", "board": "10de:1851", "under": under, "numa": number}
+            bus[gpu] |= {"bars": [16 * MIB, 64 * GIB, 32 * MIB], "rebar": 64 * GIB}
+    board = {"sys_vendor": "Dell Inc.", "product_name": "PowerEdge R760xa"}
+    return with_system(served(bus), cards=4, board=board, served=True)
+
+
+def spark():
+    """A GB10: twenty Arm cores and the chip on one memory; nothing sits in a slot."""
+    gpu = {**CARD, "id": "10de:2e12", "gen": 1, "gen_max": 5, "width": 1, "width_max": 1, "bars": [16 * MIB]}
+    bus = {"000f:01:00.0": gpu | {"gpu": True, "rebar": None}}
+    bus |= _disk("0004:01:00.0") | _under_root(
+        "0002:01:00.0",
+        {"id": "10ec:8127", "class": "0x020000", "driver": "r8127", "gen": 4, "width": 1, "bars": [64 * KB]},
+    )
+    parts = {
+        "pci": bus,
+        "cpu": {
+            "arm": ("0x41", "0xd85"),
+            "sockets": 1,
+            "cores": 20,
+            "threads": 1,
+            "flags": "fp asimd sve sve2 bf16 i8mm",
+            "governor": "performance",
+            "driver": "cppc_cpufreq",
+            "max_khz": 3900000,
+            "now_khz": 3700000,
+            "node_kb": 125000000,
+        },
+        "memory": {"total_kb": 125000000, "available_kb": 96000000, "swap_kb": 16777216},
+        "dmi": {"modules": [{"slot": "On board", "mib": 131072, "rated": 8533, "ecc": False}]},
+        "disks": {"nvme0n1": _drive("0004:01:00.0", "SAMSUNG MZALC4T0HBL1")},
+        "mounts": {
+            "/": {"source": "/dev/nvme0n1p2", "kind": "ext4", "dev": "259:2"},
+            SHM: {"source": "tmpfs", "kind": "tmpfs", "options": "rw,nosuid,nodev"},
+        },
+        "net": {
+            "enP2p1s0": {"speed": 10000, "pci": "0002:01:00.0"},
+            "lo": {"type": 772, "state": "unknown"},
+        },
+        "hwmon": {"acpitz": {"temp1_input": 52000}},
+        "commands": {
+            "nvme smart-log -o json /dev/nvme0n1": SMART,
+            "df -kP /": _df({"/": (3.9 * 2**30, 0.3)}),
+            "df -iP /": _df({"/": (2e8, 0.05)}),
+        },
+    }
+    board = {"sys_vendor": "NVIDIA", "product_name": "NVIDIA_DGX_Spark"}
+    return with_system(parts, cards=1, board=board)
+
+
+def _apart(gpus):
+    """Cards each under a root port of its own, the first half beside the first processor."""
+    half = len(gpus) // 2
+    return {
+        gpu: {**CARD, "gpu": True, "numa": number // half, "iommu": 40 + number}
+        for number, gpu in enumerate(gpus)
+    }
+
+
+def _disk(address):
+    """An NVMe disk under a root port."""
+    one = {
+        "id": "144d:a810",
+        "board": "144d:a801",
+        "class": "0x010802",
+        "driver": "nvme",
+        "gen": 4,
+        "width": 4,
+    }
+    return _under_root(address, one | {"bars": [32 * KB]})
+
+
+def _drive(address, model):
+    return {"kind": "nvme", "pci": address, "model": model, "size_bytes": 4000787030016}
 
 
 def _branch(gpu, *, numa, number):
@@ -431,4 +563,10 @@ SMART_SATA = json.dumps(
         },
     }
 )
-HOSTS = {"server": server, "desktop": desktop}
+HOSTS = {
+    "server": server,
+    "desktop": desktop,
+    "board_of_four": board_of_four,
+    "two_pairs": two_pairs,
+    "spark": spark,
+}

@@ -123,7 +123,7 @@ def test_where_every_device_hangs_it_ends_in_time():
     devices, read = devices_of("hung_devices")
     assert time.monotonic() - started < 8
     assert states(devices) == ["hung"] * 8
-    assert dict(read.fields)["software"].driver == "550.144.03"
+    assert dict(read.fields)["software"].driver == "580.95.05"
     assert [one.what for one in read.unseen] == ["devices"]
 
 

@@ -86,7 +86,7 @@ def test_a_tool_that_failed_is_quoted(tmp_path, said):
 def test_a_live_machine_is_read_through_the_library(tmp_path):
     found = fields_of(scenes.scene("healthy_2x4090", tmp_path))
     assert [card.name for card in found["devices"]] == ["NVIDIA GeForce RTX 4090"] * 2
-    assert found["software"].driver == "565.77"
+    assert found["software"].driver == "580.95.05"
 
 
 def test_without_the_library_the_tool_is_asked(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rigright.base.tables import write_whole
+from rigright.base.files import write_whole
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="links, pipes and devices of POSIX")
 

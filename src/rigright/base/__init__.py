@@ -1,1 +1,1 @@
-"""What every room needs: units, table reader, shelf, errors, words."""
+"""What every room needs: units, files, table reader, shelf, errors, words."""

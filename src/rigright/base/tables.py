@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.files import too_large
 from rigright.base.units import MIB
 from rigright.base.words import say
 
@@ -100,13 +100,7 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
     """Each row's line number and its cells as text; a missing column is an error."""
     try:
         if path.stat().st_size > MAX_TABLE_BYTES:
-            raise DataError(
-                say(
-                    "{file} is larger than a table may be ({limit} MiB)",
-                    file=path,
-                    limit=MAX_TABLE_BYTES // MIB,
-                )
-            )
+            raise too_large(path, MAX_TABLE_BYTES)
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from open_rows(file, path.name, required=required)
     except FileNotFoundError:
@@ -135,22 +129,6 @@ def open_rows(
 def delimiter(head: str) -> str:
     """What stands between the cells of a head: a comma, or the semicolon or tab that some offices write."""
     return max(",;\t", key=head.count)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file all at once: who reads it meanwhile sees the old one or the new one.
-
-    What is no plain file, such as a device, a pipe or a link, is written to and never replaced.
-    """
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.write_text(text, encoding="utf-8", newline="")
-        return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_text(text, encoding="utf-8", newline="")
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

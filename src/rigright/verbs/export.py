@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from rigright.base import shelf
-from rigright.base.errors import AskError, DataError
-from rigright.base.tables import write_whole
+from rigright.base.errors import AskError
+from rigright.base.files import unwritten, write_whole
 from rigright.base.words import ENGLISH, say
 from rigright.export.asked import Asked
 
@@ -72,5 +72,5 @@ def write(files: dict[str, str], folder: str) -> tuple[str, ...]:
         for name, text in files.items():
             write_whole(place / name, text)
     except OSError as error:
-        raise DataError(say("cannot write {file}: {why}", file=folder, why=error.strerror or error)) from None
+        raise unwritten(folder, error) from None
     return tuple(str(place / name) for name in files)

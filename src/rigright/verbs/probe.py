@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rigright import __version__
-from rigright.base.errors import AskError, DataError
+from rigright.base.errors import AskError
+from rigright.base.files import save_text, unwritten
 from rigright.base.words import say
 from rigright.machine.probe import probe as read_all
 from rigright.machine.record import Machine
@@ -30,7 +31,7 @@ def save(machine: Machine, file: str) -> None:
     """Write it down whole, to be opened again with `--from`."""
     from rigright.machine.stored import plain
 
-    _write(file, json.dumps(plain(machine), ensure_ascii=False, indent=1) + "\n")
+    save_text(file, json.dumps(plain(machine), ensure_ascii=False, indent=1) + "\n")
 
 
 def bundle(file: str) -> Bundled:
@@ -43,16 +44,4 @@ def bundle(file: str) -> Bundled:
     try:
         return write_bundle(here(), path, version=__version__)
     except OSError as error:
-        raise DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error)) from None
-
-
-def _write(file: str, text: str) -> None:
-    from rigright.base.tables import write_whole
-
-    path = Path(file)
-    if path.is_dir():
-        raise AskError(say("{path} is a folder; name a file in it", path=path))
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error)) from None
+        raise unwritten(file, error) from None

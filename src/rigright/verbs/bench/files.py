@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError, DataError, MissingError
-from rigright.base.tables import write_whole
+from rigright.base.errors import DataError
+from rigright.base.files import read_bounded, save_text
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.logs import nccl_tests, nvbandwidth
@@ -35,9 +34,6 @@ class Told:
 
 def save_results(made: Benched, file: str) -> None:
     """Write the figures and the machine they are of."""
-    path = Path(file)
-    if path.is_dir():
-        raise AskError(say("{path} is a folder; name a file in it", path=path))
     told = {
         "rigright_bench": SCHEMA,
         "quick": made.quick,
@@ -46,15 +42,12 @@ def save_results(made: Benched, file: str) -> None:
         "results": [plain(one.result) for one in made.held],
         "skipped": [plain(one) for one in made.skipped],
     }
-    try:
-        write_whole(path, json.dumps(told, ensure_ascii=False, indent=1) + "\n")
-    except OSError as error:
-        raise DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error)) from None
+    save_text(file, json.dumps(told, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_results(file: str) -> Told:
     """What a file tells."""
-    text = _text(file)
+    text = read_bounded(file, MOST_BYTES).decode("utf-8", "replace")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,19 +55,6 @@ def read_results(file: str) -> Told:
     if isinstance(data, dict) and "rigright_bench" in data:
         return _own(data, file)
     return Told(results=_logged(text, file))
-
-
-def _text(file: str) -> str:
-    try:
-        with Path(file).open("rb") as opened:
-            raw = opened.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=file)) from None
-    except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
-    if len(raw) > MOST_BYTES:
-        raise DataError(say("{file} is larger than results may be", file=file))
-    return raw.decode("utf-8", "replace")
 
 
 def _own(data: dict[str, Any], file: str) -> Told:

@@ -8,10 +8,8 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rigright.base.errors import DataError
-from rigright.base.tables import write_whole
+from rigright.base.files import unwritten, write_whole
 from rigright.base.units import KILO
-from rigright.base.words import say
 from rigright.doctor.recognise import chip_of
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
@@ -49,9 +47,7 @@ def write_rows(results: Sequence[Result], machine: Machine, *, folder: Path) -> 
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, out.getvalue())
         except OSError as error:
-            raise DataError(
-                say("cannot write {file}: {why}", file=path, why=error.strerror or error)
-            ) from None
+            raise unwritten(path, error) from None
         made.append(str(path))
     return tuple(made)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError
-from rigright.base.tables import write_whole
+from rigright.base.files import write_whole
 from rigright.base.words import say
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")

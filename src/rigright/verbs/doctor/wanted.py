@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.errors import AskError, MissingError
+from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.doctor.record import Wanted
@@ -28,16 +29,9 @@ def wanted_of(plan: str) -> Wanted:
 
 
 def _json(path: Path) -> Any:
+    raw = read_bounded(path, MOST_BYTES)
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise DataError(
-                say("{file} is larger than a plan may be ({limit} MiB)", file=path, limit=MOST_BYTES // MIB)
-            )
         return json.loads(raw)
-    except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
     except (ValueError, RecursionError):
         raise _no_plan(str(path)) from None
 

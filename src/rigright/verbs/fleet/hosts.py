@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
+from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 
@@ -35,15 +36,8 @@ def hosts_of(words: str) -> tuple[str, ...]:
 
 def read_hosts(path: Path) -> tuple[str, ...]:
     """Names in a file, one or several a line; what follows a space, such as slots=8, is left out."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
-    if len(raw) > MOST_BYTES:
-        raise DataError(say("{file} is too large for a list of hosts", file=path))
     found: dict[str, None] = {}
-    for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(read_bounded(path, MOST_BYTES).decode("utf-8", "replace").splitlines(), 1):
         words = line.partition("#")[0].split()
         if words:
             found |= dict.fromkeys(expand(words[0], where=say("{file}, line {line}", file=path, line=number)))

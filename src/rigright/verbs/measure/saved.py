@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import AskError, DataError, MissingError
-from rigright.base.tables import write_whole
+from rigright.base.files import write_whole
 from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain

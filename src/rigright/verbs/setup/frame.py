@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rigright.base.errors import AskError
-from rigright.base.tables import write_whole
+from rigright.base.files import write_whole
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import (
     OPEN_FROM,

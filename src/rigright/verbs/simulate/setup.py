@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.errors import AskError, DataError
+from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.demand import ServingWish
@@ -65,16 +66,7 @@ def read_setup(asked: str) -> Setup:
 
 
 def _object(asked: str, name: str) -> dict[str, Any]:
-    try:
-        with Path(asked).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=asked)) from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot read {file}: {why}", file=asked, why=why)) from None
-    if len(content) > MOST_BYTES:
-        raise DataError(say("{file} is larger than a setup may be (1 MiB)", file=name))
+    content = read_bounded(asked, MOST_BYTES)
     try:
         told = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rigright.base.tables import write_whole
+from rigright.base.files import write_whole
 from rigright.report.formats.csv import render
 from rigright.report.pages.sweep import sheet
 from rigright.report.screen import Screen

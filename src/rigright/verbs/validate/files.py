@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.errors import AskError, DataError
+from rigright.base.files import read_bounded, too_large
 from rigright.base.tables import MAX_TABLE_BYTES
-from rigright.base.units import MIB
 from rigright.base.words import ENGLISH, say, tell
 from rigright.report.validation import Prediction, Validation
 
@@ -30,22 +30,12 @@ def read_text(asked: str) -> Text:
     """The whole table, bounded; what is no text is an error."""
     if not asked.strip():
         raise AskError(say("the name of the file is empty"))
-    try:
-        if asked == STDIO:
-            name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
-        else:
-            name = Path(asked).name
-            with Path(asked).open("rb") as file:
-                content = file.read(MAX_TABLE_BYTES + 1)
-    except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=asked)) from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot read {file}: {why}", file=asked, why=why)) from None
-    if len(content) > MAX_TABLE_BYTES:
-        raise DataError(
-            say("{file} is larger than a table may be ({limit} MiB)", file=name, limit=MAX_TABLE_BYTES // MIB)
-        )
+    if asked == STDIO:
+        name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
+        if len(content) > MAX_TABLE_BYTES:
+            raise too_large(name, MAX_TABLE_BYTES)
+    else:
+        name, content = Path(asked).name, read_bounded(asked, MAX_TABLE_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -94,9 +94,9 @@ def day():
     """86,400 looks at eight cards by a clock that runs fast: tally, page, history."""
     from moments import card, moment
 
-    from rigright.machine.exporter_page import Pages
-    from rigright.machine.exporter_tally import Settings, Tally
-    from rigright.machine.history import open_history
+    from rigright.machine.exporter.page import Pages
+    from rigright.machine.exporter.tally import Settings, Tally
+    from rigright.machine.history.store import open_history
     from rigright.machine.world import here
     from rigright.report.live.recent import Recent
     from rigright.report.watched import Moment

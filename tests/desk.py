@@ -17,7 +17,7 @@ from rigright.base.units import GIB, GIGA, MEGA
 from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Program
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 from rigright.machine.probe import probe
 from rigright.machine.tick import DeviceTick, HostTick, Tick
 

@@ -18,11 +18,11 @@ from moments import BEGAN_S, card, moment, ticks
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import CHINESE, sentences
 from rigright.machine.device import Program
-from rigright.machine.exporter import Place, Server, read_place, read_token
-from rigright.machine.exporter_page import RECOVERIES, Pages
-from rigright.machine.exporter_programs import MOST, Owners, job_of
-from rigright.machine.exporter_table import metrics
-from rigright.machine.exporter_tally import Settings, Tally, reasons, same_place
+from rigright.machine.exporter.page import RECOVERIES, Pages
+from rigright.machine.exporter.programs import MOST, Owners, job_of
+from rigright.machine.exporter.server import Place, Server, read_place, read_token
+from rigright.machine.exporter.table import metrics
+from rigright.machine.exporter.tally import Settings, Tally, reasons, same_place
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
 from rigright.machine.world import World

@@ -21,15 +21,15 @@ from moments import BEGAN_S, card, moment, ticks
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.words import say
-from rigright.machine import history_grains
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
-from rigright.machine.history import machine_key, open_history
-from rigright.machine.history_blocks import columns_of, packed, unpacked
-from rigright.machine.history_columns import DEVICE_KINDS, flat, tick_of
-from rigright.machine.history_file import default_path
-from rigright.machine.history_grains import BLOCK_ROWS, Grain, tidy
-from rigright.machine.history_thinning import thinned
+from rigright.machine.history import grains as history_grains
+from rigright.machine.history.blocks import columns_of, packed, unpacked
+from rigright.machine.history.columns import DEVICE_KINDS, flat, tick_of
+from rigright.machine.history.file import default_path
+from rigright.machine.history.grains import BLOCK_ROWS, Grain, tidy
+from rigright.machine.history.store import machine_key, open_history
+from rigright.machine.history.thinning import thinned
 from rigright.machine.host import Cpu
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
@@ -226,7 +226,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from moments import moment
 from pathlib import Path
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 with open_history(Path({file!r})) as history:
     n = int(sys.argv[1])
     while True:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from moments import card
 
 from rigright.machine.device import Program
-from rigright.machine.sampler import Sampler
-from rigright.machine.sampler_driver import DriverReader
-from rigright.machine.sampler_drm import DrmReader
-from rigright.machine.sampler_flows import Flows
-from rigright.machine.sampler_host import HostReader
-from rigright.machine.sampler_log import LogReader
-from rigright.machine.sampler_tree import TreeReader
+from rigright.machine.sampling.driver import DriverReader
+from rigright.machine.sampling.drm import DrmReader
+from rigright.machine.sampling.flows import Flows
+from rigright.machine.sampling.host import HostReader
+from rigright.machine.sampling.log import LogReader
+from rigright.machine.sampling.sampler import Sampler
+from rigright.machine.sampling.tree import TreeReader
 from rigright.machine.tick import HostTick
 from rigright.machine.world import World, here
 

@@ -12,9 +12,9 @@ import pytest
 from moments import card, moment
 
 from rigright.machine.device import Program
-from rigright.machine.exporter_page import Pages
-from rigright.machine.exporter_tally import Settings, Tally
-from rigright.machine.history import open_history
+from rigright.machine.exporter.page import Pages
+from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.history.store import open_history
 from rigright.machine.system import Event
 from rigright.machine.world import World
 from rigright.report.live.recent import Recent

@@ -19,7 +19,7 @@ from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.faces.cli.main import main
 from rigright.machine.device import Device
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, Software, System
 from rigright.machine.tick import DeviceTick, HostTick, Tick

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rigright.base.words import Sentence
 from rigright.machine.bench.record import Result
-from rigright.machine.history import SeenMachine
+from rigright.machine.history.store import SeenMachine
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.errors import RigError
 from rigright.machine.bench.record import Result
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 
 

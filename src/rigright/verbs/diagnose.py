@@ -15,10 +15,10 @@ from rigright.doctor.binding.record import Diagnosis
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case, Finding
 from rigright.machine.bench.record import Result
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
-from rigright.machine.sampler import Sampler
+from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
 from rigright.report.binding import Diagnosed, Drift

@@ -21,7 +21,7 @@ from rigright.base.words import say
 from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.verbs.bench import frame
 from rigright.verbs.bench.files import read_results

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fake_driver import Driver
-from rigright.machine.history import open_history
+from rigright.machine.history.store import open_history
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the played driver needs Linux")
 PATIENCE_S = 20

@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.units import KILO, show_bytes, show_seconds, show_watts
 from rigright.base.words import Sentence, say, tell
-from rigright.machine.history import SeenMachine
+from rigright.machine.history.store import SeenMachine
 from rigright.machine.stored import plain as plain_record
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words

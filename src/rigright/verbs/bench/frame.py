@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rigright.base.errors import RigError
+from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import case_of
 from rigright.doctor.held import held_all
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
+from rigright.machine.bench.speaking import base_of
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.world import here
 from rigright.report.benched import Benched, PartList
 from rigright.verbs.bench.files import read_results, save_results
 from rigright.verbs.bench.rows import write_rows
+from rigright.verbs.bench.stop import Stop
 
 BenchWish = Wish
 Progress = Callable[[Sentence, tuple[int, int]], None]
@@ -44,6 +44,7 @@ def bench(
     wish, keep = wish or Wish(), keep or Keep()
     began = time.monotonic()
     names = pick(parts, wish)
+    _look_ahead(wish, keep)
     titles = known()
     machine = probe(here())
     results: list[Result] = []
@@ -55,25 +56,34 @@ def bench(
         if progress is not None:
             progress(titles.get(name) or say("done"), place)
 
-    stopped = False
-    with _stoppable():
+    with Stop() as stop:
         try:
-            for found in measured(names, wish, machine=machine, env=os.environ, progress=step):
+            for found in measured(names, wish, machine=machine, env=os.environ, progress=step, began_s=began):
                 (results if isinstance(found, Result) else skipped).append(found)  # type: ignore[arg-type]
+            stop.waits = True
         except KeyboardInterrupt:
-            stopped = True
-    if stopped:
-        skipped += _unmeasured(names, current[0])
-    made = Benched(
-        machine=machine,
-        held=held_all(results, case_of(machine)),
-        skipped=tuple(skipped),
-        titles=tuple((name, titles[name]) for name in names),
-        quick=wish.quick,
-        seconds=time.monotonic() - began,
-        stopped=stopped,
-    )
-    return _kept(made, results, keep=keep)
+            stop.waits = stopped = True
+            skipped += _unmeasured(names, current[0])
+        else:
+            stopped = False
+        made = Benched(
+            machine=machine,
+            held=held_all(results, case_of(machine)),
+            skipped=tuple(skipped),
+            titles=tuple((name, titles[name]) for name in names),
+            quick=wish.quick,
+            seconds=time.monotonic() - began,
+            stopped=stopped,
+        )
+        return _kept(made, results, keep=keep)
+
+
+def _look_ahead(wish: Wish, keep: Keep) -> None:
+    """Refuse before anything is measured what would be refused after it."""
+    if wish.endpoint is not None:
+        base_of(wish.endpoint)
+    if keep.save is not None:
+        check_place(keep.save)
 
 
 def bench_from(file: str) -> Benched:
@@ -138,26 +148,9 @@ def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:
 
 
 def _remembered(machine: Machine, results: Sequence[Result]) -> str:
-    from rigright.machine.history import open_history
+    from rigright.machine.history.store import open_history
 
     with open_history() as history:
         history.add_machine(machine)
         history.add_results(results, machine)
         return str(history.path)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """A polite end (SIGTERM, as a scheduler sends) keeps what was measured, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.machine.history import History, open_history
+from rigright.machine.history.store import History, open_history
 from rigright.machine.tick import Tick
 from rigright.report.watched import Of, Past
 from rigright.verbs.history.spans import span_of

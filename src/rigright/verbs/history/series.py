@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rigright.machine.history import Columns
-from rigright.machine.history_columns import AT, PEAK
+from rigright.machine.history.columns import AT, PEAK
+from rigright.machine.history.store import Columns
 from rigright.report.watched import Figures
 
 Numbers = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from rigright.machine.history import History
+from rigright.machine.history.store import History
 from rigright.report.watched import CardSpan, Figures, Span
 from rigright.verbs.history.series import Series, energy_j, figures, series
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import Sentence, say
 from rigright.machine import command as run
-from rigright.machine.sampler import Sampler
+from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
 from rigright.report.measured import Measured
 from rigright.verbs.measure.book import Book
@@ -45,13 +45,14 @@ def measure(
     try:
         book = Book(ticks.tick(FIRST_PATIENCE_S))
         began_s, at_s = time.monotonic(), time.time()
-        before_s, _ = _children()
+        before_s, before_bytes = _children()
         with run.started(command) as process:
             ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
         cpu_s, largest_bytes = _children()
     finally:
         ticks.close()
-    book.host_peak_bytes = max(book.host_peak_bytes, largest_bytes or 0.0)
+    if largest_bytes is not None and largest_bytes > (before_bytes or 0.0):  # else it was another child's
+        book.host_peak_bytes = max(book.host_peak_bytes, largest_bytes)
     spent_s = None if cpu_s is None or before_s is None else cpu_s - before_s
     told = _told(book, ended, command=command, at_s=at_s, every_s=every_s)
     measured = _held(replace(told, cpu_s=spent_s, steps=steps, tokens=tokens), planned)

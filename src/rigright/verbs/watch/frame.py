@@ -12,10 +12,10 @@ from typing import Protocol, Self
 
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.machine.exporter_tally import Settings, Tally
+from rigright.machine.exporter.tally import Settings, Tally
 from rigright.machine.record import Machine
-from rigright.machine.sampler import Sampler
-from rigright.machine.sampler_log import LogReader
+from rigright.machine.sampling.log import LogReader
+from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 from rigright.machine.world import World, here

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from rigright.base.errors import RigError
 from rigright.base.words import Sentence
-from rigright.machine.history import History, open_history
+from rigright.machine.history.store import History, open_history
 from rigright.machine.record import Machine
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick

@@ -1,0 +1,207 @@
+"""The page that Prometheus reads, made from what the watch has seen, by the rows of data/metrics.csv."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rigright import __version__
+from rigright.base.errors import MissingError
+from rigright.base.words import say
+from rigright.machine.exporter.table import Metric, metrics
+from rigright.machine.exporter.tally import Tally, reasons
+from rigright.machine.tick import DeviceTick
+
+Family = Any  # of prometheus-client, which may be absent
+Samples = Iterator[tuple[tuple[str, ...], float]]
+_STATES = ("ok", "lost", "hung", "stale")
+_DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
+RECOVERIES = (
+    *("none", "gpu reset", "node reboot", "drain p2p", "drain and reset"),
+    *("recover imex", "bus reset", "system reboot"),
+)  # the driver's numbers for what it asks for
+
+
+class Pages:
+    """Writes pages; `dcgm` adds the names that NVIDIA's exporter gives the same readings."""
+
+    def __init__(self, tally: Tally, *, dcgm: bool = False) -> None:
+        try:
+            from prometheus_client import exposition
+        except ImportError:
+            raise MissingError(
+                say("--serve needs prometheus-client: python -m pip install prometheus-client")
+            ) from None
+        self._choose = exposition.choose_encoder
+        self._tally, self._dcgm = tally, dcgm
+
+    def page(self, accept: str = "") -> tuple[bytes, str]:
+        """The page in the form that a reader accepts, and what it is called."""
+        encode, kind = self._choose(accept)
+        with self._tally.lock:
+            return bytes(encode(self)), str(kind)
+
+    def collect(self) -> Iterator[Family]:
+        """Every family that has a sample; called while the tally stands still."""
+        for metric in metrics():
+            samples = list(_SAMPLES[metric.of](metric, self._tally))
+            if samples:
+                yield _family(metric, samples)
+        if self._dcgm:
+            for metric in metrics():
+                if metric.dcgm is not None:
+                    yield from _alias(metric, self._tally)
+
+
+def _family(metric: Metric, samples: list[tuple[tuple[str, ...], float]]) -> Family:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    make: Callable[..., Any] = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    family = make(metric.name.removesuffix("_total"), metric.help, labels=metric.labels)
+    for labels, value in samples:
+        family.add_metric(labels, value)
+    return family
+
+
+def _alias(metric: Metric, tally: Tally) -> Iterator[Family]:
+    """The reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters."""
+    from prometheus_client import Metric as Plain
+
+    devices = {
+        _labels(one) for one in (tally.tick.devices if tally.tick else ()) if one.card.startswith("gpu")
+    }
+    bare = replace(metric, labels=("gpu", "uuid", "name"))
+    factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
+    family = Plain(str(metric.dcgm), metric.help, metric.kind if metric.kind == "gauge" else "unknown")
+    for labels, value in _of_devices(bare, tally):
+        if labels in devices:
+            index, uuid, name = labels
+            told = dict(zip(_DCGM_LABELS, (index, uuid, f"nvidia{index}", name), strict=True))
+            family.add_sample(str(metric.dcgm), told, value * factor)
+    if family.samples:
+        yield family
+
+
+def _labels(device: DeviceTick) -> tuple[str, str, str]:
+    return str(device.index), device.uuid or "", device.name or ""
+
+
+def _of_devices(metric: Metric, tally: Tally) -> Samples:
+    """Samples of each card: its labels, and what tells several of one card apart."""
+    for device in tally.tick.devices if tally.tick is not None else ():
+        several = _SEVERAL.get(metric.field)
+        if several is not None:
+            for label, value in several(device, tally):
+                yield (*_labels(device), label), value
+        elif (single := _single(metric.field, device, tally=tally)) is not None:
+            yield _labels(device), float(single)
+
+
+def _single(field: str, device: DeviceTick, *, tally: Tally) -> float | None:
+    """One reading of a card; what is old is not told as if it were new."""
+    own = _ALWAYS.get(field)
+    if own is not None:
+        return own(device, tally)
+    if device.state != "ok":
+        return None
+    if field == "recovery":
+        return float(RECOVERIES.index(device.recovery)) if device.recovery in RECOVERIES else None
+    found = getattr(device, field)
+    if found is None and field == "energy_j":
+        return tally.sums.of_device.get((device.card, field))
+    return None if found is None else float(found)
+
+
+_ALWAYS: dict[str, Callable[[DeviceTick, Tally], float]] = {  # told of a lost card too
+    "up": lambda device, _tally: float(device.state == "ok"),
+    "age_s": lambda device, _tally: device.age_s or 0.0,
+    "last_xid": lambda device, tally: float(device.last_xid or tally.sums.last_xid.get(device.card, 0)),
+}
+
+
+def _infos(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+    yield device.vendor or "nvidia", 1.0
+
+
+def _states(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+    for state in _STATES:
+        yield state, float(device.state == state)
+
+
+def _slowed(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
+    for reason in reasons():
+        yield reason, tally.sums.slowed_s.get((device.card, reason), 0.0)
+
+
+def _xids(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
+    for (where, code), count in tally.sums.xids.items():
+        if where == device.card:
+            yield str(code), float(count)
+
+
+_SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] = {
+    "info": _infos,
+    "states": _states,
+    "slowed": _slowed,
+    "xids": _xids,
+}
+
+
+def _of_host(metric: Metric, tally: Tally) -> Samples:
+    if tally.tick is None:
+        return
+    if metric.kind == "counter":
+        value = tally.sums.of_host.get(metric.field)
+    else:
+        value = getattr(tally.tick.host, metric.field)
+    if value is not None:
+        yield (), float(value)
+
+
+def _of_programs(metric: Metric, tally: Tally) -> Samples:
+    devices = tally.tick.devices if tally.tick is not None else ()
+    for (place, owner), (held, count) in sorted(tally.programs.items()):
+        if place < len(devices):
+            index, uuid, _ = _labels(devices[place])
+            value = held if metric.field == "mem_bytes" else float(count)
+            yield (index, uuid, owner.program, owner.user, owner.job), value
+
+
+def _of_collector(metric: Metric, tally: Tally) -> Samples:
+    if metric.field == "events":
+        yield from (((kind,), float(count)) for kind, count in sorted(tally.sums.events.items()))
+    elif metric.field == "version":
+        yield (__version__,), 1.0
+    elif (value := _OWN[metric.field](tally)) is not None:
+        yield (), float(value)
+
+
+def _seen(tally: Tally) -> int:
+    return sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
+
+
+def _on_bus(tally: Tally) -> int | None:
+    return None if tally.tick is None else tally.tick.on_bus
+
+
+_OWN: dict[str, Callable[[Tally], float | None]] = {
+    "seen": _seen,
+    "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0),
+    "on_bus": _on_bus,
+    "at_s": lambda tally: None if tally.tick is None else tally.tick.at_s,
+    "up": lambda tally: float(tally.is_up),
+    "every_s": lambda tally: tally.settings.every_s,
+    "took_s": lambda tally: tally.took_s,
+    "ticks": lambda tally: tally.n_ticks,
+    "cpu_s": lambda _tally: time.process_time(),
+    "history": lambda tally: float(tally.settings.keeps_history()),
+    "log": lambda tally: float(tally.settings.reads_log()),
+}
+_SAMPLES: dict[str, Callable[[Metric, Tally], Samples]] = {
+    "device": _of_devices,
+    "host": _of_host,
+    "program": _of_programs,
+    "collector": _of_collector,
+}

@@ -1,0 +1,93 @@
+"""Whose the processes on the cards are: program, user, job or container; a few, and never by pid."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rigright.machine.device import Program
+from rigright.machine.tick import DeviceTick
+from rigright.machine.world import World
+
+MOST = 20  # programs told one by one
+_OTHER = "other"
+_MOST_NAME = 60
+_JOBS = (  # what the path of a control group gives away
+    ("slurm", re.compile(r"/job_(\d+)(?:/|$)")),
+    ("pod", re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f_-]{27})")),
+    (
+        "container",
+        re.compile(r"(?:docker|cri-containerd|crio|libpod|containerd)[-/:]([0-9a-f]{12})[0-9a-f]*"),
+    ),
+    ("container", re.compile(r"/([0-9a-f]{12})[0-9a-f]{52}(?:\.scope)?(?:/|$)")),
+    ("unit", re.compile(r"/([\w@.\\-]+\.service)(?:/|$)")),
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Owner:
+    """Who holds memory of a card."""
+
+    program: str
+    user: str = ""
+    job: str = ""  # "slurm:1234", "pod:...", "container:...", "unit:...", or nothing
+
+
+class Owners:
+    """Remembers whose each process is while it runs."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._known: dict[tuple[int, str | None], Owner] = {}
+
+    def shares(self, devices: Iterable[DeviceTick]) -> dict[tuple[int, Owner], tuple[float, int]]:
+        """Place of a card and owner -> bytes held, and processes; the smallest together."""
+        found: dict[tuple[int, Owner], tuple[float, int]] = {}
+        known: dict[tuple[int, str | None], Owner] = {}
+        for place, device in enumerate(devices):
+            for program in device.programs or ():
+                key = (program.pid, program.name)
+                owner = known[key] = self._known.get(key) or self._owner(program)
+                held, count = found.get((place, owner), (0.0, 0))
+                found[place, owner] = held + (program.mem_bytes or 0.0), count + 1
+        self._known = known
+        return _bounded(found)
+
+    def _owner(self, program: Program) -> Owner:
+        return Owner(_short(program.name), program.user or "", job_of(self._world, program.pid))
+
+
+def job_of(world: World, pid: int) -> str:
+    """The job, pod, container or service that a process runs in; nothing where it runs in none."""
+    told = world.text(f"/proc/{pid}/cgroup") or ""
+    for kind, pattern in _JOBS:
+        match = pattern.search(told)
+        if match and match[1] not in {"user.service", "init.service"}:
+            return f"{kind}:{match[1].replace('_', '-') if kind == 'pod' else match[1]}"
+    return ""
+
+
+def _short(name: str | None) -> str:
+    """A program without its folder and arguments."""
+    words = (name or "").split(" ")[0].rstrip("/")
+    return re.split(r"[/\\]", words)[-1][:_MOST_NAME] or "unknown"
+
+
+def _bounded(
+    found: dict[tuple[int, Owner], tuple[float, int]],
+) -> dict[tuple[int, Owner], tuple[float, int]]:
+    """The owners that hold most, and all the others as one."""
+    sizes: Counter[Owner] = Counter()
+    for (_, owner), (held, _count) in found.items():
+        sizes[owner] += held  # type: ignore[assignment]  # a counter counts bytes as well
+    if len(sizes) <= MOST:
+        return found
+    kept = {owner for owner, _ in sizes.most_common(MOST)}
+    told: dict[tuple[int, Owner], tuple[float, int]] = {}
+    for (place, owner), (held, count) in found.items():
+        key = place, owner if owner in kept else Owner(_OTHER)
+        before = told.get(key, (0.0, 0))
+        told[key] = before[0] + held, before[1] + count
+    return told

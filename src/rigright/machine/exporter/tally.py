@@ -1,0 +1,130 @@
+"""What a watch has seen so far: the newest moment, and what only adds up."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+
+from rigright.base.tables import DATA, read_rows, text
+from rigright.machine.exporter.programs import Owner, Owners
+from rigright.machine.exporter.table import metrics
+from rigright.machine.system import Event
+from rigright.machine.tick import DeviceTick, Tick
+from rigright.machine.world import World
+
+_MOST_CODES = 64  # of XIDs that one card is counted by: a kernel log may hold anything
+_LONGEST_STEP_S = 60.0  # between two moments that belong together
+_LATE = 3  # intervals without a reading, until the collector counts as down
+
+
+@dataclass(slots=True, kw_only=True, frozen=True)
+class Settings:
+    """How the watch is set up, as its metrics tell it."""
+
+    every_s: float = 1.0
+    keeps_history: Callable[[], bool] = bool
+    reads_log: Callable[[], bool] = bool
+
+
+@dataclass(slots=True, frozen=True)
+class Sums:
+    """What only adds up, by card and by field."""
+
+    of_device: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    of_host: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    slowed_s: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    xids: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
+    last_xid: dict[str, int] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+@cache
+def reasons() -> tuple[str, ...]:
+    """Why a card can be slowed, idleness apart."""
+    rows = read_rows(DATA / "slowdowns.csv", {"word": text, "judged": text}, required=("word",))
+    return tuple(row["word"] for row in rows if row["judged"] != "none")
+
+
+class Tally:
+    """Eats moments and events in one thread, is read in another."""
+
+    def __init__(
+        self, world: World, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.settings = settings
+        self.lock = Lock()
+        self.tick: Tick | None = None
+        self.took_s = 0.0
+        self.n_ticks = 0
+        self.most_seen = 0
+        self.sums = Sums()
+        self.programs: dict[tuple[int, Owner], tuple[float, int]] = {}
+        self._owners = Owners(world)
+        self._clock = clock
+        self._rates = tuple(one.field for one in metrics() if one.of == "host" and one.kind == "counter")
+
+    def add(self, tick: Tick, took_s: float = 0.0) -> None:
+        """A moment, and how long reading it took."""
+        programs = self._owners.shares(tick.devices)
+        with self.lock:
+            if self.tick is not None:
+                self._sum(self.tick, tick)
+            self.tick, self.took_s, self.programs = tick, took_s, programs
+            self.n_ticks += 1
+            self.most_seen = max(self.most_seen, len(tick.devices))
+
+    def add_events(self, events: Iterable[Event]) -> None:
+        """What the kernel log told."""
+        with self.lock:
+            for event in events:
+                self.sums.events[event.kind] += 1
+                if event.kind == "xid" and event.code is not None:
+                    self._xid(event, event.code)
+
+    def _xid(self, event: Event, code: int) -> None:
+        devices = self.tick.devices if self.tick is not None else ()
+        where = next((one.card for one in devices if same_place(one.pci, event.pci)), "")
+        self.sums.last_xid[where] = code
+        if (where, code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(len(devices), 1):
+            self.sums.xids[where, code] += 1
+
+    def _sum(self, before: Tick, now: Tick) -> None:
+        passed_s = min(max(now.clock_s - before.clock_s, 0.0), _LONGEST_STEP_S)
+        for name in self._rates:
+            rate = getattr(now.host, name)
+            if rate is not None:
+                self.sums.of_host[name] += rate * passed_s
+        for device in now.devices:
+            if device.state == "ok":
+                self._sum_device(device, passed_s)
+
+    def _sum_device(self, device: DeviceTick, passed_s: float) -> None:
+        where = device.card
+        for reason in device.slowed_by or ():
+            if reason in reasons():
+                self.sums.slowed_s[where, reason] += passed_s
+        if device.power_w is not None:
+            self.sums.of_device[where, "energy_j"] += device.power_w * passed_s
+
+    @property
+    def is_up(self) -> bool:
+        """Whether moments still come."""
+        if self.tick is None:
+            return False
+        return self._clock() - self.tick.clock_s <= _LATE * self.settings.every_s + 1.0
+
+
+def same_place(one: str | None, other: str | None) -> bool:
+    """Whether two spellings name one PCI device: with or without its function, its domain long or short."""
+    if one is None or other is None:
+        return False
+    return _place(one) == _place(other)
+
+
+def _place(address: str) -> tuple[str, ...]:
+    parts = address.lower().partition(".")[0].split(":")
+    return tuple(part.lstrip("0") for part in ([*([""] if len(parts) == 2 else []), *parts]))

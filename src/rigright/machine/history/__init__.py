@@ -1,0 +1,1 @@
+"""What was seen of machines, in one file that survives everything."""

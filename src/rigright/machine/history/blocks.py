@@ -1,0 +1,114 @@
+"""Many rows as one small block: column by column, each as differences, the whole compressed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.history.columns import Row
+
+Column = list[int | None] | list[str | None]
+_MOST_BYTES = 64 * MIB  # of one block unpacked
+_CODES = (("b", 7), ("h", 15), ("i", 31), ("q", 63))
+_HEAD = 4  # bytes that tell how long the head is
+
+
+def packed(rows: Sequence[Row]) -> bytes:
+    """Rows as a block."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    heads, bodies = [], []
+    for name in names:
+        head, body = _packed_column([row.get(name) for row in rows])
+        heads.append([name, *head])
+        bodies.append(body)
+    told = json.dumps({"rows": len(rows), "columns": heads}, separators=(",", ":")).encode()
+    return zlib.compress(len(told).to_bytes(_HEAD, "little") + told + b"".join(bodies), 6)
+
+
+def unpacked(block: bytes) -> list[Row]:
+    """The rows of a block."""
+    columns = columns_of(block)
+    count = len(next(iter(columns.values()), []))
+    return [
+        {name: value for name, column in columns.items() if (value := column[place]) is not None}
+        for place in range(count)
+    ]
+
+
+def columns_of(block: bytes, wanted: Callable[[str], bool] | None = None) -> dict[str, Column]:
+    """The columns of a block, or those that are wanted; None where a row had nothing."""
+    try:
+        return _columns(block, wanted)
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, zlib.error, EOFError) as error:
+        raise DataError(say("a block of the history is damaged: {why}", why=error)) from None
+
+
+def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Column]:
+    raw = zlib.decompressobj().decompress(block, _MOST_BYTES)
+    start = _HEAD + int.from_bytes(raw[:_HEAD], "little")
+    told = json.loads(raw[_HEAD:start])
+    found = {}
+    for name, code, base, gaps, words in told["columns"]:
+        holes = sum(length for _, length in gaps)
+        count = max(told["rows"] - holes - 1, 0)
+        until = start + count * array(code).itemsize
+        if wanted is None or wanted(name):
+            if until > len(raw):
+                raise EOFError(name)
+            numbers = list(accumulate(_numbers(code, raw[start:until]), initial=base))
+            found[name] = _with_gaps(numbers, gaps, words=words)
+        start = until
+    return found
+
+
+def _packed_column(values: Sequence[Any]) -> tuple[list[Any], bytes]:
+    """What the head tells of a column, and its differences."""
+    words: list[str] | None = None
+    there = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in there):
+        words = list(dict.fromkeys(map(str, there)))
+        places = {word: place for place, word in enumerate(words)}
+        there = [places[str(value)] for value in there]
+    steps = [after - before for before, after in pairwise(there)]
+    most = max((abs(step).bit_length() for step in steps), default=0)
+    code = next(code for code, bits in _CODES if most <= bits)
+    body = array(code, steps)
+    if sys.byteorder == "big":
+        body.byteswap()
+    return [code, there[0], _gaps(values), words], body.tobytes()
+
+
+def _numbers(code: str, raw: bytes) -> array[int]:
+    found = array(code)
+    found.frombytes(raw)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def _gaps(values: Sequence[Any]) -> list[list[int]]:
+    """Where nothing stands: [place, length] of each stretch."""
+    found: list[list[int]] = []
+    for place, value in enumerate(values):
+        if value is not None:
+            continue
+        if found and sum(found[-1]) == place:
+            found[-1][1] += 1
+        else:
+            found.append([place, 1])
+    return found
+
+
+def _with_gaps(numbers: list[int], gaps: Iterable[list[int]], *, words: list[str] | None) -> Column:
+    column: list[Any] = [words[number] for number in numbers] if words is not None else list(numbers)
+    for place, length in gaps:
+        column[place:place] = [None] * length
+    return column

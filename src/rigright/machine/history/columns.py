@@ -1,0 +1,170 @@
+"""A tick as a flat row of whole numbers and words, and back: how the history keeps it.
+
+Every figure is kept to a step that its unit names: memory to the MiB, power to a tenth of a watt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from math import isfinite
+from operator import attrgetter
+from typing import Any
+
+from rigright.base.units import KIB, MEGA, MIB
+from rigright.machine.device import Program
+from rigright.machine.tick import DeviceTick, HostTick, Tick
+
+Row = dict[str, int | str]
+Plan = tuple[str, float, Callable[[Any], int | str] | None]
+AT, CLOCK, TICKS, ON_BUS = "at", "clock", "ticks", "on_bus"
+PEAK = ">"  # behind a name: the most within the time that a thinned row stands for
+MS = 1e-3
+HOST = "host."
+_STEPS = (
+    ("_bytes_per_s", KIB),
+    ("_bytes", MIB),
+    ("_share", MS),
+    ("_pressure", MS),
+    ("_hz", MEGA),
+    ("_w", 0.1),
+    ("_c", 0.1),
+    ("_j", 1.0),
+    ("_s", 0.1),
+)
+_DEVICE = re.compile(r"([a-z]+)(\d{1,4})\.([a-z_0-9]+)\Z")
+
+
+def _kinds(record: type) -> dict[str, str]:
+    return {one.name: str(one.type).removesuffix(" | None") for one in fields(record)}
+
+
+DEVICE_KINDS, HOST_KINDS = _kinds(DeviceTick), _kinds(HostTick)
+
+
+def step_of(column: str) -> float:
+    """What one unit of a kept whole number stands for."""
+    name = column.rpartition(".")[2].removesuffix(PEAK)
+    if (DEVICE_KINDS | HOST_KINDS).get(name) != "float":
+        return MS if name in {AT, CLOCK} else 1
+    return next((step for end, step in _STEPS if name.endswith(end)), MS)
+
+
+_STEP_OF = {name: step_of(name) for name in (*DEVICE_KINDS, *HOST_KINDS)}
+_OF_STALE = ("uuid", "name", "state", "vendor", "age_s")  # the rest of old readings is no news
+
+
+def si(kept: int, step: float) -> float:
+    """A kept whole number in its unit, without the dust of fractions."""
+    return kept / round(1 / step) if step < 1 else float(kept * step)
+
+
+def flat(tick: Tick) -> Row:
+    """The row of a tick; what was not observed is left out."""
+    row: Row = {AT: round(tick.at_s / MS), CLOCK: round(tick.clock_s / MS)}
+    if tick.on_bus is not None:
+        row[ON_BUS] = tick.on_bus
+    _put(row, tick.host, front=HOST, names=tuple(HOST_KINDS))
+    for device in tick.devices:
+        names = _OF_STALE if device.state == "stale" else tuple(DEVICE_KINDS)
+        _put(row, device, front=f"{device.card}.", names=names)
+    return row
+
+
+def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
+    """The tick of a row; of a thinned one its means, or its peaks."""
+    parts: dict[str, dict[str, Any]] = {}
+    for column, kept in row.items():
+        front, dot, name = column.rpartition(".")
+        if dot and not name.endswith(PEAK):
+            shown = row.get(column + PEAK, kept) if peaks else kept
+            parts.setdefault(front + dot, {})[name] = shown
+    found = [(_DEVICE.match(front + "x"), front) for front in parts if front != HOST]
+    places = sorted((match[1] != "gpu", match[1], int(match[2]), front) for match, front in found if match)
+    return Tick(
+        at_s=si(int(row[AT]), MS),
+        clock_s=si(int(row.get(CLOCK, 0)), MS),
+        host=HostTick(**_taken(parts.get(HOST, {}), HOST_KINDS)),
+        devices=tuple(_device(parts[front], index) for _, _, index, front in places),
+        on_bus=int(row[ON_BUS]) if ON_BUS in row else None,
+    )
+
+
+def _device(kept: Mapping[str, Any], index: int) -> DeviceTick:
+    return DeviceTick(**{**_taken(kept, DEVICE_KINDS), "index": index})
+
+
+def _put(row: Row, record: DeviceTick | HostTick, *, front: str, names: tuple[str, ...]) -> None:
+    """What is there of a record; this runs for every card every second, so all is looked up beforehand."""
+    take, plan = _plan(names, front)
+    for value, (column, step, keep) in zip(take(record), plan, strict=True):
+        if value is None:
+            continue
+        if keep is not None:
+            row[column] = keep(value)
+        elif isfinite(value):
+            row[column] = round(value / step)
+
+
+@lru_cache(4096)
+def _plan(names: tuple[str, ...], front: str) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Plan, ...]]:
+    """A reader of these fields, and for each its column, its step, and how it is kept if it is no float."""
+    kinds = HOST_KINDS if front == HOST else DEVICE_KINDS
+    return attrgetter(*names), tuple((front + name, _STEP_OF[name], _KEPT.get(kinds[name])) for name in names)
+
+
+def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of a record from their kept form; what does not fit its kind is left out."""
+    found = {}
+    for name, value in kept.items():
+        kind = kinds.get(name)
+        if kind is not None and isinstance(value, str) == (kind not in _NUMBERS):
+            found[name] = _TAKEN[kind](value, _STEP_OF[name])
+    return found
+
+
+@lru_cache(256)
+def _programs(programs: tuple[Program, ...]) -> str:
+    """Programs as text; mostly they are those of the second before."""
+    told = [
+        [one.pid, one.name, one.user, one.kind, None if one.mem_bytes is None else round(one.mem_bytes / MIB)]
+        for one in programs
+    ]
+    return json.dumps(told, separators=(",", ":"))
+
+
+def _programs_of(text: str, _step: float) -> tuple[Program, ...]:
+    try:
+        return tuple(
+            Program(
+                pid=pid,
+                name=name,
+                user=user,
+                kind=kind,
+                mem_bytes=None if size is None else float(size * MIB),
+            )
+            for pid, name, user, kind, size in json.loads(text)
+        )
+    except (ValueError, TypeError):
+        return ()
+
+
+_NUMBERS = {"float", "int", "bool"}
+_KEPT: dict[str, Callable[[Any], int | str]] = {  # of a kind, unless it is a float
+    "int": int,
+    "bool": int,
+    "str": str,
+    "tuple[str, ...]": ",".join,
+    "tuple[Program, ...]": _programs,
+}
+_TAKEN: dict[str, Callable[[Any, float], object]] = {
+    "float": si,
+    "int": lambda kept, _step: round(kept),
+    "bool": lambda kept, _step: bool(kept),
+    "str": lambda kept, _step: kept,
+    "tuple[str, ...]": lambda kept, _step: tuple(filter(None, kept.split(","))),
+    "tuple[Program, ...]": _programs_of,
+}

@@ -34,7 +34,7 @@ class Ask:
     model: str | None = None  # as that server calls it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Deadline:
     """A moment by which something should be done."""
 

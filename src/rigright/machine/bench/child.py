@@ -8,12 +8,14 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from rigright.base.errors import DataError
+from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.record import Result, Skipped
@@ -22,7 +24,9 @@ from rigright.machine.stored import plain, restored
 HOME = str(Path(__file__).parents[3])  # the folder that `rigright` lies in
 START = "import sys; sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
 GRACE_S = 20.0  # to load PyTorch and to come to an end
-KEPT_CHARS = 2000  # of what a child said last
+KEPT_BYTES = 2000  # of what a child said last
+LONGEST_LINE = MIB  # of an answer
+MOST_WAITING = 1000  # answers that nobody took yet
 
 
 class Child:
@@ -30,13 +34,15 @@ class Child:
 
     def __init__(self, python: str, env: Mapping[str, str]) -> None:
         self._python, self._env = python, dict(env)
-        self._process: subprocess.Popen[str] | None = None
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._said = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._said = b""
 
-    def run(self, ask: Ask) -> Iterator[Result | Skipped]:
-        """What the part measures; a child that is late or dies is ended, and that is told."""
+    def run(self, ask: Ask, end: Deadline | None = None) -> Iterator[Result | Skipped]:
+        """What the part measures; a child that is late, dies or outlives the end is ended, and told of."""
+        began = time.monotonic()
         until = Deadline.of(ask.spare_s * 1.5 + GRACE_S)
+        until = until if end is None else min(until, end)
         try:
             process = self._started()
             self._send(process, ask)
@@ -49,7 +55,8 @@ class Child:
         while True:
             answer = self._next(until)
             if answer is None:
-                yield self._lost(ask, was_late=until.is_over())
+                late_s = time.monotonic() - began if until.is_over() else None
+                yield self._lost(ask, late_s=late_s)
                 return
             if "done" in answer:
                 return
@@ -64,25 +71,25 @@ class Child:
         if process is None:
             return
         _end(process)
+        with suppress(queue.Empty):
+            while True:
+                self._lines.get_nowait()  # whoever waits to put one more comes to an end
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError, ValueError):
                     pipe.close()
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.close()
-        self._lines, self._said = queue.Queue(), ""
+        self._lines, self._said = queue.Queue(MOST_WAITING), b""
         process = subprocess.Popen(
             [self._python, "-c", START, HOME],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self._env,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
             start_new_session=True,
         )
         threading.Thread(target=_pass_on, args=(process.stdout, self._lines), daemon=True).start()
@@ -90,53 +97,55 @@ class Child:
         self._process = process
         return process
 
-    def _send(self, process: subprocess.Popen[str], ask: Ask) -> None:
+    def _send(self, process: subprocess.Popen[bytes], ask: Ask) -> None:
         if process.stdin is not None:
-            process.stdin.write(json.dumps(plain(ask)) + "\n")
+            process.stdin.write(json.dumps(plain(ask)).encode() + b"\n")
             process.stdin.flush()
 
     def _next(self, until: Deadline) -> dict[str, Any] | None:
-        """The next answer; None: there will be none."""
-        try:
-            line = self._lines.get(timeout=max(0.01, until.left_s()))
-        except queue.Empty:
-            return None
-        try:
-            answer = None if line is None else json.loads(line)
-        except ValueError:
-            return None
-        return answer if isinstance(answer, dict) else None
+        """The next answer, whatever else is printed before it; None: there will be none."""
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.01, until.left_s()))
+            except queue.Empty:
+                return None
+            if line is None:
+                return None
+            try:
+                answer = json.loads(line)
+            except (ValueError, RecursionError):
+                answer = None
+            if isinstance(answer, dict):
+                return answer
+            if until.is_over():
+                return None
 
-    def _lost(self, ask: Ask, *, was_late: bool) -> Skipped:
+    def _lost(self, ask: Ask, *, late_s: float | None) -> Skipped:
         """Why nothing more comes; the child is ended."""
         process = self._process
         code = None
-        if process is not None and not was_late:
+        if process is not None and late_s is None:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(1.0)
-        said = self._said.strip().splitlines()
+        said = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
-        if was_late:
-            return Skipped(part=ask.part, why=say("no answer in {time} s: it was ended", time=_limit(ask)))
+        if late_s is not None:
+            return Skipped(part=ask.part, why=say("no answer in {time} s: it was ended", time=round(late_s)))
         last = said[-1][:200] if said else say("it said nothing")
         return Skipped(
             part=ask.part, why=say("its process died (exit code {code}): {last}", code=code, last=last)
         )
 
-    def _overhear(self, pipe: IO[str] | None) -> None:
+    def _overhear(self, pipe: IO[bytes] | None) -> None:
         """Keep the last words of the child, for when it dies."""
         with suppress(OSError, ValueError):
-            for line in pipe or ():
-                self._said = (self._said + line)[-KEPT_CHARS:]
+            while pipe is not None and (more := os.read(pipe.fileno(), KEPT_BYTES)):
+                self._said = (self._said + more)[-KEPT_BYTES:]
 
 
-def _limit(ask: Ask) -> int:
-    return round(ask.spare_s * 1.5 + GRACE_S)
-
-
-def _pass_on(pipe: IO[str] | None, lines: queue.Queue[str | None]) -> None:
+def _pass_on(pipe: IO[bytes] | None, lines: queue.Queue[bytes | None]) -> None:
     with suppress(OSError, ValueError):
-        for line in pipe or ():
+        while pipe is not None and (line := pipe.readline(LONGEST_LINE)):
             lines.put(line)
     lines.put(None)
 
@@ -150,7 +159,7 @@ def _read(answer: dict[str, Any]) -> Iterator[Result | Skipped]:
                 yield restored(kind, answer[word], where=word)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """End the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone."""
     with suppress(OSError):
         if hasattr(os, "killpg"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +18,15 @@ from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.cards import chosen, environment, names
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.child import GRACE_S, Child
 from rigright.machine.bench.needs import missing
 from rigright.machine.bench.pythons import torch_python
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
 
 PARTS = "rigright.machine.bench.parts"
-BUDGET_S, QUICK_BUDGET_S = 600.0, 20.0
+BUDGET_S, QUICK_BUDGET_S = 600.0, 17.0
+QUICK_GRACE_S = 9.0  # so that a quick run ends within half a minute on a busy machine too
 LEAST_S = 0.5  # what a part is given however late it is
 GROUPS = ("cards", "processor", "disk", "network")
 PREFIX = ".rigright-bench-"
@@ -59,27 +62,43 @@ def group_of(name: str) -> int:
 def pick(wanted: Sequence[str], wish: Wish) -> tuple[str, ...]:
     """The parts asked for, in the order of the shelf; all without a wish."""
     there = known()
-    asked = [
-        word.strip().lower().replace("-", "_") for one in wanted for word in one.split(",") if word.strip()
-    ]
-    for name in asked:
-        if name not in there:
-            raise AskError(
-                say('there is no part "{name}"; there are {known}', name=name, known=", ".join(there))
-            )
+    asked = [word.strip() for one in wanted for word in one.split(",") if word.strip()]
     if asked:
-        return tuple(name for name in there if name in asked)
+        meant = {_named(word, there) for word in asked}
+        return tuple(name for name in there if name in meant)
     rest = {"endpoint"} if wish.endpoint is None else set[str]()
     return tuple(name for name in there if name not in rest)
 
 
+def _named(word: str, there: Iterable[str]) -> str:
+    """The part that is meant: "data-loader", "DataLoader" and "data_loader" are one."""
+    plain = {_plain(name): name for name in there}
+    if _plain(word) not in plain:
+        near = difflib.get_close_matches(_plain(word)[:40], plain, n=2) or plain
+        known = ", ".join(plain[one] for one in near)
+        raise AskError(say('there is no part "{name}"; there are {known}', name=word, known=known))
+    return plain[_plain(word)]
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "").replace("-", "")
+
+
 def measured(
-    parts: Sequence[str], wish: Wish, *, machine: Machine, env: Mapping[str, str], progress: Progress
+    parts: Sequence[str],
+    wish: Wish,
+    *,
+    machine: Machine,
+    env: Mapping[str, str],
+    progress: Progress,
+    began_s: float | None = None,
 ) -> Iterator[Result | Skipped]:
-    """Run the parts; each gets its share of the time that is left."""
-    until = Deadline.of(wish.budget_s or (QUICK_BUDGET_S if wish.quick else BUDGET_S))
-    python = torch_python(wish.python, machine, env=env) if _wanted(parts, "torch") else None
+    """Run the parts; each gets its share of the time that is left since we began."""
     hurried = wish.quick and wish.budget_s is None  # then each part has its least, however slow the start was
+    began_s = time.monotonic() if began_s is None else began_s
+    until = Deadline(began_s + (wish.budget_s or (QUICK_BUDGET_S if hurried else BUDGET_S)))
+    end = Deadline(until.at_s + (QUICK_GRACE_S if hurried else GRACE_S))
+    python = torch_python(wish.python, machine, env=env) if _wanted(parts, "torch") else None
     cpus = usable_cpus()
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
     shares = {name: float(shelf.take(PARTS, name, bears="SHARE")) for name in parts}
@@ -103,12 +122,12 @@ def measured(
                 )
                 needs = shelf.take(PARTS, name, bears="NEEDS")
                 why = missing(needs, ask, torch_python=python)
-                if why is None and until.is_over() and not hurried:
+                if why is None and (end if hurried else until).is_over():
                     why = say("time ran out before it began")
                 if why is not None:
                     yield Skipped(part=name, why=why)
                     continue
-                yield from children[python if python and "torch" in needs else sys.executable].run(ask)
+                yield from children[python if python and "torch" in needs else sys.executable].run(ask, end)
             progress("", (len(parts), len(parts)))
         finally:
             for child in children.values():

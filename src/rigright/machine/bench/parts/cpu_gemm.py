@@ -17,15 +17,16 @@ GROUP = "processor"
 NEEDS = ()
 SHARE = 0.5
 
-SIDE, QUICK_SIDE = 4096, 2048
+SIDES = (4096, 2048, 1024, 512)
+RUNS = 5  # of each kind, at least, and as many as there is time for
 KINDS = {"fp32": np.float32, "fp64": np.float64}
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """Squares of random numbers."""
     until = Deadline.of(min(ask.spare_s, 20.0))
-    side = QUICK_SIDE if ask.quick or ask.cpus < 8 else SIDE
     source = np.random.default_rng(0)
+    side = _side(source, until.left_s() / len(KINDS) / RUNS)
     for index, (name, kind) in enumerate(KINDS.items()):
         left, right = (source.standard_normal((side, side)).astype(kind) for _ in range(2))
         out = np.empty_like(left)
@@ -34,6 +35,16 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         times = timed(lambda a=left, b=right, c=out: np.matmul(a, b, out=c), half, most=20)  # type: ignore[misc]
         settings = (("shape", f"{side}x{side}x{side}"), ("threads", str(ask.cpus)), ("library", _library()))
         yield rate(name, on="cpu", work=2.0 * side**3, times_s=times, unit="flops_per_s", settings=settings)
+
+
+def _side(source: np.random.Generator, spare_s: float) -> int:
+    """The largest square whose product, in the slower kind, takes no longer than that."""
+    pilot = SIDES[-1]
+    square = source.standard_normal((pilot, pilot))
+    np.matmul(square, square)
+    single_s = min(timed(lambda: np.matmul(square, square), Deadline.of(0.0)))
+    fits = (side for side in SIDES if single_s * (side / pilot) ** 3 < spare_s)
+    return next(fits, pilot)
 
 
 def _library() -> str:

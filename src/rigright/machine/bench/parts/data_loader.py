@@ -26,7 +26,8 @@ NEEDS = ("torch",)
 SHARE = 2.0
 
 BATCH = 16
-ROUND_S, QUICK_ROUND_S = 2.0, 0.5
+ROUND_S, QUICK_ROUND_S = 2.0, 0.3
+BATCHES, QUICK_BATCHES = 4, 2  # of an epoch, at least
 MOST_WORKERS = 32
 ENOUGH = 1.03  # a setting must win by so much to be preferred to a simpler one
 
@@ -57,7 +58,6 @@ class Setting:
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """Every setting that is tried, then the best once more under its own name."""
     until = Deadline.of(ask.spare_s)
-    round_s = QUICK_ROUND_S if ask.quick else ROUND_S
     card = next(iter(accelerators(ask)), None)
     best: tuple[Setting, Result] | None = None
     tried = 0
@@ -65,7 +65,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     todo += [Setting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
     while todo and (best is None or not until.is_over()):
         setting = todo.pop(0)
-        found = _measured(setting, round_s=round_s, device=card.device if card else None)
+        found = _measured(setting, quick=ask.quick, device=card.device if card else None)
         yield found
         tried += 1
         if best is None or found.value > best[1].value * ENOUGH:
@@ -85,16 +85,17 @@ def finer(setting: Setting, *, has_card: bool) -> list[Setting]:
     return [*more, replace(lasting, pinned=True)] if has_card else more
 
 
-def _measured(setting: Setting, *, round_s: float, device: str | None) -> Result:
+def _measured(setting: Setting, *, quick: bool, device: str | None) -> Result:
     """Samples a second over whole epochs, starts of workers included."""
     torch = pytorch()
+    least = QUICK_BATCHES if quick else BATCHES
 
     class Pictures(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             self.data = packed(0)
 
         def __len__(self) -> int:
-            return BATCH * max(4, 2 * setting.workers)
+            return BATCH * max(least, 2 * setting.workers)
 
         def __getitem__(self, index: int) -> Any:
             return torch.from_numpy(prepared(self.data))
@@ -107,7 +108,7 @@ def _measured(setting: Setting, *, round_s: float, device: str | None) -> Result
         pin_memory=setting.pinned,
         persistent_workers=setting.lasting,
     )
-    until = Deadline.of(round_s)
+    until = Deadline.of(QUICK_ROUND_S if quick else ROUND_S)
     times: list[float] = []
     _epoch(loader, device)
     while len(times) < 2 or not until.is_over():

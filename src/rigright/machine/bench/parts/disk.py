@@ -1,7 +1,8 @@
 """The disk under a folder: random reads of 4 KiB, sequential reads and writes, past the page cache.
 
 With fio it is the guides' job (libaio, 32 deep, four processes, 10 GiB, 60 s) and two sequential ones;
-without it, or without its engine, an own reader with threads. With less time or room the file and the run
+without it, or without its engine, an own reader with threads, which asks less of a fast disk: its figures
+bear names of their own. With less time or room the file and the run
 are smaller; the settings say so. A folder in memory (tmpfs) is no disk and is refused.
 """
 
@@ -44,6 +45,7 @@ SMALL = 4096
 THREADS = 16  # of the own reader
 MOST_READS = 200_000
 ROUNDS = 20
+SHORTEST_S = 1.0  # of one of fio's jobs
 WRITE_BYTES_PER_S = 300 * MIB  # a slow disk: how large a file can be written in the time there is
 
 
@@ -94,7 +96,7 @@ def _with_fio(
     """Fio's jobs, on the file that has no name any more; what it says where it cannot run them."""
     path = f"/proc/{os.getpid()}/fd/{file}"
     for index, job in enumerate((fio.GUIDE, fio.READ, fio.WRITE)):
-        spare_s = max(2.0, until.left_s() / (3 - index) - 1.0)
+        spare_s = max(SHORTEST_S, until.left_s() / (3 - index) - 1.0)
         fitted = replace(job, run_s=float(round(min(job.run_s, spare_s))))
         try:
             told = fio.run(fitted, file=path, size=size, patience_s=fitted.run_s + 30)
@@ -143,8 +145,9 @@ def _own(ask: Ask, file: int, *, size: int, settings: Settings, until: Deadline)
         rest = Deadline.of(min(until.left_s(), 15.0))
         times = _reads(source, places, size=SMALL, until=rest)
         yield rate(
-            "random read 4 KiB", on=shown(ask), work=1.0, times_s=times, unit="ops_per_s", settings=words
-        )
+            f"random read 4 KiB, {THREADS} threads", on=shown(ask), work=1.0, times_s=times, unit="ops_per_s",
+            settings=words,
+        )  # fmt: skip
 
 
 def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[float]:

@@ -25,7 +25,7 @@ GROUP = "disk"
 NEEDS = ("folder",)
 SHARE = 1.0
 
-SIZE, QUICK_SIZE = 2 * GIB, 128 * MIB
+SIZE, QUICK_SIZE = 2 * GIB, 64 * MIB
 ROW = 64 * KIB  # bytes of a row
 MOST_ROWS = 4000
 PAGE = 4096

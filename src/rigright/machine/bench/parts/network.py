@@ -20,7 +20,7 @@ SHARE = 0.7
 
 WAYS = {"send": wire.SEND, "fetch": wire.FETCH}
 STREAMS = (1, 4)
-ROUND_S, QUICK_ROUND_S, MOST_ROUNDS = 2.0, 0.3, 3
+ROUND_S, QUICK_ROUND_S, SHORTEST_S, MOST_ROUNDS = 2.0, 0.3, 0.1, 3
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
@@ -35,8 +35,9 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
 def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]:
     host, port = address
-    round_s = QUICK_ROUND_S if ask.quick else min(ROUND_S, ask.spare_s / 14)
     streams = (1,) if ask.quick else STREAMS
+    rounds = 1 + len(streams) * len(WAYS) * MOST_ROUNDS
+    round_s = min(QUICK_ROUND_S if ask.quick else ROUND_S, max(SHORTEST_S, ask.spare_s / rounds))
     times = wire.round_trips(host, port, spare_s=round_s)
     yield taken("there and back", on=on, times_s=times, settings=(("bytes", str(wire.ECHO_BYTES)),))
     for name, way in WAYS.items():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
-from rigright.machine.bench.figures import rate, spread
+from rigright.machine.bench.figures import rate, spread, timed
 from rigright.machine.bench.picture import packed, prepared
 from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
@@ -23,34 +22,40 @@ SHARE = 1.0
 
 ROWS, COLUMNS = 4000, 12
 PICTURES = 24
-ROUND_S, QUICK_ROUND_S = 1.5, 0.4
+ROUND_S, QUICK_ROUND_S = 1.5, 0.2
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """One worker, then twice as many each time, and how well it scales."""
     until = Deadline.of(ask.spare_s)
     counts = worker_counts(ask.cpus)
-    jobs = ((parse, "csv", ROWS, "rows"), (decode, "pictures", PICTURES, "pictures of 512x512"))
-    for job, name, items, unit in jobs:
-        found: dict[int, Result] = {}
-        for workers in counts:
-            if until.is_over() and found:
-                yield Skipped(part="", why=say("time ran out before {what}", what=f"{name}, {workers}"))
-                break
-            times = _rounds(job, workers, spare_s=QUICK_ROUND_S if ask.quick else ROUND_S)
-            found[workers] = rate(
-                f"{name}, {workers} workers",
-                on="cpu",
-                work=float(items * workers),
-                times_s=times,
-                unit="items_per_s",
-                settings=(("workers", str(workers)), ("item", unit)),
-            )
-            yield found[workers]
-        most = max(found)
+    counts = [counts[0], counts[-1]] if ask.quick and len(counts) > 2 else counts
+    found: dict[str, dict[int, Result]] = {name: {} for name in JOBS}
+    for workers in counts:
+        if until.is_over() and workers > 1:
+            yield Skipped(part="", why=say("time ran out before {what}", what=f"{workers} workers"))
+            break
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            for name in JOBS:
+                found[name][workers] = _measured(name, pool, workers, quick=ask.quick)
+                yield found[name][workers]
+    for name, figures in found.items():
+        most = max(figures)
         if most > 1:
-            share = found[most].value / found[1].value / most
+            share = figures[most].value / figures[1].value / most
             yield spread(f"{name}, scaling at {most} workers", on="cpu", values=[share], unit="ratio")
+
+
+def _measured(name: str, pool: ProcessPoolExecutor, workers: int, *, quick: bool) -> Result:
+    job, items, unit = JOBS[name]
+    return rate(
+        f"{name}, {workers} workers",
+        on="cpu",
+        work=float(items * workers),
+        times_s=_rounds(job, pool, workers, spare_s=QUICK_ROUND_S if quick else ROUND_S),
+        unit="items_per_s",
+        settings=(("workers", str(workers)), ("item", unit)),
+    )
 
 
 def parse(_seed: int) -> int:
@@ -81,14 +86,15 @@ def packed_once(seed: int) -> bytes:
     return _KEPT[seed]
 
 
-def _rounds(job: Callable[[int], int], workers: int, *, spare_s: float) -> list[float]:
+def _rounds(
+    job: Callable[[int], int], pool: ProcessPoolExecutor, workers: int, *, spare_s: float
+) -> list[float]:
     """Times of rounds in which every worker does the job once."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        list(pool.map(job, range(workers * 2)))
-        until = Deadline.of(spare_s)
-        times: list[float] = []
-        while len(times) < 3 or not until.is_over():
-            began = time.perf_counter()
-            list(pool.map(job, range(workers)))
-            times.append(time.perf_counter() - began)
-    return times
+    list(pool.map(job, range(workers * 2)))
+    return timed(lambda: list(pool.map(job, range(workers))), Deadline.of(spare_s))
+
+
+JOBS: dict[str, tuple[Callable[[int], int], int, str]] = {
+    "csv": (parse, ROWS, "rows"),
+    "pictures": (decode, PICTURES, "pictures of 512x512"),
+}

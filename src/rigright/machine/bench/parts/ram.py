@@ -29,7 +29,7 @@ SHARE = 0.7
 
 PIECE = 128 * 1024  # numbers: a scratch of 1 MiB
 PASSES = {"copy": 2, "add": 3, "triad": 3}
-LARGEST, QUICK_LARGEST, SMALLEST = GIB, 192 * MIB, 32 * MIB  # of one of three arrays
+LARGEST, QUICK_LARGEST, SMALLEST = GIB, 128 * MIB, 32 * MIB  # of one of three arrays
 ROOM = 6  # such arrays must fit into what is free
 REPEATS, QUICK_REPEATS = 8, 4
 NUMBER_BYTES = 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rigright.base.errors import RigError
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import match_chip
@@ -27,11 +29,14 @@ def chip_of(device: Device) -> Chip | None:
 
 def _named(device: Device) -> Chip | None:
     """What its name means; a name that could be several things means none."""
-    if not device.name:
-        return None
-    total = None if device.unified_memory else device.mem_total_bytes
+    return _meant(device.name, None if device.unified_memory else device.mem_total_bytes)
+
+
+@lru_cache(maxsize=256)
+def _meant(name: str | None, total_bytes: float | None) -> Chip | None:
+    """Cards of one machine mostly bear one name: it is read once."""
     try:
-        return match_chip(device.name, total_bytes=total).chip
+        return match_chip(name, total_bytes=total_bytes).chip if name else None
     except RigError:
         return None
 

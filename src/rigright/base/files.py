@@ -41,6 +41,15 @@ def save_text(file: str | Path, text: str) -> None:
         raise unwritten(file, error) from None
 
 
+def check_place(file: str | Path) -> None:
+    """Refuse, before long work is begun, a place in which its answer could not be kept."""
+    path = Path(file)
+    if path.is_dir():
+        raise AskError(say("{path} is a folder; name a file in it", path=path))
+    if not path.absolute().parent.is_dir():
+        raise MissingError(say("there is no folder {folder}", folder=path.absolute().parent))
+
+
 def unwritten(file: str | Path, error: OSError) -> DataError:
     """Why a file could not be written."""
     return DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error))

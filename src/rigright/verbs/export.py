@@ -50,7 +50,7 @@ def export(
 
 def _place(text: str) -> str:
     """A host and a port."""
-    if not _PLACE.fullmatch(text):
+    if not _PLACE.fullmatch(text) or not 0 < int(text.rpartition(":")[2]) < 65536:
         raise AskError(say('"{text}" is no HOST:PORT; write for example node1:9477', text=text))
     return text
 

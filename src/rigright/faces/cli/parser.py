@@ -57,7 +57,8 @@ class Parser(argparse.ArgumentParser):
         if extras:
             raise AskError(unknown_argument(extras[0], list(self._option_string_actions)))
         for action in self._actions:
-            if action.option_strings and getattr(options, action.dest, None) == "":
+            said = getattr(options, action.dest, None)
+            if action.option_strings and (said == "" or (isinstance(said, list) and "" in said)):
                 option = action.option_strings[0]
                 raise AskError(say("{option} is empty; write its value behind it", option=option))
         options.command = behind

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.errors import AskError
+from rigright.base.files import unwritten
 from rigright.base.words import say
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.verbs.benched import results_of
@@ -35,5 +36,7 @@ def write_script(path: str, text: str) -> None:
         raise AskError(
             say("{file} is there already; name another file, or remove it first", file=path)
         ) from None
+    except OSError as error:
+        raise unwritten(path, error) from None
     if hasattr(os, "chmod"):
         Path(path).chmod(0o600)

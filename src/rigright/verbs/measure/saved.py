@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError, DataError, MissingError
-from rigright.base.files import write_whole
+from rigright.base.errors import AskError, DataError
+from rigright.base.files import check_place, write_whole
 from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
@@ -36,8 +36,7 @@ def check(file: str, *, planned: Planned | None) -> None:
         raise AskError(
             say("a run in a table says which model and layout it was: give --plan, or save to NAME.json")
         )
-    if not Path(file).absolute().parent.is_dir():
-        raise MissingError(say("there is no folder {folder}", folder=Path(file).absolute().parent))
+    check_place(file)
 
 
 def run_row(measured: Measured, planned: Planned) -> dict[str, str]:

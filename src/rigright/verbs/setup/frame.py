@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rigright.base.errors import AskError
-from rigright.base.files import write_whole
+from rigright.base.files import save_text
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import (
     OPEN_FROM,
@@ -264,4 +264,4 @@ def write_file(path: str, text: str) -> None:
     """Write what was asked for; a file that is there is left as it is."""
     if Path(path).exists():
         raise AskError(say("{file} is there already; name another file, or remove it first", file=path))
-    write_whole(Path(path), text)
+    save_text(path, text)

@@ -1,0 +1,163 @@
+"""Wrong asks of the verbs of the real machine: an exit code, one sentence, and nothing was done."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from desk import Desk
+
+WRONG = """
+2  one argument too many      | probe extra
+2  did you mean --from        | probe --frm x
+2  --save is empty            | probe --save ''
+4  there is no file           | probe --from {folder}/none
+3  tells of no machine        | probe --from {folder}/junk.json
+3  tells of no machine        | probe --from {folder}/empty
+3  not text                   | probe --from {folder}/bytes
+3  holds neither              | probe --from {folder}/emptyfolder
+2  is a folder                | probe --bundle {folder}/emptyfolder
+2  leave --from out           | probe --bundle {folder}/b.tar.gz --from {folder}/junk.json
+3  cannot write               | probe --save {folder}/file/x.json --from {folder}/h100.txt
+2  no check or group          | doctor --only nosuch
+2  --only is empty            | doctor --only ''
+4  there is no file           | doctor --from {folder}/none
+4  there is no file           | doctor --for {folder}/none.json --from {folder}/h100.txt
+2  no chip                    | doctor --for '8x nosuch' --from {folder}/h100.txt
+2  holds no plan              | doctor --for {folder}/junk.json --from {folder}/h100.txt
+3  cannot write               | doctor --fix-script {folder}/file/x.sh --from {folder}/h100.txt
+2  is there already           | doctor --fix-script {folder}/file --from {folder}/h100.txt
+2  no chip                    | setup --on nosuch
+2  one of them                | setup --on h100 --from {folder}/junk.json
+2  no system of our table     | setup --on h100 --os 'plan 9'
+2  is in no table             | setup --on h100 --framework nosuch
+2  is in no table             | setup --on h100 --for nosuch
+2  one file at a time         | setup --on h100 --script --docker
+3  cannot write               | setup --on h100 --script {folder}/file/x.sh
+2  is there already           | setup --on h100 --requirements {folder}/file
+2  no part                    | bench nosuch
+2  less than a second         | bench ram --budget 0.1s
+2  as a time                  | bench --budget x
+4  there is no file           | bench --from {folder}/none
+3  neither what               | bench --from {folder}/junk.json
+3  neither what               | bench --from {folder}/bytes
+2  no address                 | bench --endpoint ftp://x
+2  is a folder                | bench ram --save {folder}/emptyfolder
+4  there is no folder         | bench ram --save {folder}/none/x.json
+4  cannot listen              | bench --listen no.such.host.invalid
+2  as a time                  | watch --once --every 0s
+2  as a time                  | watch --for x
+2  write a port               | watch --serve x
+2  write a port               | watch --serve 127.0.0.1:99999
+2  give --token               | watch --serve 0.0.0.0:9477
+4  there is no file           | watch --serve --token {folder}/none
+2  add --once                 | watch --markdown
+2  are for --serve            | watch --token {folder}/file
+2  as a time                  | history --since x
+2  nearer to now              | history --since 1h --until 2h
+2  nosuch                     | history --of nosuch
+4  no history                 | history --file {folder}/none
+3  not a history              | history --file {folder}/bytes
+4  no history                 | history
+2  as a time                  | diagnose --for 0s
+2  as a time                  | diagnose --since x
+2  give one of them           | diagnose --since 1h --for 1s
+4  no history                 | diagnose --since 1h
+4  no history                 | diagnose --history {folder}/none
+3  not a history              | diagnose --since 1h --history {folder}/bytes
+2  no share of a cause        | upgrade --bound nosuch
+2  more than all              | upgrade --bound disk=60%,compute=60%
+2  nobody knows what binds    | upgrade --from {folder}/h100.txt
+3  tells of no machine        | upgrade --from {folder}/junk.json --bound disk
+2  no number of machines      | upgrade --bound disk --machines 0
+2  as money                   | upgrade --bound disk --budget x
+2  WHAT                       | fleet
+2  nosuch                     | fleet nosuch
+2  which nodes                | fleet probe
+2  one way to the nodes       | fleet probe --hosts a --slurm
+2  there is no folder         | fleet probe --from {folder}/none
+2  holds no answers           | fleet doctor --from {folder}/emptyfolder
+2  no name of a host          | fleet probe --hosts 'a[1-'
+2  no name of a host          | fleet probe --hosts=-oProxyCommand=true
+2  between 1 and 512          | fleet probe --hosts a --parallel 0
+2  cannot read --options      | fleet probe --hosts a --options "'"
+2  no check or group          | fleet health --only nosuch
+2  files for whom             | fleet files
+2  TARGET                     | export
+2  nothing is exported        | export nosuch
+2  no HOST:PORT               | export prometheus --watched x
+2  no HOST:PORT               | export prometheus --watched a:99999
+2  no HOST:PORT               | export prometheus --alertmanager 'a b:1'
+2  as a time                  | export prometheus --every 0s
+3  cannot write               | export alerts --out {folder}/file/x
+2  nothing is to be run       | measure
+2  too often                  | measure --every 1ms -- true
+2  as a number                | measure --steps x -- true
+3  is no plan                 | measure --plan {folder}/junk.json -- true
+4  there is no plan           | measure --plan {folder}/none -- true
+2  is a folder                | measure --save {folder}/emptyfolder -- true
+4  there is no folder         | measure --save {folder}/none/x.json -- true
+2  give --plan                | measure --save {folder}/x.csv -- true
+"""
+LINES = [
+    (int(code), says.strip(), line.strip())
+    for code, says, line in re.findall(r"^(\d)  (.+?)\| (.+)$", WRONG, flags=re.MULTILINE)
+]
+VERBS = {
+    "probe",
+    "doctor",
+    "setup",
+    "bench",
+    "watch",
+    "history",
+    "diagnose",
+    "upgrade",
+    "fleet",
+    "export",
+    "measure",
+}
+
+
+@pytest.fixture
+def desk(monkeypatch, capfd, tmp_path):
+    for name, raw in {
+        "junk.json": b'{"x": [}', "empty": b"", "bytes": bytes(range(256)), "file": b"x",
+        "h100.txt": b"GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "emptyfolder").mkdir()
+    return Desk(monkeypatch, capfd, tmp_path)
+
+
+def listing(folder):
+    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if "home" not in one.parts)
+
+
+@pytest.mark.parametrize(("code", "says", "line"), LINES, ids=[line for _, _, line in LINES])
+def test_a_wrong_ask_is_one_sentence(desk, code, says, line):
+    before = listing(desk.folder)
+    said = desk.ask(line)
+    assert (said.code, said.out) == (code, ""), said.err
+    assert says in said.err
+    assert said.err.startswith("rigright: ")
+    assert said.err.count("\n") == 1
+    assert re.search(r"\.\d+: ", said.err) is None, "the name of a file of our own"
+    assert listing(desk.folder) == before
+
+
+@pytest.mark.parametrize(("code", "line"), [(code, line) for code, _, line in LINES[::4]])
+def test_a_wrong_ask_is_json_and_chinese_too(desk, code, line):
+    before, dashes, command = line.partition(" -- ")
+    said = desk.ask(f"{before} --json --lang zh{dashes}{command}")
+    assert said.code == code
+    told = said.data["error"]
+    assert told["exit_code"] == code
+    assert re.search(r"[\u4e00-\u9fff]", told["message"]), told["message"]
+    assert json.dumps(told["message"], ensure_ascii=False)[1:-1] in json.dumps(said.err, ensure_ascii=False)
+
+
+def test_every_verb_has_its_wrong_asks():
+    asked = [line.split()[0] for _, _, line in LINES]
+    assert {verb for verb in asked if asked.count(verb) >= 5} == VERBS

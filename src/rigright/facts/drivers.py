@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.tables import DATA, Row, read_rows, text, whole, yes
-from rigright.facts.software import Capability, version_of
+from rigright.facts.software import Capability, Version, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
@@ -48,6 +48,7 @@ class DriverPackages:
     fabric_packages: tuple[str, ...]
     headers: tuple[str, ...]
     toolkit_packages: str | None  # with {cuda} for "13-0"
+    toolkit_from: Version | None  # the oldest toolkit of the repository
     pythons: tuple[str, ...]  # the Python that comes with a version, or is its newest package: "24.04=3.12"
     source: str
     as_of: str
@@ -58,6 +59,12 @@ class DriverPackages:
     def repo_url(self) -> str | None:
         """Where its repository lies."""
         return f"{REPOS}/{self.repo}/x86_64" if self.repo else None
+
+    def toolkit_package(self, version: str) -> str | None:
+        """The package of a CUDA toolkit; None where the repository holds none of that age."""
+        if self.toolkit_packages is None or version_of(version) < (self.toolkit_from or ()):
+            return None
+        return self.toolkit_packages.format(cuda="-".join(version.split(".")[:2]))
 
     def python_of(self, os_version: str) -> str | None:
         """The Python of a version of the distribution."""
@@ -113,7 +120,8 @@ def driver_packages() -> tuple[DriverPackages, ...]:
     """Every way of the table; a distribution's own packages before NVIDIA's repository."""
     lists = ("os", "versions", "open_packages", "closed_packages", "fabric_packages", "headers", "pythons")
     readers = dict.fromkeys(lists, _words) | {
-        "manager": text, "branch": whole, "repo": text, "toolkit_packages": text,
+        "manager": text, "branch": whole, "repo": text,
+        "toolkit_packages": text, "toolkit_from": version_of,
     } | _PROVENANCE  # fmt: skip
     required = ("os", "versions", "manager", "branch", "open_packages", "closed_packages", "source", "as_of")
     rows = read_rows(DATA / "driver_packages.csv", readers, required=required)

@@ -86,6 +86,7 @@ class TensorFlow:
     tensorflow: str
     cuda: str
     cudnn: str
+    cc_min: Capability  # the oldest chips its wheels have kernels for
     python: str
     pip: str
     source: str
@@ -150,7 +151,8 @@ def torch_builds() -> tuple[TorchBuild, ...]:
 @cache
 def tensorflow_releases() -> tuple[TensorFlow, ...]:
     """Every TensorFlow release of the table, newest first."""
-    readers = dict.fromkeys(("tensorflow", "cuda", "cudnn", "python", "pip"), text) | _PROVENANCE
+    words = dict.fromkeys(("tensorflow", "cuda", "cudnn", "python", "pip"), text)
+    readers = words | {"cc_min": _capability} | _PROVENANCE
     required = tuple(column for column in readers if column != "notes")
     return tuple(TensorFlow(**row) for row in read_rows(DATA / "tensorflow.csv", readers, required=required))
 

@@ -14,6 +14,7 @@ class Target:
     shown: str  # "2x GeForce RTX 4090"
     vendors: tuple[str, ...] = ()
     capabilities: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capability -> a chip of it
+    embedded: bool = False  # a module with a system of its own: Jetson
     switched: bool = False  # its cards sit behind NVSwitches
     os_id: str | None = None
     os_version: str | None = None

@@ -66,7 +66,9 @@ def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None
     if name == TORCH:
         found: Iterator[Pick] = (_of_build(build) for build in builds(chips))
     elif name == TENSORFLOW:
-        found = (_of_tensorflow(row) for row in tensorflow_releases())
+        found = (
+            _of_tensorflow(row) for row in tensorflow_releases() if all(row.cc_min <= chip for chip in chips)
+        )
     else:
         rows = (row for row in engine_needs() if row.name == name and all(map(row.runs_on, chips)))
         found = (pick for row in rows for pick in _of_row(row, chips))
@@ -112,7 +114,9 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
     torch = _torch_of(row, chips)
     if row.torch is not None and torch is None:
         return
-    index = None if row.pins or torch is None else torch_indexes().get(torch.build)
+    pip = _pip(row, torch)
+    from_index = torch is not None and any(one.startswith("torch==") for one in pip)
+    index = torch_indexes().get(torch.build) if torch and from_index else None
     own = written(row.cuda_min) if row.cuda_min else None
     yield Pick(
         name=row.name,
@@ -122,7 +126,7 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
         index=index.url if index else None,
         python=row.python or (torch.python if torch else None),
         cuda=written(torch.cuda) if torch else own,
-        pip=_pip(row, torch),
+        pip=pip,
         image=row.image,
         toolkit=row.toolkit,
         source=row.source,

@@ -14,8 +14,11 @@ from rigright.base.words import Sentence, say
 from rigright.facts.drivers import (
     OPEN_FROM,
     OPEN_ONLY_FROM,
+    Branch,
     DriverPackages,
     branch_of,
+    branches,
+    last_branch,
     newest_branch,
     packages_for,
 )
@@ -24,7 +27,7 @@ from rigright.report.set_up import Pick, SetUp, SetupStep, Target
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, find_name, picks, python_for, toolkit_for
-from rigright.verbs.setup.others import without_nvidia
+from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.target import target_of
 
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
@@ -47,6 +50,8 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     asked = _asked(wish)
     name = TORCH if asked is None else find_name(asked)
     target = target_of(_machine(wish), wish.from_file, os_asked=wish.system)
+    if target.embedded:
+        return on_jetson(target)
     if "nvidia" not in target.vendors:
         return without_nvidia(target, name, ways=_ways(target))
     chips = tuple(capability for capability, _ in target.capabilities)
@@ -112,12 +117,14 @@ def _refuse_mixed(target: Target) -> None:
 
 def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capability, ...]) -> SetUp:
     ways = _ways(target)
-    branch = _branch(target, chips)
+    branch = newest_branch(min(chips), today=time.strftime("%Y-%m-%d")) if chips else None
     is_open = min(chips, default=OPEN_FROM) >= OPEN_FROM
     system = ways[0].python_of(target.os_version or "") if ways else None
     python = python_for(pick.python, system=system) if pick else None
     toolkit = (
-        toolkit_for(branch, chips, cuda=pick.cuda if pick.torch else None) if pick and pick.toolkit else None
+        toolkit_for(branch.branch if branch else None, chips, cuda=pick.cuda if pick.torch else None)
+        if pick and pick.toolkit
+        else None
     )
     manager = ways[0].manager if ways else None
     kept = _kept(target, name, pick=pick, chips=chips)
@@ -125,14 +132,17 @@ def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capabi
         target=target,
         pick=pick,
         kept=kept,
-        branch=branch,
+        branch=branch.branch if branch else None,
         open_kernel=is_open,
         python=python,
         toolkit=toolkit,
         steps=tuple(_steps(target, pick, ways=ways, python=python, toolkit=toolkit)) if pick else (),
         docker_steps=tuple(steps.docker_steps(pick, manager=manager)),
         notes=tuple(_notes(target, pick, chips=chips, branch=branch)),
-        unknown=tuple(_unknown(target, name, pick=pick, ways=ways)),
+        unknown=(
+            *_unknown(target, name, pick=pick, ways=ways),
+            *(_without_package(target, pick, ways=ways, toolkit=toolkit) if pick else ()),
+        ),
     )
 
 
@@ -147,10 +157,10 @@ def _ways(target: Target) -> tuple[DriverPackages, ...]:
     return packages_for(target.os_id, target.os_version)
 
 
-def _branch(target: Target, chips: tuple[Capability, ...]) -> int | None:
-    del target
-    found = newest_branch(min(chips), today=time.strftime("%Y-%m-%d")) if chips else None
-    return found.branch if found else None
+def _drivers(target: Target, ways: tuple[DriverPackages, ...]) -> tuple[DriverPackages, ...]:
+    """The ways whose branch knows these chips."""
+    oldest = min(capability for capability, _ in target.capabilities) if target.capabilities else OPEN_FROM
+    return tuple(way for way in ways if branches()[way.branch].cc_min <= oldest)
 
 
 def _kept(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capability, ...]) -> Pick | None:
@@ -169,15 +179,16 @@ def _is_enough(target: Target, pick: Pick) -> bool:
 
 def _is_kept(target: Target, pick: Pick) -> bool:
     """Whether the driver stays: new enough, still mended, of the right kind."""
-    if not _is_enough(target, pick) or target.driver is None:
+    if target.driver is None or not _is_enough(target, pick):
+        return False
+    chips = [capability for capability, _ in target.capabilities] or [OPEN_FROM]
+    wrong_kind = min(chips) < OPEN_FROM if target.open_kernel else max(chips) >= OPEN_ONLY_FROM
+    if target.open_kernel is not None and wrong_kind:
         return False
     branch = branch_of(written(version_of(target.driver)[:2]))
-    ended = (
-        branch is not None
-        and branch.branch == version_of(target.driver)[0]
-        and branch.has_ended(time.strftime("%Y-%m-%d"))
-    )
-    return not ended
+    if branch is None or branch.branch != version_of(target.driver)[0]:
+        return True
+    return branch.cc_min <= min(chips) and not branch.has_ended(time.strftime("%Y-%m-%d"))
 
 
 def _steps(
@@ -190,9 +201,9 @@ def _steps(
         yield _in_windows()
     elif target.container not in {None, "none"}:
         yield _on_host(pick)
-    elif not _is_kept(target, pick) and ways:
-        yield from steps.driver_steps(target, ways, is_open=is_open)
-    if toolkit is not None and ways:
+    elif not _is_kept(target, pick) and (drivers := _drivers(target, ways)):
+        yield from steps.driver_steps(target, drivers, is_open=is_open)
+    if toolkit is not None:
         yield from steps.toolkit_steps(ways, toolkit)
     yield from steps.python_steps(pick, python, system=system, manager=manager)
     yield from steps.build_steps(pick, manager=manager)
@@ -216,7 +227,7 @@ def _on_host(pick: Pick) -> SetupStep:
 
 
 def _notes(
-    target: Target, pick: Pick | None, *, chips: tuple[Capability, ...], branch: int | None
+    target: Target, pick: Pick | None, *, chips: tuple[Capability, ...], branch: Branch | None
 ) -> Iterator[Sentence]:
     if pick is None:
         return
@@ -231,7 +242,8 @@ def _notes(
         yield say("driver {driver} stays: it runs CUDA {cuda}", driver=target.driver, cuda=pick.cuda or "?")
     elif branch is not None:
         yield say(
-            "branch {branch} of the driver gets fixes longest of those that know these chips", branch=branch
+            "branch {branch} of the driver gets fixes longest of those that know these chips",
+            branch=branch.branch,
         )
     if pick.cuda and not pick.toolkit:
         yield say("the packages bring their own CUDA libraries: no toolkit is needed")
@@ -258,6 +270,26 @@ def _unknown(
         )
     if (target.arch or "x86_64") not in {"x86_64", "amd64"}:
         yield say("our table of wheels is of x86-64; those for {arch} may differ", arch=target.arch)
+
+
+def _without_package(
+    target: Target, pick: Pick, *, ways: tuple[DriverPackages, ...], toolkit: str | None
+) -> Iterator[Sentence]:
+    """What the set needs and no package of the tables brings."""
+    system = target.os_name or target.os_id
+    if ways and not _is_kept(target, pick) and not _drivers(target, ways):
+        chip, name = min(target.capabilities)
+        last = last_branch(chip)
+        yield say(
+            "no branch of the driver that gets fixes knows {chip}; the last was {branch}: its packages on "
+            "{system} are in no table",
+            chip=name, branch=last.branch if last else "?", system=system,
+        )  # fmt: skip
+    if toolkit is not None and steps.toolkit_way(ways, toolkit) is None:
+        yield say(
+            "it needs the CUDA toolkit {version} to build with: its package for {system} is in no table",
+            version=toolkit, system=system or say("this system"),
+        )  # fmt: skip
 
 
 def write_file(path: str, text: str) -> None:

@@ -7,9 +7,18 @@ from rigright.facts.drivers import DriverPackages
 from rigright.facts.engine_needs import torch_indexes
 from rigright.report.set_up import Pick, SetUp, Target
 from rigright.verbs.setup import steps
-from rigright.verbs.setup.choice import TORCH, python_for
+from rigright.verbs.setup.choice import TORCH, builds, python_for
 
-APPLE_TORCH = "2.15"  # of the package index; its wheels for Apple's chips are the plain ones
+NEWEST = "latest"
+
+
+def on_jetson(target: Target) -> SetUp:
+    """NVIDIA's own system for its modules: driver, CUDA and wheels come together."""
+    told = say(
+        "what runs on {machine} comes with NVIDIA's JetPack, whose versions are in no table",
+        machine=target.shown,
+    )
+    return SetUp(target=target, pick=None, unknown=(told,))
 
 
 def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...]) -> SetUp:
@@ -52,13 +61,16 @@ def _other_torch(vendor: str) -> Pick | None:
     """PyTorch for AMD and Intel by their index, for Apple from the package index."""
     kind = {"amd": "rocm", "intel": "xpu"}.get(vendor)
     if vendor == "apple":
+        newest = builds(())[0]  # of the package index; its wheels for Apple's chips are the plain ones
         return Pick(
             name=TORCH,
-            version=APPLE_TORCH,
-            torch=APPLE_TORCH,
+            version=newest.torch,
+            torch=newest.torch,
             build="mps",
-            python="3.11-3.14",
-            pip=(f"torch=={APPLE_TORCH}.*", "torchvision"),
+            python=newest.python,
+            pip=(f"torch=={newest.torch}.*", "torchvision"),
+            source=newest.source,
+            as_of=newest.as_of,
             confidence="med",
         )
     index = next(
@@ -70,11 +82,11 @@ def _other_torch(vendor: str) -> Pick | None:
     wanted = f"torch=={release}.*" if release else "torch"
     return Pick(
         name=TORCH,
-        version=release or "",
+        version=release or NEWEST,
         torch=release,
         build=index.name,
         index=index.url,
-        python="3.10-3.13",
+        python=next((one.python for one in builds(()) if one.torch == release), builds(())[0].python),
         pip=(wanted, "torchvision"),
         source=index.source,
         as_of=index.as_of,

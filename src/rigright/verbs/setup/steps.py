@@ -9,8 +9,10 @@ from rigright.facts.drivers import KEYRING, DriverPackages
 from rigright.report.set_up import Pick, SetupStep, Target
 
 ENVIRONMENT = "~/envs/{name}"
+_UV = ENVIRONMENT.format(name="uv")
 _LLAMA = "~/llama.cpp"
 _TOLD = "torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list()"
+_INTEL = "torch.__version__, torch.xpu.is_available()"
 _APPLE = "torch.__version__, torch.backends.mps.is_available()"
 _NVCC = "/usr/local/cuda/bin/nvcc"
 _TOOLKIT_KEY = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
@@ -92,14 +94,19 @@ def repository(way: DriverPackages) -> SetupStep:
     )
 
 
+def toolkit_way(ways: tuple[DriverPackages, ...], version: str) -> DriverPackages | None:
+    """The repository that holds a CUDA toolkit, where one does."""
+    return next((one for one in ways if one.toolkit_package(version)), None)
+
+
 def toolkit_steps(ways: tuple[DriverPackages, ...], version: str) -> Iterator[SetupStep]:
     """The CUDA toolkit, never the driver with it."""
-    way = next((one for one in ways if one.toolkit_packages), None)
-    if way is None or way.toolkit_packages is None:
+    way = toolkit_way(ways, version)
+    name = way.toolkit_package(version) if way else None
+    if way is None or name is None:
         return
     if way is not ways[0]:
         yield repository(way)
-    name = way.toolkit_packages.format(cuda="-".join(version.split(".")[:2]))
     yield SetupStep(
         title=say("CUDA toolkit {version}", version=version),
         why=say(
@@ -144,11 +151,12 @@ def _environment(place: str, python: str | None, *, system: str | None, manager:
             yield f"sudo dnf install -y {name}"
         yield f"{name} -m venv {place}"
         return
-    install = {"apt": "sudo apt-get install -y pipx", "dnf": "sudo dnf install -y pipx"}.get(manager or "")
-    if install:
-        yield install
-    yield "pipx install uv"
-    yield f"~/.local/bin/uv venv --seed --python {python} {place}"
+    name = f"python{system}" if manager == "dnf" and system else "python3"
+    if manager is not None:
+        yield f"sudo dnf install -y {name}" if manager == "dnf" else "sudo apt-get install -y python3-venv"
+    yield f"{name} -m venv {_UV}"
+    yield f"{_UV}/bin/pip install uv"
+    yield f"{_UV}/bin/uv venv --seed --python {python} {place}"
 
 
 def _pip(pick: Pick, place: str) -> Iterator[str]:
@@ -174,15 +182,14 @@ def quoted(requirement: str) -> str:
 def build_steps(pick: Pick, *, manager: str | None) -> Iterator[SetupStep]:
     """Engines that are built from their source, or that come as an image alone."""
     if pick.name == "llama.cpp":
-        tools = (
-            "apt-get install -y git cmake build-essential"
-            if manager != "dnf"
-            else "dnf install -y git cmake gcc-c++"
-        )
+        tools = {
+            "apt": ("apt-get install -y git cmake build-essential",),
+            "dnf": ("dnf install -y git cmake gcc-c++",),
+        }
         yield SetupStep(
-            title=say("tools to build with"),
+            title=say("tools to build with: git, CMake, a C++ compiler"),
             why=say("it is built on the spot, for these chips"),
-            commands=(tools,),
+            commands=tools.get(manager or "", ()),
             as_root=True,
         )
         yield SetupStep(
@@ -215,7 +222,7 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
         title=say("NVIDIA's container toolkit"),
         why=say("Docker hands a card to a container through it; the driver stays on the host"),
         commands=(
-            *(dnf if manager == "dnf" else apt),
+            *{"apt": apt, "dnf": dnf}.get(manager or "", ()),
             "nvidia-ctk runtime configure --runtime=docker",
             "systemctl restart docker",
         ),
@@ -236,7 +243,7 @@ def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupS
     if pick is not None and pick.pip:
         place = ENVIRONMENT.format(name=pick.name)
         if pick.torch:
-            told = _APPLE if "apple" in vendors else _TOLD
+            told = _APPLE if "apple" in vendors else _INTEL if vendors == ("intel",) else _TOLD
             commands.append(f'{place}/bin/python -c "import torch; print({told})"')
         elif pick.name == "tensorflow":
             told = "import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rigright.base.errors import AskError
@@ -29,6 +30,8 @@ _IDS = {
     "windows": "windows",
     "wsl": "wsl",
 }
+_ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
+_EMBEDDED = "embedded"
 _WITH_SWITCHES = 8  # cards, from which a box of such chips has them
 
 
@@ -53,8 +56,20 @@ def _named(on: str) -> Target:
         shown=node.shown,
         vendors=tuple(sorted({chip.vendor.lower() for chip in chips.values()})),
         capabilities=_of_chips(list(chips.values())),
+        embedded=_is_embedded(chips.values()),
         switched=any(_has_switches(chip, node.n_cards // node.n_nodes) for chip in chips.values()),
+        arch=_arch_of(chips.values()),
     )
+
+
+def _is_embedded(chips: Iterable[Chip]) -> bool:
+    return any(chip.vendor == "NVIDIA" and chip.segment == _EMBEDDED for chip in chips)
+
+
+def _arch_of(chips: Iterable[Chip]) -> str | None:
+    """The processor that chips come with; None: any."""
+    own = any(chip.vendor == "NVIDIA" and chip.form in _ARM_FORMS for chip in chips)
+    return "aarch64" if own else None
 
 
 def _of_chips(chips: list[Chip]) -> tuple[tuple[tuple[int, int], str], ...]:
@@ -78,6 +93,7 @@ def _seen(machine: Machine) -> Target:
         shown=_cards(case) or str(say("no accelerator seen")),
         vendors=tuple(sorted({device.vendor for device in machine.devices})),
         capabilities=tuple(sorted(capabilities(case).items())),
+        embedded=_is_embedded(chips),
         switched=any(_has_switches(chip, len(machine.devices)) for chip in chips),
         os_id=system.os_id,
         os_version=system.os_version,

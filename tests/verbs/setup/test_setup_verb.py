@@ -30,7 +30,7 @@ PACKAGES = {
     for name in (*row.open_packages, *row.closed_packages, *row.fabric_packages, *row.headers)
 }
 PLAIN_TOOLS = {
-    *("python3-venv", "pipx", "git", "cmake", "build-essential", "gcc-c++", "nvidia-container-toolkit"),
+    *("python3-venv", "git", "cmake", "build-essential", "gcc-c++", "nvidia-container-toolkit"),
     *("dnf-plugins-core", "python3.12"),
 }  # of every distribution of the table, or of the repository named just before
 

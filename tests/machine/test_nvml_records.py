@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import scenes
 from fake_driver import built, driver_env, driver_table
 from rigright.base.tables import DATA, raw_rows
+from rigright.facts.slowdowns import slowdowns
 from rigright.machine.device import Device, Slice
 from rigright.machine.nvml.links import links_of, paths_of
 from rigright.machine.nvml.raw import Raw, is_gone
@@ -65,7 +66,7 @@ def test_no_field_of_a_device_is_forgotten():
     everything = [one for name in ("throttled", "healthy_2x4090", "mig", "gb10") for one in devices(name)]
     empty = set(never_told(everything, Device))
     older = {"retired.pages_single", "retired.pages_double", "retired.pages_pending"}  # before Ampere
-    assert empty == older | {"slowed_s"}  # of drivers since 570
+    assert empty == older
 
 
 def never_told(things, kind, before=""):
@@ -224,13 +225,14 @@ def test_pages_of_cards_before_ampere():
 
 
 def test_time_spent_slowed_is_counted_by_newer_drivers():
-    table = {"like": "healthy_8xh100", "each": {"field": {"74": 12_000_000_000, "269": 0, "271": 5_000}}}
-    told = dict(devices_now(table)[0].slowed_s)
-    assert told == {
-        "sw_power_cap": pytest.approx(12.0),
-        "sw_thermal": 0,
-        "hw_power_brake": pytest.approx(5e-6),
-    }
+    brakes = {"board_limit", "reliability", "sw_power_cap", "sync_boost"}
+    assert dict(devices("healthy_8xh100")[0].slowed_s) == {**dict.fromkeys(brakes, 0), "sw_power_cap": 8100}
+    newer = dict(devices("healthy_2x4090")[0].slowed_s)
+    assert newer.keys() == brakes | {"sw_thermal", "hw_thermal", "hw_power_brake"}
+    assert newer.keys() <= slowdowns().keys()
+    told = {"like": "healthy_2x4090", "each": {"field": {"74": 12_000_000_000, "271": 5_000}}}
+    counted = dict(devices_now(told)[0].slowed_s)
+    assert (counted["sw_power_cap"], counted["hw_power_brake"]) == pytest.approx((12.0, 5e-6))
 
 
 @pytest.mark.parametrize("scenario", scenes.names())

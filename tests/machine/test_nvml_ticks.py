@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import struct
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_driver import Driver, driver_env
-from rigright.machine.nvml.readings import readings
+from rigright.machine.nvml import session
+from rigright.machine.nvml.hands import Failure, _Numbered
+from rigright.machine.nvml.readings import plans, readings
 from rigright.machine.nvml.session import Session
 from rigright.machine.nvml.ticks import Keeper
 from rigright.machine.tick import DeviceTick
@@ -63,14 +69,61 @@ def test_what_changes_is_seen_at_the_next_tick(tmp_path):
         assert live.tick()[1].pcie_lanes == 1
 
 
-def test_what_a_card_begins_to_support_is_seen_in_its_turn(tmp_path):
+def test_what_a_card_begins_to_support_is_seen_in_its_turn(tmp_path, monkeypatch):
     play = Driver.play({"like": "healthy_2x4090", "each": {"busy": "-"}}, tmp_path)
     with opened(play) as live:
         assert live.tick()[0].busy_share is None
         live.tick()
         play.change(busy=50)
-        seen = [[one.busy_share for one in live.tick()] for _ in range(3)]
-    assert seen[-1] == [0.5, 0.5]
+        monkeypatch.setattr(session, "RARE_S", 1e-9)
+        assert [one.busy_share for one in live.tick()] == [0.5, 0.5]
+
+
+def test_what_hardly_changes_is_read_now_and_then_of_every_card(tmp_path):
+    """Each card once in so many seconds, however far apart the ticks are; until then as it was last told."""
+    play = Driver.play("healthy_8xh100", tmp_path)
+    with opened(play) as live:
+        live.tick()
+        live.tick()
+        play.change(ecc__uncorrected_volatile=2, rows__pending=1, power__limit=650000)
+        assert {(one.ecc_uncorrected, one.power_limit_w) for one in live.tick()} == {(0, 700)}
+        live._asked_s = time.monotonic() - session.RARE_S / 2
+        seen = Counter((one.ecc_uncorrected, one.rows_pending, one.power_limit_w) for one in live.tick())
+        assert seen == {(2, True, 650): 4, (0, False, 700): 4}
+        live._asked_s = time.monotonic() - session.RARE_S / 2
+        assert {one.rows_pending for one in live.tick()} == {True}
+
+
+@pytest.mark.parametrize(("count", "step_s"), [(8, 1.0), (8, 0.05), (3, 1.0), (1, 1.0), (16, 4.0), (5, 60.0)])
+def test_every_card_has_its_turn_in_time(count, step_s):
+    live = Session({})
+    live._asking._process = SimpleNamespace(pid=7)
+    live._fresh = 7
+    asked = {device: [0.0] for device in range(count)}
+    ticks = [n * step_s for n in range(1, int(3 * session.RARE_S / step_s) + 3)]
+    for now_s in ticks:
+        due = live._rare(list(range(count)), now_s)
+        assert len(set(due)) == len(due)
+        for device in due:
+            asked[device].append(now_s)
+    for times in asked.values():
+        waits = [after - before for before, after in pairwise([*times, ticks[-1]])]
+        assert max(waits) <= max(session.RARE_S, step_s) + step_s + 1e-6
+    most = len(ticks) * step_s / session.RARE_S + 1
+    assert all(len(times) - 1 <= max(most, len(ticks)) for times in asked.values())
+
+
+def test_a_program_that_comes_or_goes_is_seen_at_once(tmp_path):
+    """It takes memory or gives it back; nothing else makes its list worth reading."""
+    play = Driver.play("healthy_2x4090", tmp_path)
+    with opened(play) as live:
+        live.tick()
+        before = live.tick()[1].programs
+        play.change(1, programs__0__pid=777, memory__used=5_000_000_000, programs__0__mem=4_000_000_000)
+        (now,) = live.tick()[1].programs
+        assert (now.pid, now.mem_bytes) == (777, 4e9)
+        assert before[0].pid != 777
+        assert live.tick()[1].programs == (now,)
 
 
 def test_counters_of_traffic_become_rates():
@@ -98,7 +151,7 @@ def test_a_rate_is_never_below_zero_and_never_from_nothing(moments):
     now_s, before, then_s = 0.0, None, 0.0
     for pause_s, rx in moments:
         now_s += pause_s
-        numbers = [None, None, None, None, None, None, None, None, rx, rx]
+        numbers = [None, None, None, rx, rx]
         told = {"handle": True, "numbers": numbers, "clock": now_s}
         tick = keeper.tick(told, owner=lambda _: None, names={})
         if rx is None or before is None or rx < before:
@@ -117,15 +170,35 @@ def test_a_device_that_was_not_read_shows_no_old_figures():
 
 
 def test_a_tick_asks_little():
-    """Each reading is one call a device and tick, and no process is started."""
-    per_device = len({one.reading for one in readings() if one.when == "both"})
-    assert per_device <= 18
-    with opened("healthy_8xh100") as live:
-        live.tick()
-        child = live.child
-        for _ in range(20):
-            live.tick()
-        assert live.child == child
+    """One call a reading; and what only a few ticks or a change bring is not in it."""
+    fast = {row[0] for row in plans()["tick"]}
+    assert len(fast) <= 10
+    assert not fast & {row[0] for name in ("rare", "moved") for row in plans()[name]}
+    assert {one.reading for one in readings()} == {row[0] for row in plans()["full"]}
+
+
+def test_readings_by_number_are_laid_out_as_the_library_has_them():
+    """Against the binding's own record: every kind of value, and what a device does not have."""
+    nvml = pytest.importorskip("pynvml")
+    kinds = ["dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal"]
+    values = [2.5, 2**32 - 1, 2**31, 2**63 + 1, -7, -3, 65535]
+
+    def play(_handle, count, place):
+        fields = ctypes.cast(place, ctypes.POINTER(nvml.c_nvmlFieldValue_t))
+        assert [fields[n].fieldId for n in range(count.value)] == [100 + n for n in range(8)]
+        assert fields[3].scopeId == 5
+        for kind, name in enumerate(kinds):
+            fields[kind].valueType = kind
+            setattr(fields[kind].value, name, values[kind])
+        fields[7].nvmlReturn = nvml.NVML_ERROR_NOT_SUPPORTED
+        return 0
+
+    room = _Numbered([(100 + n, 5 if n == 3 else 0) for n in range(8)])
+    assert room.read(play, None) == [*values, None]
+    assert struct.calcsize("=IIqqII8s") == ctypes.sizeof(nvml.c_nvmlFieldValue_t)
+    with pytest.raises(Failure) as why:
+        room.read(lambda *_: 15, None)
+    assert why.value.code == 15
 
 
 def test_ticks_leave_nothing_behind():

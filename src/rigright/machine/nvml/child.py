@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -18,7 +19,8 @@ from rigright.machine.nvml.hands import (
     NO_SUCH_CALL,
     NOT_SUPPORTED,
     TRY_ANOTHER,
-    Failure,
+    Reader,
+    code_of,
     names_of,
     reader_of,
     slices,
@@ -40,12 +42,15 @@ class Child:
         self.events: Any = None
         self.xids: dict[int, int] = {}
         self.names: dict[int, str] = {}
+        self.used: dict[int, Any] = {}  # device -> its memory when its programs were last read
+        self.pids: dict[int, set[int]] = {}  # device -> those of its programs
         self.never: dict[int, set[str]] = {}  # device -> readings that it does not support
         self.plans = {name: self._plan(rows) for name, rows in plans.items()}
+        self.plans["full"]["slices"] = [self._slices]
 
-    def _plan(self, rows: list[list[str]]) -> dict[str, list[Any]]:
+    def _plan(self, rows: list[list[str]]) -> dict[str, list[Reader]]:
         """Reading -> the ways to read it, tried in turn."""
-        found: dict[str, list[Any]] = {}
+        found: dict[str, list[Reader]] = {}
         for row in rows:
             found.setdefault(row[0], []).append(reader_of(self.nvml, row))
         return found
@@ -53,80 +58,61 @@ class Child:
     def handle(self, device: int) -> Any:
         """The handle of a device."""
         if device not in self.handles:
-            try:
-                self.handles[device] = self.nvml.nvmlDeviceGetHandleByIndex(device)
-            except self.nvml.NVMLError as error:
-                raise Failure(error.value) from None
+            self.handles[device] = self.nvml.nvmlDeviceGetHandleByIndex(device)
         return self.handles[device]
 
     def read(self, device: int, *, asked: dict[str, Any]) -> dict[str, Any]:
         """All readings of one device; a failure is told as {"!": code}."""
         aloud = asked.get("aloud", False)
         known: dict[str, Any] = {}
-        steps = self._steps(device, asked)
+        never = self.never.setdefault(device, set())
         skipped = {reading for place, reading in asked.get("skip", ()) if place == device}
-        skipped |= self.never.get(device, set())
-        for reading, ways in steps.items():
-            if reading in skipped:
+        for reading, ways in self._steps(device, asked, known=known):
+            if reading in never or reading in skipped:
                 continue
             if aloud:
                 tell({"at": [device, reading]})
-            known[reading] = self._guarded(device, reading, ways=ways, known=known)
+            handle = self.handles.get(device)
+            known[reading] = told = _first(ways, handle, known=known)
             if aloud:
-                tell({"of": [device, reading], "is": known[reading]})
-            code = _code(known[reading])
-            if code in _NEVER and asked["do"] == "tick":
-                self.never.setdefault(device, set()).add(reading)
-            if code == LOST or (code is not None and reading == "handle"):
-                self.handles.pop(device, None)
-                known["handle"] = {"!": code}
-                break
+                tell({"of": [device, reading], "is": told})
+            if isinstance(told, dict):
+                code = told["!"]
+                if code in _NEVER and asked["do"] == "tick":
+                    never.add(reading)
+                if code == LOST or reading == "handle":
+                    self.handles.pop(device, None)
+                    known["handle"] = told
+                    break
         known[CLOCK] = time.monotonic()
         if aloud:
             for reading in ("handle", CLOCK, "done"):
                 tell({"of": [device, reading], "is": known.get(reading, True)})
         return known
 
-    def _steps(self, device: int, asked: dict[str, Any]) -> dict[str, Any]:
+    def _steps(
+        self, device: int, asked: dict[str, Any], *, known: dict[str, Any]
+    ) -> Iterator[tuple[str, list[Reader]]]:
         """What to read of a device; with its rare readings, what it did not support is tried once more."""
-        plan = self.plans[asked["do"]]
+        yield "handle", [lambda _handle, _known: bool(self.handle(device))]
         if asked["do"] == "full":
             self.never.clear()
-            return {"handle": None, **plan, **_EXTRAS}
-        if device not in asked.get("rare", ()):
-            return {"handle": None, **plan}
-        self.never.pop(device, None)
-        return {"handle": None, **plan, **self.plans["rare"]}
+            yield from self.plans["full"].items()
+            return
+        is_due = device in asked.get("rare", ())
+        if is_due:
+            self.never[device].clear()
+        yield from self.plans["tick"].items()
+        used = known.get("mem")
+        if is_due or used is None or used != self.used.get(device):
+            self.used[device] = used
+            yield from self.plans["moved"].items()
+        if is_due:
+            yield from self.plans["rare"].items()
 
-    def _guarded(self, device: int, reading: str, *, ways: Any, known: dict[str, Any]) -> Any:
-        try:
-            if reading == "handle":
-                return bool(self.handle(device))
-            if reading in _EXTRAS:
-                return getattr(self, f"_{reading}")(device, known)
-            return self._first(ways, self.handles[device], known=known)
-        except Failure as failure:
-            return {"!": failure.code}
-        except Exception:  # noqa: BLE001 - a binding that is older or newer than we know
-            return {"!": NO_SUCH_CALL}
-
-    def _first(self, ways: list[Any], handle: Any, *, known: dict[str, Any]) -> Any:
-        """The first way that answers; one that this driver does not have is not tried again."""
-        code = NO_SUCH_CALL
-        for way in tuple(ways):
-            try:
-                return way(handle, known)
-            except Failure as why:
-                code = why.code if code == NO_SUCH_CALL else code
-                if why.code == NO_SUCH_CALL:
-                    ways.remove(way)
-                elif why.code not in TRY_ANOTHER:
-                    raise
-        raise Failure(code)
-
-    def _slices(self, device: int, known: dict[str, Any]) -> Any:
+    def _slices(self, handle: Any, known: dict[str, Any]) -> Any:
         mig = known.get("mig")
-        return slices(self.nvml, self.handles[device]) if isinstance(mig, list) and mig[0] else []
+        return slices(self.nvml, handle) if isinstance(mig, list) and mig[0] else []
 
     def paths(self, devices: list[int]) -> list[list[Any]]:
         """[device, other, level of topology, whether peer copies are allowed] of each pair."""
@@ -170,32 +156,42 @@ class Child:
             self.events = self.nvml.nvmlEventSetCreate()
             for device in devices:
                 self._or_none("nvmlDeviceRegisterEvents", self.handles.get(device), _XID, self.events)
-        addresses = {_address(handle): device for device, handle in self.handles.items()}
         while (event := self._or_none("nvmlEventSetWait_v2", self.events, 0)) is not None:
-            device = addresses.get(_address(event.device), SYSTEM)
-            self.xids[device] = event.eventData
+            addresses = {_address(handle): device for device, handle in self.handles.items()}
+            self.xids[addresses.get(_address(event.device), SYSTEM)] = event.eventData
         return self.xids
 
     def named(self, found: dict[int, dict[str, Any]]) -> list[list[Any]]:
         """The names of all programs that hold memory; each is asked for once while it is there."""
-        pids = {
-            program[0]
-            for readings in found.values()
-            for reading, programs in readings.items()
-            if reading.startswith("programs.") and isinstance(programs, list)
-            for program in programs
-        }
-        self.names = {pid: name for pid, name in self.names.items() if pid in pids}
-        self.names.update((pid, name) for pid, name in names_of(self.nvml, pids - self.names.keys()))
+        for device, readings in found.items():
+            lists = [told for reading, told in readings.items() if reading.startswith("programs.")]
+            if lists:
+                self.pids[device] = {one[0] for told in lists if isinstance(told, list) for one in told}
+        pids = set().union(*self.pids.values())
+        if pids != self.names.keys():
+            self.names = {pid: name for pid, name in self.names.items() if pid in pids}
+            self.names.update((pid, name) for pid, name in names_of(self.nvml, pids - self.names.keys()))
         return [[pid, name] for pid, name in self.names.items()]
 
 
-_EXTRAS = {"slices": None}
 _NEVER = {NOT_SUPPORTED, NO_SUCH_CALL}
 
 
-def _code(answer: Any) -> int | None:
-    return answer["!"] if isinstance(answer, dict) and "!" in answer else None
+def _first(ways: list[Reader], handle: Any, *, known: dict[str, Any]) -> Any:
+    """The first way that answers; one that this driver does not have is not tried again."""
+    code = NO_SUCH_CALL
+    for way in tuple(ways):
+        try:
+            return way(handle, known)
+        except Exception as error:  # noqa: BLE001 - also a binding that is older or newer than we know
+            why = code_of(error)
+        code = why if code == NO_SUCH_CALL else code
+        if why == NO_SUCH_CALL:
+            ways.remove(way)
+        elif why not in TRY_ANOTHER:
+            code = why
+            break
+    return {"!": code}
 
 
 def _address(handle: Any) -> int | None:
@@ -204,9 +200,12 @@ def _address(handle: Any) -> int | None:
     return cast(handle, c_void_p).value
 
 
+_written = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def tell(line: dict[str, Any]) -> None:
     """One line to the parent, at once."""
-    os.write(sys.__stdout__.fileno(), json.dumps(line, separators=(",", ":")).encode() + b"\n")  # type: ignore[union-attr]
+    os.write(sys.__stdout__.fileno(), _written(line).encode() + b"\n")  # type: ignore[union-attr]
 
 
 def answer(child: Child, asked: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from rigright.base.tables import DATA, read_rows, text
@@ -75,8 +75,11 @@ def _slowdowns() -> tuple[tuple[int, str], ...]:
 
 def slowed_by(bits: object) -> tuple[str, ...] | None:
     """The reasons that a set of bits holds."""
-    if not isinstance(bits, int):
-        return None
+    return _reasons(bits) if isinstance(bits, int) else None
+
+
+@lru_cache(256)
+def _reasons(bits: int) -> tuple[str, ...]:
     return tuple(sorted(name for bit, name in _slowdowns() if bits & bit))
 
 

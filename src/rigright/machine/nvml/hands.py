@@ -1,12 +1,16 @@
 """What the child does for us: one row of the table of readings at a time, through NVIDIA's own binding.
 
-Imported by the child alone: it loads nothing but ctypes and the binding.
+Imported by the child alone: it loads nothing but ctypes and the binding. It runs for every card every second,
+so what can be looked up beforehand is.
 """
 
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
@@ -14,7 +18,7 @@ TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
 
 Row = Sequence[str]  # reading, call, given, takes, each
-Reader = Callable[[Any, dict[str, Any]], Any]
+Reader = Callable[..., Any]  # of a device's handle, what was read of it before, and which link or fan
 
 
 class Failure(Exception):  # noqa: N818 - what a driver answered instead, not an error of ours
@@ -23,6 +27,12 @@ class Failure(Exception):  # noqa: N818 - what a driver answered instead, not an
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+def code_of(error: Exception) -> int:
+    """The driver's code behind what was raised; a binding older or newer than we know has no such call."""
+    code = error.code if isinstance(error, Failure) else getattr(error, "value", None)
+    return code if isinstance(code, int) else NO_SUCH_CALL
 
 
 def reader_of(nvml: Any, row: Row) -> Reader:
@@ -35,23 +45,23 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
+    ask: Callable[..., Any] = function if shape is None else partial(_filled, function, shape)
+    take = _taker(takes)
 
-    def once(handle: Any, *more: int) -> Any:
-        try:
-            if shape is not None:
-                answer = shape()
-                function(handle, ctypes.byref(answer))
-            else:
-                answer = function(handle, *more, *constants)
-        except nvml.NVMLError as error:
-            raise Failure(error.value) from None
-        except nvml.NVMLLibraryMismatchError:
-            raise Failure(NO_SUCH_CALL) from None
-        return _taken(answer, takes)
+    def once(handle: Any, _known: dict[str, Any], *more: int) -> Any:
+        answer = ask(handle, *more, *constants)
+        return answer if type(answer) is int else take(answer)
 
     if not each:
-        return lambda handle, _: once(handle)
+        return once
     return lambda handle, known: _each(once, handle, most=_times(each, known), open_ended=each.isdecimal())
+
+
+def _filled(function: Callable[..., Any], shape: Callable[[], Any], handle: Any) -> Any:
+    """What a call wrote into a record."""
+    answer = shape()
+    function(handle, ctypes.byref(answer))
+    return answer
 
 
 def _absent(*_: Any) -> Any:
@@ -76,14 +86,14 @@ def _times(each: str, known: dict[str, Any]) -> int:
     return len(states)
 
 
-def _each(once: Callable[..., Any], handle: Any, *, most: int, open_ended: bool) -> list[Any]:
+def _each(once: Reader, handle: Any, *, most: int, open_ended: bool) -> list[Any]:
     """The same of link or fan 0, 1, 2...; open-ended, it is done where the driver knows no such one."""
     found: list[Any] = []
     for index in range(most):
         try:
-            found.append(once(handle, index))
-        except Failure as failure:
-            if failure.code not in TRY_ANOTHER or (open_ended and index == 0):
+            found.append(once(handle, {}, index))
+        except Exception as error:
+            if code_of(error) not in TRY_ANOTHER or (open_ended and index == 0):
                 raise
             if open_ended:
                 break
@@ -94,62 +104,84 @@ def _each(once: Callable[..., Any], handle: Any, *, most: int, open_ended: bool)
 def _numbers(nvml: Any, names: list[str], *, per_link: bool) -> Reader:
     """Readings that the driver knows by number: all of them in one call."""
     numbers = [_constant(nvml, name) for name in names]
+    known_ones = [one for one in numbers if one is not None]
+    pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
+    if pointer is None or not known_ones:
+        return _absent
+    if per_link:
+        return lambda handle, known: _Numbered(
+            [(one, link) for one in known_ones for link in range(_times("links", known))]
+        ).read(pointer(FIELDS), handle)
+    kept = _Numbered([(one, 0) for one in known_ones])
 
-    def read(handle: Any, known: dict[str, Any]) -> list[Any]:
-        asked = [(one, 0) for one in numbers if one is not None]
-        if per_link:
-            asked = [(one, link) for one, _ in asked for link in range(_times("links", known))]
-        if not asked:
-            raise Failure(NO_SUCH_CALL)
-        try:
-            found = nvml.nvmlDeviceGetFieldValues(handle, asked)
-        except nvml.NVMLError as error:
-            raise Failure(error.value) from None
-        values = map(_number, found)
-        return list(values) if per_link else [None if one is None else next(values) for one in numbers]
+    def read(handle: Any, _known: dict[str, Any]) -> list[Any]:
+        found = kept.read(pointer(FIELDS), handle)
+        if len(found) == len(numbers):
+            return found
+        values = iter(found)
+        return [None if one is None else next(values) for one in numbers]
 
     return read
 
 
-_KINDS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+_ONE = struct.Struct("=IIqqII8s")  # number, which link, when, how long it took, kind, code, value
+_KINDS = tuple(struct.Struct(kind).unpack_from for kind in ("=d", "=I", "@L", "=Q", "=q", "=i", "=H"))
 
 
-def _number(field: Any) -> float | int | None:
-    """One of them; read past the binding's own conversion, which takes most of the time."""
-    bare = object.__getattribute__
-    kind = bare(field, "valueType")
-    if bare(field, "nvmlReturn") != 0 or kind >= len(_KINDS):
-        return None
-    return getattr(bare(field, "value"), _KINDS[kind])  # type: ignore[no-any-return]
+class _Numbered:
+    """Room for the answers to such a call, as the library lays it out; the binding's own is slow."""
+
+    def __init__(self, asked: Sequence[tuple[int, int]]) -> None:
+        self._room = bytearray(_ONE.size * len(asked))
+        for place, (number, link) in enumerate(asked):
+            struct.pack_into("=II", self._room, place * _ONE.size, number, link)
+        self._count = ctypes.c_int(len(asked))
+        self._place = ctypes.byref((ctypes.c_ubyte * len(self._room)).from_buffer(self._room))
+
+    def read(self, function: Callable[..., int], handle: Any) -> list[float | int | None]:
+        """The answers; None for each that the device does not have."""
+        code = function(handle, self._count, self._place)
+        if code:
+            raise Failure(code)
+        return [
+            None if code or kind >= len(_KINDS) else _KINDS[kind](value)[0]
+            for _, _, _, _, kind, code, value in _ONE.iter_unpack(self._room)
+        ]
 
 
-def _taken(answer: Any, takes: str) -> Any:
+def _taker(takes: str) -> Callable[[Any], Any]:
     """What is wanted of an answer, as plain data."""
     if takes == "#":
-        return len(answer)
-    if isinstance(answer, list) and takes:
-        return [_taken(one, takes) for one in answer]
-    if takes:
-        return [_plain(getattr(answer, name, None)) for name in takes.split()]
-    return (
-        [_plain(one) for one in answer] if isinstance(answer, list | tuple | ctypes.Array) else _plain(answer)
-    )
+        return len
+    if not takes:
+        return _plain
+    names = takes.split()
+    read = attrgetter(*names)
+
+    def take(answer: Any) -> Any:
+        if isinstance(answer, list):
+            return [take(one) for one in answer]
+        try:
+            found = read(answer)
+        except AttributeError:  # a binding without one of them
+            found = tuple(getattr(answer, name, None) for name in names)
+        return [_plain(one) for one in (found if len(names) > 1 else (found,))]
+
+    return take
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, int | str | float):
         return value
+    if isinstance(value, list | tuple | ctypes.Array):
+        return [_plain(one) for one in value]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else getattr(value, "value", None)
 
 
 def slices(nvml: Any, handle: Any) -> list[dict[str, Any]]:
     """The MIG instances of a device."""
     found = []
-    try:
-        most = nvml.nvmlDeviceGetMaxMigDeviceCount(handle)
-    except nvml.NVMLError as error:
-        raise Failure(error.value) from None
-    for place in range(most):
+    for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
         try:
             part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
         except nvml.NVMLError:
@@ -171,7 +203,7 @@ _OF_SLICE = {
 def _asked(nvml: Any, part: Any, *, name: str) -> Any:
     call, takes = _OF_SLICE[name]
     try:
-        return _taken(getattr(nvml, call)(part), takes)
+        return _taker(takes)(getattr(nvml, call)(part))
     except nvml.NVMLError:
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base.units import KILO
 from rigright.machine.nvml.codes import LOST, UNKNOWN
-from rigright.machine.nvml.readings import takes_of
+from rigright.machine.nvml.readings import places_of
 
 _NOT_KNOWN = {2**32 - 1, 2**64 - 1}  # what the driver writes where it knows no number
 
@@ -68,19 +68,20 @@ class Raw:
         """The same as yes or no."""
         return tuple(None if one is None else bool(one) for one in self.numbers(reading, count))
 
-    def named(self, reading: str) -> dict[str, Any]:
-        """Values by the names of the table."""
-        return dict(zip(takes_of().get(reading, ()), self.items(reading), strict=False))
+    def named(self, reading: str, name: str) -> Any:
+        """One of several values, by its name in the table."""
+        value = self.told.get(reading)
+        place = places_of().get(reading, {}).get(name)
+        return value[place] if isinstance(value, list) and place is not None and place < len(value) else None
 
     def counts(self, reading: str) -> list[tuple[str, int]]:
         """Those of several named values that are numbers."""
-        return [
-            (name, one) for name, value in self.named(reading).items() if (one := _whole(value)) is not None
-        ]
+        names = places_of().get(reading, {})
+        return [(name, one) for name in names if (one := self.number(reading, name)) is not None]
 
     def number(self, reading: str, name: str) -> int | None:
         """One of several values."""
-        return _whole(self.named(reading).get(name))
+        return _whole(self.named(reading, name))
 
 
 def _whole(value: object) -> int | None:

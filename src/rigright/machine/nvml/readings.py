@@ -9,7 +9,7 @@ from functools import cache
 from rigright.base.tables import DATA, read_rows, text
 
 _COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see")
-_PLANS = {"full": {"full", "rare", "both"}, "tick": {"both"}, "rare": {"rare"}}
+_PLANS = {"full": {"full", "rare", "moved", "both"}, "tick": {"both"}, "moved": {"moved"}, "rare": {"rare"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Reading:
     given: str
     takes: str
     each: str
-    when: str  # "full": once; "both": at each tick too; "rare": at few of them
+    when: str  # "full": once; "both": at each tick too; "rare": at few; "moved": also when memory was taken
     see: str
 
     @property
@@ -41,8 +41,14 @@ def readings() -> tuple[Reading, ...]:
 
 @cache
 def plans() -> Mapping[str, list[list[str]]]:
-    """The rows of a full reading, of a tick, and of what a tick reads rarely."""
+    """The rows of a full reading, of a tick, and of what a tick reads rarely or when memory was taken."""
     return {name: [one.row for one in readings() if one.when in when] for name, when in _PLANS.items()}
+
+
+@cache
+def rare() -> frozenset[str]:
+    """The readings that a tick does not always bring."""
+    return frozenset(one.reading for one in readings() if one.when in {"rare", "moved"})
 
 
 @cache
@@ -52,6 +58,7 @@ def see_of() -> Mapping[str, str]:
 
 
 @cache
-def takes_of() -> Mapping[str, tuple[str, ...]]:
-    """Reading -> the names of the values it brings."""
-    return {one.reading: tuple(one.takes.split()) for one in reversed(readings())}  # the first way has most
+def places_of() -> Mapping[str, Mapping[str, int]]:
+    """Reading -> the names of the values it brings, each with its place."""
+    rows = reversed(readings())  # the first way has most
+    return {one.reading: {name: place for place, name in enumerate(one.takes.split())} for one in rows}

@@ -26,6 +26,7 @@ PATIENCE_S = 2.0
 _CALL_S = 1.2  # the most for one call of a full reading
 _SLOW_S = 20.0  # the most for the first tick of a child, where every device must wake first
 _REST_S, _MOST_REST_S = 5.0, 60.0  # after a driver that did not start
+RARE_S = 10.0  # in which each device is asked once for what hardly changes
 
 
 class Session:
@@ -39,7 +40,8 @@ class Session:
         self._keepers: dict[int, Keeper] = {}
         self._owners: dict[int, str | None] = {}
         self._rest_s, self._until_s = _REST_S, 0.0
-        self._turn = 0  # whose rare readings are due
+        self._turn = 0  # whose rare readings are due next
+        self._owed, self._asked_s = 0.0, 0.0  # how many devices are behind with them, since when
         self._fresh: int | None = None  # the child that knows all rare readings
         self._off: set[str] = set()  # what concerns all devices, and hung
         self._lock = Lock()
@@ -91,7 +93,7 @@ class Session:
             return self._unread()
         for device in range(self._asking.system.get("count") or 0):
             self._keepers.setdefault(device, Keeper(device))
-        request = self._request([one for one in self._keepers if not self._held.whole(one)])
+        request = self._request([one for one in self._keepers if not self._held.whole(one)], now_s)
         is_old, self._fresh = self._fresh == self._asking.pid, self._asking.pid
         answer = self._asking.quietly(request, self._patience_s / 2) if is_old else None
         if answer is None:
@@ -114,20 +116,28 @@ class Session:
     def _rest(self, now_s: float) -> None:
         self._until_s, self._rest_s = now_s + self._rest_s, min(2 * self._rest_s, _MOST_REST_S)
 
-    def _request(self, devices: list[int]) -> dict[str, Any]:
-        """A tick's question: rare readings of all devices to a new child, else of one in turn."""
-        self._turn += 1
-        is_old = self._fresh == self._asking.pid
+    def _request(self, devices: list[int], now_s: float) -> dict[str, Any]:
+        """A tick's question."""
         flow = [one for one in devices if self._keepers[one].counts_traffic is False]
         return {
             "do": "tick",
             "devices": devices,
-            "rare": [devices[self._turn % len(devices)]] if devices and is_old else devices,
+            "rare": self._rare(devices, now_s),
             "skip": self._held.skip(),
             "names": None if "names" in self._off else True,
             "xids": None if "xids" in self._off else True,
             "flow": None if "flow" in self._off else flow,
         }
+
+    def _rare(self, devices: list[int], now_s: float) -> list[int]:
+        """Who tells rare readings too: all to a new child, else a few at each tick, in turn."""
+        passed_s, self._asked_s = now_s - self._asked_s, now_s
+        if self._fresh != self._asking.pid:
+            return devices
+        self._owed = min(self._owed + len(devices) * passed_s / RARE_S, len(devices))
+        due = [devices[(self._turn + place) % len(devices)] for place in range(int(self._owed))]
+        self._turn, self._owed = self._turn + len(due), self._owed - len(due)
+        return due
 
     def _aloud(self, request: dict[str, Any], now_s: float) -> tuple[DeviceTick, ...]:
         """A new child, or something hung or died: go call by call, and leave out for a while what hangs."""
@@ -179,7 +189,7 @@ class Session:
             found.get(int(device), {})["flow"] = ways
         for device, code in rest.get("xids") or ():
             if device in self._keepers:
-                self._keepers[device].xid(code)
+                self._keepers[device].last_xid = code
         return tuple(self._one(one, found, names=names, now_s=now_s) for one in self._keepers)
 
     def _one(self, device: int, found: dict[int, Any], *, names: dict[int, str], now_s: float) -> DeviceTick:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rigright.base.tables import DATA, read_rows, text, whole
-from rigright.base.units import KILO, MEGA
+from rigright.base.units import GIGA, KILO, MEGA
 from rigright.machine.device import (
     Clocks,
     Device,
@@ -26,7 +26,6 @@ from rigright.machine.nvml.raw import Raw, floats
 from rigright.machine.told.values import address
 
 PERCENT = 100
-_NANO = 1e-9
 _VENDOR_BITS = 16
 _NO_ID = 2**32
 
@@ -87,7 +86,7 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
 
 def pci_of(raw: Raw) -> str | None:
     """Its address on the bus."""
-    return address(str(raw.named("pci").get("busId") or ""))
+    return address(str(raw.named("pci", "busId") or ""))
 
 
 def share(percent: int | None) -> float | None:
@@ -252,7 +251,7 @@ def recovery_of(raw: Raw) -> str | None:
 
 
 def _slowed_s(raw: Raw) -> tuple[tuple[str, float], ...] | None:
-    return tuple((name, spent * _NANO) for name, spent in raw.counts("slowed_s")) or None
+    return tuple((name, spent / GIGA) for name, spent in raw.counts("slowed_s")) or None
 
 
 def _slices(raw: Raw) -> tuple[Slice, ...]:

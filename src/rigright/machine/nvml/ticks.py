@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.units import KILO, MEGA
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.raw import Raw, floats, is_gone
+from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
 from rigright.machine.tick import DeviceTick
 
@@ -25,66 +26,51 @@ class Keeper:
     """What is remembered of one device between ticks."""
 
     def __init__(self, index: int) -> None:
-        self.last = DeviceTick(index=index, vendor="nvidia", state="stale")
-        self._traffic: Traffic | None = None
-        self._links_active: int | None = None
+        self.index = index
+        self.last_xid: int | None = None
         self.counts_traffic: bool | None = None  # None: not known yet
+        self._traffic: Traffic | None = None
+        self._rare: dict[str, Any] = {}  # what is not read at each tick, as it was last told
+        self._still: dict[str, Any] = {}  # the fields made of it
+        self._names: dict[int, str] = {}  # of programs
 
     def absent(self, state: str) -> DeviceTick:
         """It was not read: who it is, and no figures."""
-        last = self.last
-        return DeviceTick(
-            index=last.index, uuid=last.uuid, name=last.name, pci=last.pci, vendor="nvidia", state=state
-        )
+        who = {name: self._still[name] for name in ("uuid", "name", "pci") if name in self._still}
+        return DeviceTick(index=self.index, vendor="nvidia", state=state, **who)
 
     def tick(self, told: dict[str, Any], *, owner: Owner, names: dict[int, str]) -> DeviceTick:
         """The device now."""
         raw = Raw(told)
         if is_gone(raw):
             return self.absent("denied" if raw.failed("handle") == codes.NO_PERMISSION else "lost")
-        if "links.state" in told:
-            states = raw.value("links.state")
-            self._links_active = sum(map(bool, states)) if isinstance(states, list) else None
+        if names != self._names or not rare().isdisjoint(told):
+            self._names = names
+            self._rare.update((reading, told[reading]) for reading in rare() & told.keys())
+            self._still |= _still(Raw(self._rare), owner=owner, names=names)
         rx, tx = self._rates(raw)
-        fans, recovery = fans_of(raw), recovery_of(raw)
-        self.last = DeviceTick(
-            index=self.last.index,
+        return DeviceTick(
+            index=self.index,
             vendor="nvidia",
-            uuid=raw.text("uuid") or self.last.uuid,
-            name=raw.text("name") or self.last.name,
-            pci=pci_of(raw) or self.last.pci,
             busy_share=share(raw.number("busy", "gpu")),
             mem_busy_share=share(raw.number("busy", "memory")),
             mem_used_bytes=floats(raw.number("mem", "used")),
             mem_total_bytes=floats(raw.number("mem", "total")),
             power_w=raw.milli("power.draw_w"),
-            power_limit_w=raw.milli("power.limit_w"),
             energy_j=_divided(raw.number("numbers", "energy_mj")),
             gpu_c=raw.scaled("thermal.gpu_c", 1.0),
             mem_c=mem_c(raw),
-            fan_share=max(fans) if fans else None,
             sm_hz=raw.scaled("clocks.sm_hz", MEGA),
             mem_hz=raw.scaled("clocks.mem_hz", MEGA),
             pcie_gen=raw.whole("pcie.gen"),
             pcie_lanes=raw.whole("pcie.lanes"),
             pcie_rx_bytes_per_s=rx,
             pcie_tx_bytes_per_s=tx,
-            pcie_replays=raw.number("numbers", "replays"),
             slowed_by=codes.slowed_by(raw.value("slowed_by")),
-            ecc_corrected=raw.number("numbers", "corrected"),
-            ecc_uncorrected=raw.number("numbers", "uncorrected"),
-            rows_pending=_flag(raw.number("numbers", "rows_pending")),
-            rows_failed=_flag(raw.number("numbers", "rows_failed")),
-            recovery=recovery,
-            links_active=self._links_active,
-            last_xid=self.last.last_xid,
-            programs=programs_of(raw, owner=owner, names=names),
+            recovery=recovery_of(raw),
+            last_xid=self.last_xid,
+            **self._still,
         )
-        return self.last
-
-    def xid(self, code: int) -> None:
-        """The driver told of an error."""
-        self.last = replace(self.last, last_xid=code)
 
     def _rates(self, raw: Raw) -> tuple[float | None, float | None]:
         """Bytes a second each way: of counters since the tick before, or as the driver measured them."""
@@ -99,6 +85,24 @@ class Keeper:
             return None, None
         spent_s = now_s - before.at_s
         return _rate(before.rx, now.rx, spent_s=spent_s), _rate(before.tx, now.tx, spent_s=spent_s)
+
+
+def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
+    """Fields of readings that hardly change; a name that is not told any more is still its name."""
+    fans, links = fans_of(raw), raw.value("links.state")
+    who = {"uuid": raw.text("uuid"), "name": raw.text("name"), "pci": pci_of(raw)}
+    return {
+        **{field: told for field, told in who.items() if told is not None},
+        "power_limit_w": raw.milli("power.limit_w"),
+        "fan_share": max(fans) if fans else None,
+        "pcie_replays": raw.number("errors", "replays"),
+        "ecc_corrected": raw.number("errors", "corrected"),
+        "ecc_uncorrected": raw.number("errors", "uncorrected"),
+        "rows_pending": _flag(raw.number("errors", "rows_pending")),
+        "rows_failed": _flag(raw.number("errors", "rows_failed")),
+        "links_active": sum(map(bool, links)) if isinstance(links, list) else None,
+        "programs": programs_of(raw, owner=owner, names=names),
+    }
 
 
 def _rate(before: int | None, now: int | None, *, spent_s: float) -> float | None:

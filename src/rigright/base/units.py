@@ -204,3 +204,24 @@ def _three(number: float) -> str:
     """Three leading digits, never fewer than the whole part needs."""
     digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 2
     return f"{number:,.{min(digits, 2)}f}"
+
+
+_MEASURED = {
+    "flops_per_s": (("TFLOP/s", TERA), ("GFLOP/s", GIGA)),
+    "bytes_per_s": (("GB/s", GIGA), ("MB/s", MEGA)),
+    "ops_per_s": (("op/s", 1),),
+    "items_per_s": (("items/s", 1),),
+    "tok_per_s": (("tok/s", 1),),
+    "ratio": (("", 1),),
+}
+
+
+def show_measured(value: float, unit: str) -> str:
+    """A measured figure in the unit that suits its size: "1,402 TFLOP/s", "26.2 GB/s", "5.1 µs"."""
+    if unit == "s":
+        return show_seconds(value) if value >= 1 / KILO else f"{_short(value * MEGA)} µs"
+    if unit == "bytes":
+        return show_bytes(value)
+    scales = _MEASURED.get(unit, ((unit, 1),))
+    name, scale = next(((name, scale) for name, scale in scales if value >= scale / 10), scales[-1])
+    return f"{_short(value / scale)} {name}".rstrip()

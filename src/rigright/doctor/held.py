@@ -20,7 +20,7 @@ from rigright.facts.bench import Reference, references
 from rigright.facts.bench_expected import Expectation, expected
 from rigright.machine.bench.record import Result
 
-Verdict = Literal["expected", "behind", "slow", "unknown"]
+Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
 Basis = Literal["other cards", "least", "measured", "stated", "floor"]
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
@@ -50,7 +50,20 @@ def held_all(results: Sequence[Result], case: Case) -> tuple[Held, ...]:
 
 
 def held(result: Result, case: Case, *, beside: Sequence[Result] = ()) -> Held:
-    """One figure; `beside` holds those of the other cards."""
+    """One figure; `beside` holds those of the other cards. However fast: what gives wrong values is wrong."""
+    one = _compared(result, case, beside=beside)
+    return replace(one, verdict="wrong") if wrong_values(result) else one
+
+
+def wrong_values(result: Result) -> float:
+    """How many of the values it carried came out wrong."""
+    try:
+        return max(0.0, float(dict(result.settings).get("wrong", "0")))
+    except ValueError:
+        return 0.0
+
+
+def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
     disk = disk_of(result, case) if result.part == "disk" else None
     row = expected(result.part, result.what, kind=None if disk is None else disk.kind)
     alone = _by_facts(result, case, row=row)
@@ -174,10 +187,8 @@ def _notes(result: Result, case: Case) -> tuple[Sentence, ...]:
     if busy:
         notes.append(say("other programs hold memory of gpu {numbers}", numbers=", ".join(map(str, busy))))
     settings = dict(result.settings)
-    if "wrong" in settings:
-        notes.append(
-            say("{count} values came out wrong: data are damaged on the way", count=settings["wrong"])
-        )
+    if wrong := wrong_values(result):
+        notes.append(say("{count} values came out wrong: data are damaged on the way", count=f"{wrong:g}"))
     for device, _ in cards[:1]:
         lanes, most = settings.get("pcie_lanes"), device.pcie.lanes_max
         if lanes is not None and most is not None and int(lanes) < most:

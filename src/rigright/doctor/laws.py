@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from rigright.base.errors import RigError
-from rigright.base.units import MEGA
+from rigright.base.units import GIGA, MEGA
 from rigright.doctor.record import Case
 from rigright.facts.chips import Chip
 from rigright.facts.cpu_names import cpu_named
@@ -18,6 +18,7 @@ from rigright.machine.device import Device
 from rigright.machine.host import Disk
 
 _CARD = re.compile(r"gpu (\d+)")
+FILLED_BY_TCP_BYTES_PER_S = 25 * GIGA / 8  # ports up to 25 Gb/s
 
 
 def stated(law: str, result: Result, *, case: Case) -> float | None:
@@ -163,6 +164,15 @@ def _disk_link(result: Result, case: Case) -> float | None:
     return disk.sata_bytes_per_s
 
 
+def _port(result: Result, case: Case) -> float | None:
+    """The port that the way goes through, one way; a fast one is not filled by a few connections of TCP."""
+    name = dict(result.settings).get("port")
+    port = next((one for one in case.machine.ports or () if one.name == name), None)
+    if port is None or port.kind != "ethernet" or port.bytes_per_s is None:
+        return None
+    return port.bytes_per_s if port.bytes_per_s <= FILLED_BY_TCP_BYTES_PER_S else None
+
+
 def _twice(law: Callable[[Result, Case], float | None]) -> Callable[[Result, Case], float | None]:
     def both(result: Result, case: Case) -> float | None:
         one_way = law(result, case)
@@ -188,4 +198,5 @@ _LAWS: Mapping[str, Callable[[Result, Case], float | None]] = {
     "cpu_fp32": _cpu(double=False),
     "cpu_fp64": _cpu(double=True),
     "disk_link": _disk_link,
+    "port": _port,
 }

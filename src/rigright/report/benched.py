@@ -32,6 +32,11 @@ class Benched:
         found = [one for one in self.held if one.verdict in {"slow", "behind"}]
         return tuple(sorted(found, key=lambda one: (one.verdict != "slow", one.share or 0.0)))
 
+    @property
+    def wrong(self) -> tuple[Held, ...]:
+        """What gave wrong values."""
+        return tuple(one for one in self.held if one.verdict == "wrong")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartList:

@@ -14,7 +14,7 @@ from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.record import Diagnosis
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case, Finding
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
@@ -120,10 +120,10 @@ def _by_time(results: Iterable[Result]) -> list[Result]:
 
 def _drifts(results: Iterable[Result]) -> tuple[Drift, ...]:
     """Benchmarks whose last figure is not what it was at first."""
-    first: dict[tuple[str, str, str], Result] = {}
-    for result in _by_time(results):
-        first.setdefault((result.part, result.what, result.on), result)
-    drifts = (Drift(now=now, first=first[now.part, now.what, now.on]) for now in _latest(results))
+    ordered = _by_time(results)
+    drifts = (
+        Drift(now=now, first=next(one for one in ordered if same_job(one, now))) for now in _latest(ordered)
+    )
     return tuple(one for one in drifts if one.first.value and abs(one.ratio - 1) > DRIFTED and one.worse)
 
 

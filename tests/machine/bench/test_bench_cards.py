@@ -105,11 +105,12 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the played Pythons are shell
 @posix
 def test_a_named_python_must_do(tmp_path):
     env = {}
-    good = python(tmp_path, "good", "echo '[[3, 12], true]'")
+    good = python(tmp_path, "good", "echo '[[3, 12], \"2.9.1+cu130\"]'")
     assert pythons.torch_python(good, Machine(), env=env) == good
     for says, error, why in (
-        ("echo '[[3, 12], false]'", MissingError, "has no PyTorch"),
-        ("echo '[[3, 8], true]'", AskError, "is Python 3.8; 3.10 is the oldest"),
+        ("echo '[[3, 12], null]'", MissingError, "has no PyTorch"),
+        ("echo '[[3, 11], \"1.13.0a0\"]'", AskError, "has PyTorch 1.13.0a0; 2.1 is the oldest"),
+        ("echo '[[3, 8], \"2.4.0\"]'", AskError, "is Python 3.8; 3.10 is the oldest"),
         ("echo 'hello'", AskError, "is no Python that answers"),
         ("exit 3", AskError, "is no Python that answers"),
     ):
@@ -122,12 +123,12 @@ def test_another_python_is_found_where_rigrights_own_has_no_pytorch(tmp_path, mo
     monkeypatch.setattr(pythons.importlib.util, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert pythons.torch_python(None, Machine(), env={}) is None
-    python(tmp_path, "python3", "echo '[[3, 9], true]'")  # too old
+    python(tmp_path, "python3", "echo '[[3, 9], \"2.4.0\"]'")  # too old
     assert pythons.torch_python(None, Machine(), env={}) is None
     (tmp_path / "bin").mkdir()
-    inside = python(tmp_path / "bin", "python", "echo '[[3, 13], true]'")
+    inside = python(tmp_path / "bin", "python", "echo '[[3, 13], \"2.10.0\"]'")
     assert pythons.torch_python(None, Machine(), env={"VIRTUAL_ENV": str(tmp_path)}) == inside
-    seen = python(tmp_path, "seen", "echo '[[3, 11], true]'")
+    seen = python(tmp_path, "seen", "echo '[[3, 11], \"\"]'")
     machine = Machine(software=Software(pythons=(Python(path=seen, frameworks=(Framework(name="torch"),)),)))
     assert pythons.torch_python(None, machine, env={"VIRTUAL_ENV": str(tmp_path)}) == seen
 

@@ -21,7 +21,7 @@ ASK = Ask(part="x", spare_s=0.1, quick=True, cpus=1)
 
 
 def test_matrices_are_multiplied_in_both_precisions(monkeypatch):
-    monkeypatch.setattr(cpu_gemm, "QUICK_SIDE", 128)
+    monkeypatch.setattr(cpu_gemm, "SIDES", (128, 64))
     found = list(cpu_gemm.run(ASK))
     assert [(one.what, one.unit) for one in found] == [("fp32", "flops_per_s"), ("fp64", "flops_per_s")]
     assert all(one.low <= one.value <= one.high and one.repeats >= 3 for one in found)
@@ -110,13 +110,14 @@ def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
         for one in preprocess.run(Ask(part="x", spare_s=60, quick=True, cpus=2))
         if isinstance(one, Result)
     ]
-    assert [one.what for one in found][:3] == [
-        "csv, 1 workers",
-        "csv, 2 workers",
-        "csv, scaling at 2 workers",
+    by_what = {one.what: one.value for one in found}
+    assert list(by_what) == [
+        *("csv, 1 workers", "pictures, 1 workers", "csv, 2 workers", "pictures, 2 workers"),
+        *("csv, scaling at 2 workers", "pictures, scaling at 2 workers"),
     ]
-    one, two, share = found[:3]
-    assert share.value == pytest.approx(two.value / one.value / 2)
+    for name in ("csv", "pictures"):
+        one, two = by_what[f"{name}, 1 workers"], by_what[f"{name}, 2 workers"]
+        assert by_what[f"{name}, scaling at 2 workers"] == pytest.approx(two / one / 2)
 
 
 def test_every_cell_of_the_table_is_read():

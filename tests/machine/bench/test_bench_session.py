@@ -20,13 +20,15 @@ class Played:
     """Children that answer at once and remember what they were asked."""
 
     asked: tuple = ()
+    ends: tuple = ()
     closed = 0
     interrupts: str | None = None
 
     def __init__(self, python, env):
         self.python, self.env = python, env
 
-    def run(self, ask):
+    def run(self, ask, end):
+        Played.ends += (end,)
         Played.asked += ((self.python, ask),)
         if ask.folder is not None:
             (Path(ask.folder) / "left").write_text("x", encoding="utf-8")
@@ -42,11 +44,11 @@ class Played:
 def played(monkeypatch):
     monkeypatch.setattr(session, "Child", Played)
     monkeypatch.setattr(session, "torch_python", lambda *_, **__: "/other/python")
-    Played.asked, Played.closed, Played.interrupts = (), 0, None
+    Played.asked, Played.ends, Played.closed, Played.interrupts = (), (), 0, None
     return Played
 
 
-def run(parts, wish=None, told=None):
+def run(parts, wish=None, told=None, began_s=None):
     return list(
         measured(
             parts,
@@ -54,6 +56,7 @@ def run(parts, wish=None, told=None):
             machine=Machine(),
             env=dict(os.environ),
             progress=(lambda *_: None) if told is None else lambda *place: told.append(place),
+            began_s=began_s,
         )
     )
 
@@ -92,7 +95,7 @@ def test_parts_are_named_loosely_and_measured_in_their_own_order():
 
 
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    with pytest.raises(AskError, match=r'no part "gem"; there are collectives, .*gemm'):
+    with pytest.raises(AskError, match=r'no part "gem"; there are gemm'):
         pick(["gem"], Wish())
 
 
@@ -130,9 +133,9 @@ def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
 
 
 def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):
-    clock = iter([0.0, *[100.0] * 50])
+    clock = iter([100.0] * 50)
     monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
-    run(["ram", "network"], Wish(quick=True))
+    run(["ram", "network"], Wish(quick=True), began_s=79.0)
     assert [ask.spare_s for _, ask in played.asked] == [session.LEAST_S] * 2
 
 

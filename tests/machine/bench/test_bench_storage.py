@@ -114,9 +114,9 @@ def ask(folder, part="disk"):
 def test_the_own_reader_measures_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(disk.shutil, "which", lambda _: None)
     found = {one.what: one for one in disk.run(ask(tmp_path))}
-    assert list(found) == ["sequential write", "sequential read", "random read 4 KiB"]
+    assert list(found) == ["sequential write", "sequential read", "random read 4 KiB, 16 threads"]
     assert all(one.value > 0 and one.on == "/data" for one in found.values())
-    assert found["random read 4 KiB"].unit == "ops_per_s"
+    assert found["random read 4 KiB, 16 threads"].unit == "ops_per_s"
     assert dict(found["sequential read"].settings)["cache"] in {"O_DIRECT", "fsync + posix_fadvise DONTNEED"}
     assert list(tmp_path.iterdir()) == []
 
@@ -208,7 +208,7 @@ def test_the_real_fio_runs_the_jobs_on_a_file_without_a_name(tmp_path):
     if any(
         isinstance(one, Skipped) for one in found
     ):  # a file system without direct reads: the own reader did it
-        assert {"sequential read", "random read 4 KiB"} <= {
+        assert {"sequential read", "random read 4 KiB, 16 threads"} <= {
             one.what for one in found if isinstance(one, Result)
         }
         return

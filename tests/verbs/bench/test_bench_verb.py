@@ -84,7 +84,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def played(home, monkeypatch):
-    def measured(names, wish, *, machine, env, progress):
+    def measured(names, wish, *, machine, env, progress, began_s):
         for index, name in enumerate(names):
             progress(name, (index, len(names)))
             yield from (one for one in FIGURES if one.part == name)
@@ -130,7 +130,7 @@ def test_what_is_saved_is_read_again_as_it_was(played):
 def test_a_folder_is_no_file_to_save_in(played):
     with pytest.raises(AskError, match="is a folder"):
         bench("gemm", keep=Keep(save=str(played)))
-    with pytest.raises(DataError, match="cannot write"):
+    with pytest.raises(MissingError, match="there is no folder"):
         bench("gemm", keep=Keep(save=str(played / "nosuch" / "x.json")))
 
 
@@ -176,7 +176,7 @@ def test_foreign_results_are_an_error_of_ours_or_read(tmp_path_factory, data):
 
 
 def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypatch):
-    def measured(names, wish, *, machine, env, progress):
+    def measured(names, wish, *, machine, env, progress, began_s):
         progress(names[0], (0, len(names)))
         yield FIGURES[0]
         progress(names[1], (1, len(names)))
@@ -197,7 +197,7 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM is not caught there")
 def test_a_polite_end_keeps_what_was_measured_too(home, monkeypatch):
-    def measured(names, wish, *, machine, env, progress):
+    def measured(names, wish, *, machine, env, progress, began_s):
         yield FIGURES[0]
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
@@ -318,7 +318,7 @@ def test_wrong_asks_are_told(played, capsys):
 
 
 def test_a_break_ends_with_the_code_of_a_break_and_shows_what_there_is(home, monkeypatch, capsys):
-    def measured(names, wish, *, machine, env, progress):
+    def measured(names, wish, *, machine, env, progress, began_s):
         yield FIGURES[0]
         raise KeyboardInterrupt
 

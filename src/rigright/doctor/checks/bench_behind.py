@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.held import Held, held_all
-from rigright.doctor.rates import shown
 from rigright.doctor.record import Case, Finding, Severity, Verdict, seen, step
 
 TITLE = say("no card is slower than the others")
@@ -36,9 +36,9 @@ def _lags(one: Held, *, share: float) -> Finding:
         evidence=seen(
             say(
                 "{value}, {share} of the others' median {full}",
-                value=shown(result.value, result.unit),
+                value=show_measured(result.value, result.unit),
                 share=f"{share:.0%}",
-                full="?" if one.full is None else shown(one.full, result.unit),
+                full="?" if one.full is None else show_measured(one.full, result.unit),
             ),
             f"rigright bench {result.part}",
         ),

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.held import Held, held_all
-from rigright.doctor.rates import shown
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, step
 
 TITLE = say("benchmarks reach what the hardware should")
@@ -50,8 +50,8 @@ def _slow(one: Held) -> Finding:
             Evidence(
                 shows=say(
                     "{value} measured; at least {least} is expected ({source})",
-                    value=shown(result.value, result.unit),
-                    least="?" if one.least is None else shown(one.least, result.unit),
+                    value=show_measured(result.value, result.unit),
+                    least="?" if one.least is None else show_measured(one.least, result.unit),
                     source=one.source or "?",
                 ),
                 command=f"rigright bench {result.part}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,12 +17,14 @@ from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
 from rigright.machine.record import Machine
 
-OLDEST = (3, 10)
+OLDEST, OLDEST_TORCH = (3, 10), (2, 1)
 PATIENCE_S = 10.0
 MOST_TRIED = 6
 _ASK = (
-    "import sys, json, importlib.util as u; "
-    "print(json.dumps([sys.version_info[:2], u.find_spec('torch') is not None]))"
+    "import sys, json, importlib.metadata as m, importlib.util as u\n"
+    "try: v = m.version('torch')\n"
+    "except m.PackageNotFoundError: v = '' if u.find_spec('torch') else None\n"
+    "print(json.dumps([sys.version_info[:2], v]))"
 )
 
 
@@ -30,7 +33,18 @@ class Found:
     """What a Python says of itself."""
 
     version: tuple[int, int]
-    has_torch: bool
+    torch: str | None  # its version; None: it has none
+
+    @property
+    def will_do(self) -> bool:
+        """Whether the parts can run in it."""
+        return self.version >= OLDEST and self.torch is not None and not self.torch_is_old
+
+    @property
+    def torch_is_old(self) -> bool:
+        """Older than what the parts ask of it; a version that cannot be read is tried."""
+        numbers = re.match(r"(\d+)\.(\d+)", self.torch or "")
+        return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH
 
 
 def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) -> str | None:
@@ -41,13 +55,13 @@ def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) 
         return sys.executable
     for path in list(dict.fromkeys(_others(machine, env)))[:MOST_TRIED]:
         found = asked(path)
-        if found is not None and found.has_torch and found.version >= OLDEST:
+        if found is not None and found.will_do:
             return path
     return None
 
 
 def asked(path: str) -> Found | None:
-    """Version and whether it has PyTorch; None where it is no Python that answers."""
+    """Its version and that of its PyTorch; None where it is no Python that answers."""
     try:
         done = subprocess.run(
             [path, "-c", _ASK],
@@ -57,8 +71,8 @@ def asked(path: str) -> Found | None:
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        (major, minor), has_torch = json.loads(done.stdout)
-        return Found(version=(int(major), int(minor)), has_torch=bool(has_torch))
+        (major, minor), torch = json.loads(done.stdout)
+        return Found(version=(int(major), int(minor)), torch=None if torch is None else str(torch)[:40])
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
 
@@ -73,8 +87,14 @@ def _named(wish: str) -> str:
         raise AskError(
             say("{path} is Python {version}; 3.10 is the oldest that will do", path=wish, version=version)
         )
-    if not found.has_torch:
+    if found.torch is None:
         raise MissingError(say("{path} has no PyTorch", path=wish))
+    if found.torch_is_old:
+        raise AskError(
+            say(
+                "{path} has PyTorch {version}; 2.1 is the oldest that will do", path=wish, version=found.torch
+            )
+        )
     return path
 
 

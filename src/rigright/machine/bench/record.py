@@ -25,6 +25,24 @@ class Result:
     notes: tuple[Sentence, ...] = ()
 
 
+SIZES = frozenset(
+    (
+        *("shape", "size", "buffer", "array", "file", "file system", "batch", "image", "layout", "lasted"),
+        *("tokens", "width", "layers", "threads", "workers", "connections", "ranks", "jobs", "depth"),
+        *("model", "load", "requests", "engine", "backend", "bytes"),
+    )
+)  # settings that make another job of it; versions and the state of a link do not: they are what changes
+
+
+def same_job(a: Result, b: Result) -> bool:
+    """Whether two figures can be held against each other: a short run reads a smaller file."""
+    alike = (a.part, a.what, a.on, a.unit) == (b.part, b.what, b.on, b.unit)
+    return alike and all(
+        {pair for pair in a.settings if pair[0] == size} == {pair for pair in b.settings if pair[0] == size}
+        for size in SIZES
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """A part that was not measured, and why."""

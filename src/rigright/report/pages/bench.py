@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rigright.base.units import show_seconds
+from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say, tell
 from rigright.doctor.held import Held
 from rigright.machine.stored import plain as told
 from rigright.report.benched import Benched, PartList
-from rigright.report.measured_figures import shown
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 
 CELLS = 10  # of the bar of what was reached
 MOST_NOTED = 12
-TONES: dict[str, Tone] = {"slow": "bad", "behind": "warn", "expected": "plain", "unknown": "plain"}
+TONES: dict[str, Tone] = {
+    "slow": "bad",
+    "wrong": "bad",
+    "behind": "warn",
+    "expected": "plain",
+    "unknown": "plain",
+}
 
 
 def page(result: Benched) -> Page:
@@ -56,6 +61,9 @@ def _verdict(result: Benched) -> Line:
     if not judged:
         said = say("{count} figures, none of which there is anything to hold against", count=len(result.held))
         return Line(said=said)
+    if result.wrong:
+        count = len(result.wrong)
+        return Line(said=say("{count} figures with wrong values: data are damaged", count=count), tone="bad")
     if not result.slow:
         said = say(
             "{judged} of {count} figures could be held against something: all are as they should be",
@@ -77,8 +85,8 @@ def _slow(one: Held) -> Sentence:
     values = {
         "what": f"{result.part} {result.what}",
         "on": result.on,
-        "value": shown(result.value, result.unit),
-        "least": shown(one.least or 0.0, result.unit),
+        "value": show_measured(result.value, result.unit),
+        "least": show_measured(one.least or 0.0, result.unit),
         "basis": basis(one),
     }
     if result.unit == "s":
@@ -124,7 +132,7 @@ def _table(title: Sentence, figures: list[Held]) -> Table:
 
 def _row(one: Held) -> tuple[Shown, ...]:
     result = one.result
-    return (result.what, result.on, shown(result.value, result.unit))
+    return (result.what, result.on, show_measured(result.value, result.unit))
 
 
 def _skipped(result: Benched) -> Iterator[Sentence]:
@@ -147,7 +155,7 @@ def _how(figures: list[Held]) -> Line | None:
 def _should(one: Held) -> str:
     if one.least is None:
         return ""
-    return f"{'<=' if one.result.unit == 's' else '>='} {shown(one.least, one.result.unit)}"
+    return f"{'<=' if one.result.unit == 's' else '>='} {show_measured(one.least, one.result.unit)}"
 
 
 def _bar(one: Held) -> str:
@@ -164,6 +172,7 @@ def verdict(one: Held) -> Shown:
         "expected": say("as expected"),
         "behind": say("a little slow"),
         "slow": say("slow"),
+        "wrong": say("wrong values"),
         "unknown": "-",
     }
     return told[one.verdict]
@@ -204,7 +213,8 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
 
 
 def _next(result: Benched) -> Iterator[str]:
-    checks = list(dict.fromkeys(check for one in result.slow for check in one.checks))
+    worst = ("bench_wrong",) if result.wrong else ()
+    checks = list(dict.fromkeys((*worst, *(check for one in result.slow for check in one.checks))))
     if checks:
         yield f"rigright doctor --only {','.join(checks[:6])}"
     if result.quick:
@@ -220,6 +230,7 @@ def plain(result: Benched, language: str) -> dict[str, Any]:
         "stopped": result.stopped,
         "seconds": round(result.seconds, 3),
         "slow": len(result.slow),
+        "wrong": len(result.wrong),
         "results": [_plain(one, language) for one in result.held],
         "skipped": [{"part": one.part, "why": tell(one.why, language)} for one in result.skipped],
         "history": result.kept,

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.machine.stored import plain as stored
 from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
-from rigright.report.measured_figures import shown
 from rigright.report.node_names import file_of, folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
@@ -173,8 +173,8 @@ def _slow_cells(one: Straggler) -> tuple[Shown, ...]:
         one.node,
         one.on,
         f"{spread.part}: {spread.what}",
-        shown(one.value, spread.unit),
-        shown(spread.median, spread.unit),
+        show_measured(one.value, spread.unit),
+        show_measured(spread.median, spread.unit),
         f"{one.behind_share:.0%}",
     )
 
@@ -185,9 +185,9 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
     rows: list[tuple[Shown, ...]] = [
         (
             f"{one.part}: {one.what}",
-            shown(one.low, one.unit),
-            shown(one.median, one.unit),
-            shown(one.high, one.unit),
+            show_measured(one.low, one.unit),
+            show_measured(one.median, one.unit),
+            show_measured(one.high, one.unit),
             str(one.n_nodes),
         )
         for one in result.spreads

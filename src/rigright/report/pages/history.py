@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.units import KILO, show_bytes, show_seconds, show_watts
+from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, tell
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.stored import plain as plain_record
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
-from rigright.report.measured_figures import shown
 from rigright.report.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
 from rigright.report.watched import CardSpan, Figures, Past, Span
 
@@ -165,7 +164,7 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
         Column(head=head, right=place == 4, flexible=place == 2) for place, head in enumerate(heads)
     )
     rows = tuple(
-        (_date(one.at_s or 0.0), one.part, one.what, one.on, shown(one.value, one.unit))
+        (_date(one.at_s or 0.0), one.part, one.what, one.on, show_measured(one.value, one.unit))
         for one in past.results
     )
     return ([Table(columns=columns, rows=rows)] if rows else []), say("benchmarks that were kept")

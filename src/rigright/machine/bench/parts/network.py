@@ -5,12 +5,14 @@ The loop says how fast this system's network code is, not any cable.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 from rigright.base.words import say
 from rigright.machine.bench import wire
 from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.figures import spread, taken
+from rigright.machine.bench.figures import Settings, spread, taken
 from rigright.machine.bench.record import Result, Skipped
 
 TITLE = say("the network to another machine, or this machine's own loop")
@@ -35,6 +37,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
 def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]:
     host, port = address
+    through = _port_to(host, port)
     streams = (1,) if ask.quick else STREAMS
     rounds = 1 + len(streams) * len(WAYS) * MOST_ROUNDS
     round_s = min(QUICK_ROUND_S if ask.quick else ROUND_S, max(SHORTEST_S, ask.spare_s / rounds))
@@ -46,7 +49,21 @@ def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]
                 wire.throughput(host, port, way=way, streams=count, spare_s=round_s)
                 for _ in range(MOST_ROUNDS)
             ]
-            words = (("connections", str(count)), ("protocol", "TCP"))
+            words = (("connections", str(count)), ("protocol", "TCP"), *through)
             yield spread(
                 f"{name}, {count} connections", on=on, values=rates, unit="bytes_per_s", settings=words
             )
+
+
+def _port_to(host: str, port: int) -> Settings:
+    """The network port that the way there begins at; no packet is sent to find it."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with suppress(OSError, ImportError), socket.socket(kind, socket.SOCK_DGRAM) as line:
+        import psutil
+
+        line.connect((host, port or 1))
+        own = line.getsockname()[0]
+        for name, addresses in psutil.net_if_addrs().items():
+            if any(one.address.partition("%")[0] == own for one in addresses):
+                return (("port", name),)
+    return ()

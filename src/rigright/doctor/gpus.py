@@ -13,6 +13,13 @@ BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
 BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
 _RESET = say("reset the card once nothing runs on it")
 _REBOOT = say("reboot the machine")
+DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
+REPLACE = step(say("run the vendor's field diagnosis, and have the card replaced"))
+LOOK_AGAIN = step(say("write the number down, and look again in a week"))
+AIR = step(say("look at fans, dust, filters, the way of the air, and what stands beside the card"))
+FABRIC_LOG = step(
+    say("see what the fabric manager says"), "journalctl -u nvidia-fabricmanager --no-pager -n 100"
+)
 
 
 def label(device: Device) -> str:

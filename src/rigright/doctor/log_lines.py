@@ -42,14 +42,21 @@ def finding(
     return Finding(
         severity=quieter(severity, case=case, event=last),
         title=title,
-        evidence=(
-            Evidence(shows=say("{count} times, last {when}", count=len(same), when=when(last)), command=show),
-            Evidence(shows=last.text[:LINE_CHARS]),
-        ),
+        evidence=told(same, show),
         why=why,
         fix=fix,
         confidence="likely",
         about=last.pci,
+    )
+
+
+def told(same: list[Event], command: str) -> tuple[Evidence, ...]:
+    """How often and when last, and the last line itself."""
+    last = same[-1]
+    often = say("{count} times, last {when}", count=len(same), when=when(last))
+    return (
+        Evidence(shows=often if len(same) > 1 else when(last), command=command),
+        Evidence(shows=last.text[:LINE_CHARS]),
     )
 
 

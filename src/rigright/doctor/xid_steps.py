@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.words import say
-from rigright.doctor.gpus import details, reboot, reset
+from rigright.doctor.gpus import REPLACE, details, reboot, reset
 from rigright.doctor.record import Step, as_root, step
 from rigright.facts.xids import Xid
 from rigright.machine.device import Device
@@ -40,7 +40,7 @@ _THEN = {
             "it comes again, replace the card"
         )
     ),
-    "replace": step(say("run the vendor's field diagnosis, and have the card replaced")),
+    "replace": REPLACE,
     "cables": step(say("check the cable to the screen")),
 }
 

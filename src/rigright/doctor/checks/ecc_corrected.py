@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import details, kinds, label
+from rigright.doctor.gpus import LOOK_AGAIN, details, kinds, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device
 
@@ -72,7 +72,7 @@ def _odd(device: Device, count: int, *, median: float) -> Finding:
             details(device, "ECC"),
         ),
         why=say("nothing is wrong yet; of these cards it is the one that will fail first"),
-        fix=(step(say("write the number down, and look again in a week")),),
+        fix=(LOOK_AGAIN,),
         confidence="likely",
         about=label(device),
     )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, details, label
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, seen, step
+from rigright.doctor.gpus import DRAIN, LOOK_AGAIN, REPLACE, answering, details, label
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.machine.device import Device, Ecc
 
 TITLE = say("errors in the caches of a card")
@@ -24,42 +24,24 @@ def check(case: Case) -> Iterator[Verdict]:
         ecc = device.ecc
         if ecc is None or (ecc.sram_over_threshold is None and ecc.sram_uncorrected_aggregate is None):
             continue
-        if ecc.sram_over_threshold:
-            yield _over(device, ecc)
-        elif ecc.sram_uncorrected_aggregate:
-            yield _some(device, ecc)
+        if ecc.sram_over_threshold or ecc.sram_uncorrected_aggregate:
+            yield _finding(device, ecc)
         else:
             yield Fine(says=say("none"), about=label(device))
 
 
-def _seen(device: Device, ecc: Ecc) -> tuple[Evidence, ...]:
-    count = ecc.sram_uncorrected_aggregate
+def _finding(device: Device, ecc: Ecc) -> Finding:
+    count, over = ecc.sram_uncorrected_aggregate, bool(ecc.sram_over_threshold)
     shows = say("{count} uncorrected errors of SRAM ever", count="?" if count is None else count)
-    return seen(shows, details(device, "ECC"))
-
-
-def _over(device: Device, ecc: Ecc) -> Finding:
     return Finding(
-        severity="fault",
-        title=say("uncorrected errors in its caches exceed the limit"),
-        evidence=_seen(device, ecc),
-        why=say("caches have no spare rows: wrong data will be read again, whatever is reset"),
-        fix=(
-            step(say("drain the machine: let what runs end, and let no new work start here")),
-            step(say("run the vendor's field diagnosis, and have the card replaced")),
-        ),
-        verify=details(device, "ECC"),
-        about=label(device),
-    )
-
-
-def _some(device: Device, ecc: Ecc) -> Finding:
-    return Finding(
-        severity="note",
-        title=say("uncorrected errors in its caches, below the limit"),
-        evidence=_seen(device, ecc),
-        why=say("each of them ended a program; a rising number leads to a replacement"),
-        fix=(step(say("write the number down, and look again in a week")),),
-        verify=details(device, "ECC"),
+        severity="fault" if over else "note",
+        title=say("uncorrected errors in its caches exceed the limit")
+        if over
+        else say("uncorrected errors in its caches, below the limit"),
+        evidence=seen(shows, details(device, "ECC")),
+        why=say("caches have no spare rows: wrong data will be read again, whatever is reset")
+        if over
+        else say("each of them ended a program; a rising number leads to a replacement"),
+        fix=(DRAIN, REPLACE) if over else (LOOK_AGAIN,),
         about=label(device),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, details, label, reset, unread
+from rigright.doctor.gpus import LOOK_AGAIN, answering, details, label, reset, unread
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device, Ecc
 
@@ -70,6 +70,6 @@ def _past(device: Device, ecc: Ecc) -> Finding:
             "the struck memory has been replaced by spare rows; a card that goes "
             "on collecting them is failing"
         ),
-        fix=(step(say("write the number down, and look again in a week")),),
+        fix=(LOOK_AGAIN,),
         about=label(device),
     )

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, label, reset
-from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
+from rigright.doctor.gpus import FABRIC_LOG, answering, label, reset
+from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.device import Device, Fabric
 
@@ -57,10 +57,7 @@ def _outside(device: Device, fabric: Fabric) -> Finding:
         ),
         why=say("CUDA programs do not start on it (error 802), or run without NVLink"),
         fix=(
-            step(
-                say("see what the fabric manager says"),
-                "journalctl -u nvidia-fabricmanager --no-pager -n 100",
-            ),
+            FABRIC_LOG,
             as_root(
                 say("start it; its version must be the driver's to the last number"),
                 "systemctl enable --now nvidia-fabricmanager",

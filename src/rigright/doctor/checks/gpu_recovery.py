@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import answering, label, query, reboot, reset
+from rigright.doctor.gpus import DRAIN, answering, label, query, reboot, reset
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("recovery that the driver asks for")
-_DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -63,7 +62,7 @@ def _told(action: str) -> Sentence:
 
 def _fix(device: Device, action: str) -> tuple[Step, ...]:
     if "reboot" in action:
-        return (_DRAIN, reboot())
+        return (DRAIN, reboot())
     if "imex" in action:
-        return (_DRAIN, step(say("restart the IMEX service of the NVLink domain"), disturbs=True))
-    return (_DRAIN, reset(device), reboot()) if "bus" in action else (_DRAIN, reset(device))
+        return (DRAIN, step(say("restart the IMEX service of the NVLink domain"), disturbs=True))
+    return (DRAIN, reset(device), reboot()) if "bus" in action else (DRAIN, reset(device))

@@ -21,115 +21,55 @@ from rigright.machine.system import Event
 
 TITLE = say("drivers report no failure")
 _SETUP = "rigright setup"
-Meaning = tuple[str, Severity, Sentence, Sentence, tuple[Step, ...]]
+Meaning = tuple[tuple[str, ...], Severity, Sentence, Sentence, tuple[Step, ...]]
 _POWER = step(say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True)
 _LARGE = step(say("in the firmware, switch on addressing above 4 GiB and large BARs"))
 _SIGN = step(say("see how the module can be signed"), "rigright doctor --only driver_signing")
 _NEWER = step(say("change to the newest driver of its branch"), _SETUP)
+_KNOWS = step(say("install a branch that knows it"), _SETUP)
 _PROGRAM = say("a program asked with a library of another version than the module")
+_USELESS = say("no program can use it")
+_LOST = say("what ran on it was lost")
+_GONE = say("it is gone until the machine is switched off and on")
 # words of a line -> severity, what happened, why it matters, what to do; the first that fits
 _MEANINGS: tuple[Meaning, ...] = (
     (
-        "api mismatch",
-        "warning",
-        say("library and kernel module of the driver did not match"),
-        _PROGRAM,
-        (reboot(),),
+        ("api mismatch",), "warning",
+        say("library and kernel module of the driver did not match"), _PROGRAM, (reboot(),),
+    ),
+    (("fallen off the bus",), "fault", say("a card fell off the bus"), _GONE, (_POWER, reboot())),
+    (
+        ("rminitadapter failed", "rm_init_adapter failed"), "fault",
+        say("a card did not start"), _USELESS, (_POWER, _LARGE, _NEWER),
+    ),
+    (("probe routine",), "fault", say("the driver did not take a card"), _USELESS, (_NEWER, _POWER)),
+    (("not supported by",), "fault", say("the driver does not know a card"), _USELESS, (_KNOWS,)),
+    (
+        ("rejected", "unsigned module", "required key"), "fault",
+        say("the kernel refused a module"), say("Secure Boot lets only signed modules in"), (_SIGN,),
     ),
     (
-        "fallen off the bus",
-        "fault",
-        say("a card fell off the bus"),
-        say("it is gone until the machine is switched off and on"),
-        (_POWER, reboot()),
-    ),
-    (
-        "rminitadapter failed",
-        "fault",
-        say("a card did not start"),
-        say("no program can use it"),
-        (_POWER, _LARGE, _NEWER),
-    ),
-    (
-        "rm_init_adapter failed",
-        "fault",
-        say("a card did not start"),
-        say("no program can use it"),
-        (_POWER, _LARGE, _NEWER),
-    ),
-    (
-        "probe routine",
-        "fault",
-        say("the driver did not take a card"),
-        say("no program can use it"),
-        (_NEWER, _POWER),
-    ),
-    (
-        "not supported by",
-        "fault",
-        say("the driver does not know a card"),
-        say("no program can use it"),
-        (step(say("install a branch that knows it"), _SETUP),),
-    ),
-    (
-        "rejected",
-        "fault",
-        say("the kernel refused a module"),
-        say("Secure Boot lets only signed modules in"),
-        (_SIGN,),
-    ),
-    (
-        "unsigned module",
-        "fault",
-        say("the kernel refused a module"),
-        say("Secure Boot lets only signed modules in"),
-        (_SIGN,),
-    ),
-    (
-        "required key",
-        "fault",
-        say("the kernel refused a module"),
-        say("Secure Boot lets only signed modules in"),
-        (_SIGN,),
-    ),
-    (
-        "needs to be reset",
-        "fault",
-        say("the driver says that a card needs a reset"),
-        say("programs on it wait or die"),
+        ("needs to be reset",), "fault",
+        say("the driver says that a card needs a reset"), say("programs on it wait or die"),
         (reboot(), _NEWER),
     ),
     (
-        "gsp",
-        "warning",
-        say("a card's system processor failed"),
-        say("the card may hang: programs on it die"),
+        ("gsp",), "warning",
+        say("a card's system processor failed"), say("the card may hang: programs on it die"),
         (_NEWER, reboot()),
     ),
-    ("reset", "warning", say("a driver reset a card"), say("what ran on it was lost"), (_NEWER,)),
-    ("hang", "warning", say("a card hung"), say("what ran on it was lost"), (_NEWER,)),
+    (("reset",), "warning", say("a driver reset a card"), _LOST, (_NEWER,)),
+    (("hang",), "warning", say("a card hung"), _LOST, (_NEWER,)),
+    (("timeout",), "warning", say("a card did not answer its driver in time"), _LOST, (_NEWER,)),
     (
-        "timeout",
-        "warning",
-        say("a card did not answer its driver in time"),
-        say("what ran on it was lost"),
-        (_NEWER,),
+        ("fail",), "warning",
+        say("a driver reported a failure"), say("the card may not work as it should"), (_NEWER,),
     ),
     (
-        "fail",
-        "warning",
-        say("a driver reported a failure"),
-        say("the card may not work as it should"),
-        (_NEWER,),
+        ("fault",), "warning",
+        say("a card reached for memory that it may not"), say("the program that did it was ended"), (_NEWER,),
     ),
-    (
-        "fault",
-        "warning",
-        say("a card reached for memory that it may not"),
-        say("the program that did it was ended"),
-        (_NEWER,),
-    ),
-)
+)  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -141,11 +81,12 @@ def check(case: Case) -> Iterator[Verdict]:
     if fine is not None and case.machine.devices:
         yield fine
     for meaning in _MEANINGS:
-        word, severity, title, why, fix = meaning
-        mine = [event for event in events(case, "driver") or [] if _meaning_of(event) is word]
+        _, severity, title, why, fix = meaning
+        mine = [event for event in events(case, "driver") or [] if _meaning_of(event) is meaning]
         for same in by_place(mine).values():
             yield finding(case, same, title=title, why=why, fix=fix, severity=severity)
 
 
-def _meaning_of(event: Event) -> str | None:
-    return next((word for word, *_ in _MEANINGS if word in event.text.lower()), None)
+def _meaning_of(event: Event) -> Meaning | None:
+    line = event.text.lower()
+    return next((meaning for meaning in _MEANINGS if any(word in line for word in meaning[0])), None)

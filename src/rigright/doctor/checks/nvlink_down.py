@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import answering, label, reboot, reset
+from rigright.doctor.gpus import FABRIC_LOG, answering, label, reboot, reset
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
@@ -83,10 +83,7 @@ def _down(device: Device, chip: Chip, *, active: int, bridged: bool) -> Finding:
                 (step(say("seat the bridge anew, with the machine switched off"), disturbs=True),)
                 if bridged
                 else (
-                    step(
-                        say("see what the fabric manager says"),
-                        "systemctl status nvidia-fabricmanager --no-pager",
-                    ),
+                    FABRIC_LOG,
                     reset(device),
                     reboot(),
                 )

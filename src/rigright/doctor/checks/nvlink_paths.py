@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, reboot
+from rigright.doctor.gpus import FABRIC_LOG, answering, reboot
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import Path
@@ -83,7 +83,7 @@ def _finding(bad: list[Path], *, most: int, severity: Severity) -> Finding:
         ),
         why=say("collectives go the slowest of these ways; over PCIe they are ten times slower"),
         fix=(
-            step(say("see what the fabric manager says"), "systemctl status nvidia-fabricmanager --no-pager"),
+            FABRIC_LOG,
             step(say("see which links are down"), "nvidia-smi nvlink -s"),
             reboot(),
         ),

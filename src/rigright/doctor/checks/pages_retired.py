@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import answering, details, label, reset
-from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
+from rigright.doctor.gpus import LOOK_AGAIN, REPLACE, answering, details, label, reset
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen
 from rigright.machine.device import Device, Retired
 
 TITLE = say("pages of memory taken out of use")
@@ -46,9 +46,7 @@ def _judged(retired: Retired, pages: int) -> tuple[Severity, Sentence] | None:
 
 def _finding(device: Device, retired: Retired, *, judged: tuple[Severity, Sentence]) -> Finding:
     severity, title = judged
-    replace = step(say("run the vendor's field diagnosis, and have the card replaced"))
-    later = step(say("write the number down, and look again in a week"))
-    steps = {"fault": (replace,), "note": (later,)}.get(severity, (reset(device), later))
+    steps = {"fault": (REPLACE,), "note": (LOOK_AGAIN,)}.get(severity, (reset(device), LOOK_AGAIN))
     return Finding(
         severity=severity,
         title=title,

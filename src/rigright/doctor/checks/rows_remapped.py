@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, details, label, reset
-from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, seen, step
+from rigright.doctor.gpus import DRAIN, LOOK_AGAIN, REPLACE, answering, details, label, reset
+from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device, Retired
 
 TITLE = say("rows of memory replaced by spare ones")
@@ -26,79 +26,58 @@ def check(case: Case) -> Iterator[Verdict]:
         retired = device.retired
         if retired is None or (retired.rows_pending is None and retired.rows_failed is None):
             continue
-        banks = dict(retired.banks)
-        if retired.rows_failed:
-            yield _failed(device, retired)
-        elif retired.rows_pending:
-            yield _pending(device, retired)
-        elif banks.get("none"):
-            yield _used_up(device, banks["none"])
-        elif banks.get("low"):
-            yield _few(device, banks["low"])
-        else:
-            rows = (retired.rows_corrected or 0) + (retired.rows_uncorrected or 0)
-            yield Fine(says=say("{count} replaced, none waits", count=rows), about=label(device))
+        found = _waiting(device, retired) or _running_out(device, dict(retired.banks))
+        rows = (retired.rows_corrected or 0) + (retired.rows_uncorrected or 0)
+        yield found or Fine(says=say("{count} replaced, none waits", count=rows), about=label(device))
 
 
-def _seen(device: Device, retired: Retired) -> tuple[Evidence, ...]:
+def _waiting(device: Device, retired: Retired) -> Finding | None:
+    """A row that failed to be replaced, or waits for it."""
+    if not (retired.rows_failed or retired.rows_pending):
+        return None
+    failed = say("broken memory stays in use: programs will be ended by uncorrected errors again and again")
+    waits = say("until the reset the card works around the broken row; a further error may end more programs")
     shows = say(
         "replaced for uncorrected errors: {hard}, for corrected ones: {soft}",
         hard="?" if retired.rows_uncorrected is None else retired.rows_uncorrected,
         soft="?" if retired.rows_corrected is None else retired.rows_corrected,
     )
-    return seen(shows, details(device, "ROW_REMAPPER"))
-
-
-def _failed(device: Device, retired: Retired) -> Finding:
     return Finding(
-        severity="fault",
-        title=say("a row of memory could not be replaced"),
-        evidence=_seen(device, retired),
-        why=say("broken memory stays in use: programs will be ended by uncorrected errors again and again"),
-        fix=(
-            step(say("drain the machine: let what runs end, and let no new work start here")),
-            step(say("run the vendor's field diagnosis, and have the card replaced")),
-        ),
-        verify=details(device, "ROW_REMAPPER"),
+        severity="fault" if retired.rows_failed else "warning",
+        title=say("a row of memory could not be replaced")
+        if retired.rows_failed
+        else say("a row of memory waits to be replaced at the next reset"),
+        evidence=seen(shows, details(device, "ROW_REMAPPER")),
+        why=failed if retired.rows_failed else waits,
+        fix=(DRAIN, REPLACE)
+        if retired.rows_failed
+        else (step(say("choose a window soon: let what runs end")), reset(device)),
         about=label(device),
     )
 
 
-def _pending(device: Device, retired: Retired) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("a row of memory waits to be replaced at the next reset"),
-        evidence=_seen(device, retired),
-        why=say(
-            "until the reset the card works around the broken row; a further error may end more programs"
-        ),
-        fix=(step(say("choose a window soon: let what runs end")), reset(device)),
-        verify=details(device, "ROW_REMAPPER"),
-        about=label(device),
+def _running_out(device: Device, banks: dict[str, int]) -> Finding | None:
+    """A bank with few spare rows, or none."""
+    none, few = banks.get("none"), banks.get("low")
+    if not (none or few):
+        return None
+    used_up = say(
+        "the next uncorrected error in it cannot be replaced, and makes the card one to be returned"
     )
-
-
-def _used_up(device: Device, banks: int) -> Finding:
     return Finding(
-        severity="warning",
-        title=say("a bank of memory has no spare rows left"),
+        severity="warning" if none else "note",
+        title=say("a bank of memory has no spare rows left")
+        if none
+        else say("a bank of memory has few spare rows left"),
         evidence=seen(
-            say("banks without a spare row: {count}", count=banks), details(device, "ROW_REMAPPER")
+            say("banks without a spare row: {count}", count=none)
+            if none
+            else say("banks with few spare rows: {count}", count=few),
+            details(device, "ROW_REMAPPER"),
         ),
-        why=say("the next uncorrected error in it cannot be replaced, and makes the card one to be returned"),
-        fix=(step(say("plan a replacement; keep long jobs off this card until then")),),
-        about=label(device),
-    )
-
-
-def _few(device: Device, banks: int) -> Finding:
-    return Finding(
-        severity="note",
-        title=say("a bank of memory has few spare rows left"),
-        evidence=seen(
-            say("banks with few spare rows: {count}", count=banks), details(device, "ROW_REMAPPER")
-        ),
-        why=say("the card has had many errors in one place; watch whether they go on"),
-        fix=(step(say("write the number down, and look again in a week")),),
+        why=used_up if none else say("the card has had many errors in one place; watch whether they go on"),
+        fix=(step(say("plan a replacement; keep long jobs off this card until then")),)
+        if none
+        else (LOOK_AGAIN,),
         about=label(device),
     )

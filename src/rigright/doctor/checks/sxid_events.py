@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import reboot
-from rigright.doctor.happened import events, pci_key, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Severity, Verdict, as_root, step
+from rigright.doctor.gpus import FABRIC_LOG, LOOK_AGAIN, reboot
+from rigright.doctor.happened import events, pci_key, quieter
+from rigright.doctor.log_lines import told
+from rigright.doctor.record import Case, Finding, Severity, Verdict, as_root
 from rigright.machine.system import Event
 
 TITLE = say("errors that NVSwitch chips reported (SXid)")
 MANY = 10
-LINE_CHARS = 160
 _SEE = "journalctl -k --no-pager | grep -i sxid"
 
 
@@ -41,16 +41,10 @@ def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) ->
         title=say("SXid {code}, fatal: a switch of NVLink lost links", code=code or "?")
         if fatal
         else say("SXid {code}, not fatal", code=code or "?"),
-        evidence=(
-            Evidence(shows=say("{count} times, last {when}", count=len(same), when=when(last)), command=_SEE),
-            Evidence(shows=last.text[:LINE_CHARS]),
-        ),
+        evidence=told(same, _SEE),
         why=say("cards that copy over this switch wait or fail; collectives of the whole machine hang"),
         fix=(
-            step(
-                say("see what the fabric manager says"),
-                "journalctl -u nvidia-fabricmanager --no-pager -n 100",
-            ),
+            FABRIC_LOG,
             as_root(
                 say("let what runs end, then reset all cards with the switches"),
                 "nvidia-smi --gpu-reset",
@@ -59,6 +53,6 @@ def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) ->
             reboot(),
         )
         if fatal
-        else (step(say("write the number down, and look again in a week")),),
+        else (LOOK_AGAIN,),
         about=last.pci,
     )

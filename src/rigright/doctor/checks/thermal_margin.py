@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, details, label
+from rigright.doctor.gpus import AIR, answering, details, label
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
 from rigright.machine.device import Device, Thermal
 
@@ -87,7 +87,7 @@ def _hot(device: Device, *, margin: float | None) -> Finding:
             "a card at its limit halves its clock, and a few degrees more switch it off in the midst of a run"
         ),
         fix=(
-            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            AIR,
             step(
                 say("compare with the other cards: a single hot one has a problem of its own"),
                 "nvidia-smi --query-gpu=index,temperature.gpu,fan.speed,power.draw --format=csv",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, details, label
+from rigright.doctor.gpus import AIR, answering, details, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
@@ -62,7 +62,7 @@ def _hot(device: Device, *, mem_c: float, limit_c: float) -> Finding:
         ),
         why=say("hot memory slows the card and makes errors; the chip's own temperature does not show it"),
         fix=(
-            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            AIR,
             step(say("on an older card, have the thermal pads of its memory renewed")),
         ),
         about=label(device),

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import is_busy, kinds, label
+from rigright.doctor.gpus import AIR, is_busy, kinds, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.machine.device import Device
 
@@ -51,7 +51,7 @@ def _hot(device: Device, *, gpu_c: float, median: float) -> Finding:
         ),
         why=say("it will be the first to slow down, and the others will wait for it"),
         fix=(
-            step(say("look at fans, dust, filters, the way of the air, and what stands beside the card")),
+            AIR,
             step(say("have its heat sink seated anew if the air is good")),
         ),
         confidence="likely",

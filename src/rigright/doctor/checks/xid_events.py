@@ -16,8 +16,9 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import label
-from rigright.doctor.happened import device_at, events, pci_key, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
+from rigright.doctor.happened import device_at, events, pci_key, quieter
+from rigright.doctor.log_lines import told
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.xids import Xid, xids
 from rigright.machine.device import Device
@@ -25,7 +26,6 @@ from rigright.machine.system import Event
 
 TITLE = say("errors that the NVIDIA driver reported (XID)")
 MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
-LINE_CHARS = 160
 _AFTER = {45, 154, 171, 172}  # told of another error
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 
@@ -59,15 +59,7 @@ def _finding(case: Case, same: list[Event], *, code: int, device: Device | None)
     return Finding(
         severity=quieter(severity, case=case, event=last),
         title=_title(xid, code),
-        evidence=(
-            Evidence(
-                shows=say("{count} times, last {when}", count=len(same), when=when(last))
-                if len(same) > 1
-                else when(last),
-                command=_SEE,
-            ),
-            Evidence(shows=last.text[:LINE_CHARS]),
-        ),
+        evidence=told(same, _SEE),
         why=_why(xid, severity),
         fix=steps_of(xid, device) if xid else (step(say("look the code up in the driver's documentation")),),
         confidence="sure" if severity == "fault" else "likely",

@@ -1,8 +1,9 @@
 """Memory of a card that is in use though no program is seen, and memory that a plan will miss.
 
 Without a program a card uses next to nothing (operators allow 15 MiB; a screen takes some hundred). More
-than 2 % and 600 MiB without a program: warning, likely: the rest of a program that died, or a program that
-is hidden from us in another container. With `doctor --for PLAN`, programs that hold more than a tenth:
+than 2 % and 600 MiB without any program, or a tenth of the card beyond what its programs hold: warning,
+likely: the rest of a program that died, or a program that is hidden from us in another container.
+With `doctor --for PLAN`, programs that hold more than a tenth:
 warning, for a plan must do with what is free. Without a plan, programs at work are what cards are for.
 
 Source: gcm (15 MiB at idle); limits widened for screens and for what drivers count as used.
@@ -36,21 +37,35 @@ def check(case: Case) -> Iterator[Verdict]:
                 see="sudo fuser -v /dev/nvidia*",
                 about=label(device),
             )
-        elif not device.programs and used > max(LEAST_BYTES, LEAST_SHARE * total):
-            yield _unowned(case, device, used_bytes=used)
+        elif (unowned := _unowned_bytes(device, used=used, total=total)) is not None:
+            yield _unowned(case, device, unowned_bytes=unowned)
         elif case.wanted is not None and device.programs and used > MUCH_SHARE * total:
             yield _held(device, programs=device.programs)
         else:
             yield Fine(says=say("{size} in use", size=show_bytes(used)), about=label(device))
 
 
-def _unowned(case: Case, device: Device, *, used_bytes: float) -> Finding:
+def _unowned_bytes(device: Device, *, used: float, total: float) -> float | None:
+    """What is in use beyond all that programs hold, where it is much."""
+    held = [one.mem_bytes for one in device.programs or ()]
+    if not held:
+        return used if used > max(LEAST_BYTES, LEAST_SHARE * total) else None
+    if any(one is None for one in held):
+        return None
+    rest = used - sum(one for one in held if one is not None)
+    return rest if rest > max(LEAST_BYTES, MUCH_SHARE * total) else None
+
+
+def _unowned(case: Case, device: Device, *, unowned_bytes: float) -> Finding:
+    unowned, used = show_bytes(unowned_bytes), show_bytes(device.mem_used_bytes or 0.0)
     contained = case.machine.system.is_contained
     return Finding(
         severity="note" if contained else "warning",
         title=say("memory is in use, and no program is seen that holds it"),
         evidence=seen(
-            say("{size} in use, no program", size=show_bytes(used_bytes)),
+            say("{size} in use, no program", size=unowned)
+            if unowned == used
+            else say("{used} in use, {size} of it by no program", used=used, size=unowned),
             query(device, "memory.used", "memory.total"),
         ),
         why=say("a model that should fit will not; the memory comes back only when its holder is gone"),

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.happened import events, is_before_boot
-from rigright.doctor.log_lines import finding
-from rigright.doctor.record import Case, Verdict, step
+from rigright.doctor.log_lines import finding, unseen
+from rigright.doctor.record import Case, Fine, Verdict, step
 from rigright.machine.system import Event
 
 TITLE = say("network links stay up")
@@ -33,21 +33,27 @@ def check(case: Case) -> Iterator[Verdict]:
     )
     if not fast:
         return
+    closed = unseen(case, "link is down|lost carrier|link down")
+    if closed is not None:
+        yield closed
+        return
     groups: dict[str, list[Event]] = {}
     for event in events(case, "link") or []:
         if not is_before_boot(case, event):
             match = _NAME.search(event.text)
             groups.setdefault(match[1] if match else "?", []).append(event)
-    for name, same in groups.items():
-        if len(same) >= _OFTEN:
-            yield finding(
-                case,
-                same,
-                title=say("link {name} went down {count} times since the start", name=name, count=len(same)),
-                why=say("collectives across it wait, and jobs end at their time limit"),
-                fix=(
-                    step(say("look at its errors"), f"ethtool -S {name} || perfquery"),
-                    step(say("change cable or transceiver, then the port of the switch")),
-                ),
-                severity="warning",
-            )
+    often = {name: same for name, same in groups.items() if len(same) >= _OFTEN}
+    if not often:
+        yield Fine(says=say("none that comes and goes in the kernel log"))
+    for name, same in often.items():
+        yield finding(
+            case,
+            same,
+            title=say("link {name} went down {count} times since the start", name=name, count=len(same)),
+            why=say("collectives across it wait, and jobs end at their time limit"),
+            fix=(
+                step(say("look at its errors"), f"ethtool -S {name} || perfquery"),
+                step(say("change cable or transceiver, then the port of the switch")),
+            ),
+            severity="warning",
+        )

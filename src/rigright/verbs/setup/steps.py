@@ -240,9 +240,12 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
 def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupStep]:
     """That it works is seen, not believed."""
     commands = ["nvidia-smi"] if "nvidia" in vendors else []
+    doctor, bench = "rigright doctor", "rigright bench --quick"
     if pick is not None and pick.pip:
         place = ENVIRONMENT.format(name=pick.name)
-        if pick.torch:
+        doctor = f"VIRTUAL_ENV={place} {doctor}"  # it looks into the environment that is active
+        if pick.torch or pick.name == "torch":
+            bench += f" --python {place}/bin/python"
             told = _APPLE if "apple" in vendors else _INTEL if vendors == ("intel",) else _TOLD
             commands.append(f'{place}/bin/python -c "import torch; print({told})"')
         elif pick.name == "tensorflow":
@@ -251,5 +254,5 @@ def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupS
     yield SetupStep(
         title=say("verify"),
         why=say("doctor holds what is installed against the same tables"),
-        commands=(*commands, "rigright doctor", "rigright bench --quick"),
+        commands=(*commands, doctor, bench),
     )

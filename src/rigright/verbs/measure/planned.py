@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import DataError, MissingError
+from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.units import MIB
 from rigright.base.words import say
+from rigright.cost.memory_bands import band
+from rigright.facts.engines import find_engine
 from rigright.report.measured import Held, Measured
 
 MOST_BYTES = 16 * MIB
@@ -33,6 +35,34 @@ class Planned:
         value, low, high = (found.get(key) for key in ("value", "low", "high"))
         good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, low, high))
         return (float(value), float(low), float(high)) if good and value else None  # type: ignore[arg-type]
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """Engine, formats and lengths that were planned."""
+        found = self.plan.get("work")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def fills_cards(self) -> bool:
+        """Whether the engine takes its share of each card at once, however little of it is needed."""
+        try:
+            return find_engine(str(self.work.get("engine"))).pool == "share"
+        except RigError:
+            return False
+
+    def device_bytes(self) -> tuple[float, float, float] | None:
+        """What the driver will show of the fullest card: value, low and high."""
+        needed = self.figure("rank_bytes")
+        if needed is None or not self.fills_cards:
+            return needed
+        filled = needed[0] + max((_unused(part) for part in self.plan.get("memory") or ()), default=0.0)
+        return filled, *band("preallocated", filled, sure_bytes=filled, unsure_bytes=0.0)
+
+
+def _unused(part: object) -> float:
+    """Room that an engine's pool fills beyond what the work needs."""
+    found = part.get("unused") if isinstance(part, Mapping) else None
+    return float(found) if isinstance(found, int | float) and found > 0 else 0.0
 
 
 def read_plan(file: str) -> Planned:
@@ -64,7 +94,7 @@ def hold(measured: Measured, planned: Planned) -> tuple[Held, ...]:
 
 
 def _each(measured: Measured, planned: Planned) -> Iterator[Held]:
-    memory = planned.figure("rank_bytes")
+    memory = planned.device_bytes()
     if memory is not None and measured.gpu_peak_bytes:
         peak = max(size for _, size in measured.gpu_peak_bytes)
         yield Held(

@@ -48,13 +48,26 @@ def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
     return _served(measured, planned)
 
 
-def _named(measured: Measured, planned: Planned) -> dict[str, str]:
+def _settings(measured: Measured, planned: Planned) -> str:
+    """How it was run, in the words that readers of memory tables know."""
+    work, layout = planned.work, planned.plan.get("layout") or {}
+    told = [
+        measured.chips[0].removeprefix("NVIDIA ") if measured.chips else None,
+        f"engine {work['engine']}" if work.get("engine") else None,
+        f"TP={layout.get('tp') or 1}, PP={layout.get('pp') or 1}",
+        "device memory",
+        f"util {work['utilisation']}" if work.get("utilisation") else None,
+    ]
+    return "; ".join(one for one in told if one)
+
+
+def _named(measured: Measured, planned: Planned, *, settings: str = "") -> dict[str, str]:
     return {
         "id": f"measured-{measured.at_s:.0f}",
         "source": "measured here",
         "model": planned.model,
         "arch": planned.model,
-        "note": shlex.join(measured.command),
+        "note": "; ".join(one for one in (settings, shlex.join(measured.command)) if one),
     }
 
 
@@ -64,21 +77,21 @@ def _peak_gib(measured: Measured) -> str:
 
 def _served(measured: Measured, planned: Planned) -> dict[str, str]:
     """A row of a table of inference memory."""
-    work: Mapping[str, Any] = planned.plan.get("work") or {}
+    work = planned.work
     return {
-        **_named(measured, planned),
+        **_named(measured, planned, settings=_settings(measured, planned)),
         "format": _cell(work.get("weights")),
         "context": _cell(work.get("context_tok")),
         "batch": _cell(work.get("batch")),
         "kv": _cell(work.get("kv")),
-        "what": "total_gpu_peak",
+        "what": "total_gpu_preallocated" if planned.fills_cards else "total_gpu_peak",
         "value_gib": _peak_gib(measured),
     }
 
 
 def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
     """A row of a table of training runs."""
-    work: Mapping[str, Any] = planned.plan.get("work") or {}
+    work = planned.work
     layout: Mapping[str, Any] = planned.plan.get("layout") or {}
     cards = planned.plan.get("n_chips") or 1
     speed = measured.tokens / measured.lasted_s / cards if measured.tokens else None

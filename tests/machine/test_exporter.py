@@ -23,12 +23,17 @@ from rigright.machine.exporter.programs import MOST, Owners, job_of
 from rigright.machine.exporter.server import Place, Server, read_place, read_token
 from rigright.machine.exporter.table import metrics
 from rigright.machine.exporter.tally import Settings, Tally, reasons, same_place
+from rigright.machine.exporter.text import chosen, figure
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
 from rigright.machine.world import World
 
 prometheus = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
 openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
+choose_encoder = pytest.importorskip("prometheus_client.exposition").choose_encoder
+write_classic = pytest.importorskip("prometheus_client.exposition").generate_latest
+write_open = pytest.importorskip("prometheus_client.openmetrics.exposition").generate_latest
+as_go_writes = pytest.importorskip("prometheus_client.utils").floatToGoString
 
 KEPT_OUT = {
     "index",
@@ -248,6 +253,91 @@ def test_a_flood_of_xids_makes_no_flood_of_series(tmp_path):
 )
 def test_one_place_has_several_spellings(one, other, same):
     assert same_place(one, other) is same
+
+
+# --- its text, against prometheus-client, which writes the same from what it reads
+
+
+class Again:
+    """What prometheus-client reads of a page, as it wants it to write it."""
+
+    def __init__(self, body, *, is_open):
+        parse = openmetrics if is_open else prometheus
+        self.families = list(parse.text_string_to_metric_families(body.decode()))
+
+    def collect(self):
+        return self.families
+
+
+OPEN = "application/openmetrics-text; version=1.0.0"
+CARDS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r\x85\x1c\x1d\x1e\x0b\x0c\u2028\u2029"), max_size=9
+)
+
+
+@pytest.mark.parametrize("dcgm", [False, True])
+@given(found=st.lists(ticks, min_size=1, max_size=3), name=CARDS, uuid=CARDS)
+@settings(max_examples=40)
+def test_the_page_is_byte_for_byte_what_prometheus_client_writes(found, name, uuid, dcgm):
+    seen = Tally(World(), Settings(), clock=lambda: 0.0)
+    for tick in found:
+        odd = (card(0, name=name, uuid=uuid, energy_j=12345678.9),) if tick is found[-1] else ()
+        seen.add(replace(tick, devices=(*odd, *tick.devices)))
+    pages = Pages(seen, dcgm=dcgm)
+    for is_open, write in ((True, write_open), (False, write_classic)):
+        body, _ = pages.page(OPEN if is_open else "")
+        assert write(Again(body, is_open=is_open)) == body
+
+
+@given(st.floats())
+def test_figures_are_written_as_prometheus_client_does(value):
+    assert figure(value) == as_go_writes(value)
+
+
+@given(value=st.integers(-(2**70), 2**70) | st.booleans())
+def test_whole_numbers_and_flags_are_figures_too(value):
+    assert figure(value) == as_go_writes(value)
+
+
+ASKED = [
+    "",
+    "*/*",
+    "text/plain",
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+    "text/plain;version=1.0.0;escaping=underscores",
+    "application/openmetrics-text",
+    "application/openmetrics-text; version=0.0.1",
+    (
+        "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+        "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+    ),
+    (
+        "application/openmetrics-text;version=1.0.0;escaping=underscores;q=0.6,"
+        "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.2"
+    ),
+    "application/json, text/html;q=0.9",
+    ";;,=,version=1.0.0",
+]
+
+
+@pytest.mark.parametrize("accept", ASKED)
+def test_a_reader_gets_the_form_that_prometheus_client_would_choose(accept):
+    assert chosen(accept).content_type == choose_encoder(accept)[1]
+
+
+@given(st.text())
+def test_no_wish_of_a_reader_is_too_odd(accept):
+    assert chosen(accept).content_type.startswith(("text/plain", "application/openmetrics-text"))
+
+
+def test_cards_that_change_leave_nothing_behind(tmp_path):
+    found = tally(tmp_path)
+    pages = Pages(found)
+    for n in range(50):
+        found.add(moment(n, devices=(card(0, n, uuid=f"GPU-{n}"),)))
+        body, _ = pages.page()
+        assert f'uuid="GPU-{n}"'.encode() in body
+        assert f'uuid="GPU-{n - 1}"'.encode() not in body
 
 
 # --- whose the programs are

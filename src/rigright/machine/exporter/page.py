@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
 
 from rigright import __version__
-from rigright.base.errors import MissingError
-from rigright.base.words import say
 from rigright.machine.exporter.table import Metric, metrics
 from rigright.machine.exporter.tally import Tally, reasons
+from rigright.machine.exporter.text import Family, Sample, chosen
 from rigright.machine.tick import DeviceTick
 
-Family = Any  # of prometheus-client, which may be absent
-Samples = Iterator[tuple[tuple[str, ...], float]]
+Samples = Iterator[Sample]
 _STATES = ("ok", "lost", "hung", "stale")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
 RECOVERIES = (
@@ -28,60 +24,47 @@ class Pages:
     """Writes pages; `dcgm` adds the names that NVIDIA's exporter gives the same readings."""
 
     def __init__(self, tally: Tally, *, dcgm: bool = False) -> None:
-        try:
-            from prometheus_client import exposition
-        except ImportError:
-            raise MissingError(
-                say("--serve needs prometheus-client: python -m pip install prometheus-client")
-            ) from None
-        self._choose = exposition.choose_encoder
         self._tally, self._dcgm = tally, dcgm
 
     def page(self, accept: str = "") -> tuple[bytes, str]:
         """The page in the form that a reader accepts, and what it is called."""
-        encode, kind = self._choose(accept)
+        form = chosen(accept)
         with self._tally.lock:
-            return bytes(encode(self)), str(kind)
+            text = form.text(self._families())
+        return text.encode("utf-8", "replace"), form.content_type
 
-    def collect(self) -> Iterator[Family]:
-        """Every family that has a sample; called while the tally stands still."""
+    def _families(self) -> Iterator[Family]:
+        """Every family; called while the tally stands still."""
         for metric in metrics():
-            samples = list(_SAMPLES[metric.of](metric, self._tally))
-            if samples:
-                yield _family(metric, samples)
-        if self._dcgm:
-            for metric in metrics():
-                if metric.dcgm is not None:
-                    yield from _alias(metric, self._tally)
+            yield Family(
+                name=metric.name,
+                kind=metric.kind,
+                help=metric.help,
+                labels=metric.labels,
+                samples=_SAMPLES[metric.of](metric, self._tally),
+            )
+        for metric in metrics() if self._dcgm else ():
+            if metric.dcgm is not None:
+                yield _alias(metric, self._tally)
 
 
-def _family(metric: Metric, samples: list[tuple[tuple[str, ...], float]]) -> Family:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-    make: Callable[..., Any] = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    family = make(metric.name.removesuffix("_total"), metric.help, labels=metric.labels)
-    for labels, value in samples:
-        family.add_metric(labels, value)
-    return family
-
-
-def _alias(metric: Metric, tally: Tally) -> Iterator[Family]:
+def _alias(metric: Metric, tally: Tally) -> Family:
     """The reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters."""
-    from prometheus_client import Metric as Plain
-
     devices = {
         _labels(one) for one in (tally.tick.devices if tally.tick else ()) if one.card.startswith("gpu")
     }
-    bare = replace(metric, labels=("gpu", "uuid", "name"))
     factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
-    family = Plain(str(metric.dcgm), metric.help, metric.kind if metric.kind == "gauge" else "unknown")
-    for labels, value in _of_devices(bare, tally):
-        if labels in devices:
-            index, uuid, name = labels
-            told = dict(zip(_DCGM_LABELS, (index, uuid, f"nvidia{index}", name), strict=True))
-            family.add_sample(str(metric.dcgm), told, value * factor)
-    if family.samples:
-        yield family
+    return Family(
+        name=str(metric.dcgm),
+        kind=metric.kind if metric.kind == "gauge" else "unknown",
+        help=metric.help,
+        labels=_DCGM_LABELS,
+        samples=(
+            ((index, uuid, f"nvidia{index}", name), value * factor)
+            for (index, uuid, name), value in _of_devices(metric, tally)
+            if (index, uuid, name) in devices
+        ),
+    )
 
 
 def _labels(device: DeviceTick) -> tuple[str, str, str]:
@@ -90,13 +73,13 @@ def _labels(device: DeviceTick) -> tuple[str, str, str]:
 
 def _of_devices(metric: Metric, tally: Tally) -> Samples:
     """Samples of each card: its labels, and what tells several of one card apart."""
+    several = _SEVERAL.get(metric.field)
     for device in tally.tick.devices if tally.tick is not None else ():
-        several = _SEVERAL.get(metric.field)
         if several is not None:
             for label, value in several(device, tally):
                 yield (*_labels(device), label), value
         elif (single := _single(metric.field, device, tally=tally)) is not None:
-            yield _labels(device), float(single)
+            yield _labels(device), single
 
 
 def _single(field: str, device: DeviceTick, *, tally: Tally) -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -45,7 +44,7 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
-    ask: Callable[..., Any] = function if shape is None else partial(_filled, function, shape)
+    ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
     def once(handle: Any, _known: dict[str, Any], *more: int) -> Any:
@@ -57,11 +56,15 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     return lambda handle, known: _each(once, handle, most=_times(each, known), open_ended=each.isdecimal())
 
 
-def _filled(function: Callable[..., Any], shape: Callable[[], Any], handle: Any) -> Any:
-    """What a call wrote into a record."""
-    answer = shape()
-    function(handle, ctypes.byref(answer))
-    return answer
+def _filling(function: Callable[..., Any], shape: Callable[[], Any]) -> Callable[..., Any]:
+    """A call that writes into a record, as one that brings it."""
+
+    def ask(handle: Any) -> Any:
+        answer = shape()
+        function(handle, ctypes.byref(answer))
+        return answer
+
+    return ask
 
 
 def _absent(*_: Any) -> Any:

@@ -8,9 +8,9 @@ A record carries `Sentence`s, and only the face that shows them picks the langua
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 
 ENGLISH = "en"
@@ -34,6 +34,23 @@ class Sentence:
 def say(text: str, /, **values: object) -> Sentence:
     """Make a sentence; every template handed to this needs a translation."""
     return Sentence(text, tuple(values.items()))
+
+
+def with_commas(parts: Iterable[Sentence | str | None]) -> Sentence | None:
+    """Parts of one sentence, one behind another; what is empty is left out."""
+    return _joined(parts, lambda first, second: say("{first}, {second}", first=first, second=second))
+
+
+def with_semicolons(parts: Iterable[Sentence | str | None]) -> Sentence | None:
+    """Sentences in one line."""
+    return _joined(parts, lambda first, second: say("{first}; {second}", first=first, second=second))
+
+
+def _joined(
+    parts: Iterable[Sentence | str | None], join: Callable[[Sentence, Sentence], Sentence]
+) -> Sentence | None:
+    kept = [one if isinstance(one, Sentence) else say("{text}", text=one) for one in parts if one]
+    return reduce(join, kept) if kept else None
 
 
 def tell(thing: object, language: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rigright.base.units import GIB, MEGA, show_bytes
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
 from rigright.report.page import Tone
@@ -79,22 +77,12 @@ def held_back(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     if not found:
         return None
     tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return say("held back: {reasons}", reasons=joined(found)), tone
+    return say("held back: {reasons}", reasons=with_commas(found) or ""), tone
 
 
 def reason(word: str) -> Sentence | str:
     """Why a card is held back, for people."""
     return _REASONS.get(word, word)
-
-
-def joined(said: Sequence[Sentence | str]) -> Sentence | str:
-    """Several in a row."""
-    if not said:
-        return ""
-    told: Sentence | str = said[0]
-    for one in said[1:]:
-        told = say("{before}, {one}", before=told, one=one)
-    return told
 
 
 def troubles(device: DeviceTick) -> list[Sentence]:

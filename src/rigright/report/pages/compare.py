@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base.units import TERA
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
 from rigright.demand import Training
 from rigright.report.compared import Compared, Contender, Pass, Roof
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
@@ -64,11 +64,9 @@ def _verdict(result: Compared) -> Line:
     for place, one in enumerate(result.contenders):
         won = [HEADS[name] for name in HEADS if place in result.wins.get(name, ())]
         if won:
-            told.append(
-                say("{name} is first in {figures}", name=_name(place, one), figures=words.joined([*won]))
-            )
+            told.append(say("{name} is first in {figures}", name=_name(place, one), figures=with_commas(won)))
     missed = [_name(place, one) for place, one in enumerate(result.contenders) if not one.fits]
-    said: Shown = words.joined_by_semicolon(told) or say("all are alike")
+    said: Shown = with_semicolons(told) or say("all are alike")
     if missed:
         said = say("{verdict}; not within the limits: {names}", verdict=said, names=", ".join(missed))
     return Line(said=said, tone="warn" if missed else "good")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.examine import Examined, group_of
 from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups, machine_name
@@ -50,7 +50,7 @@ def sheet(result: Examined) -> Page:
             _SEVERITIES[one.severity],
             one.about or "",
             one.title,
-            _joined([item.shows for item in one.evidence[:MOST_EVIDENCE]]),
+            with_commas(item.shows for item in one.evidence[:MOST_EVIDENCE]) or "",
             "; ".join(step.command for step in one.fix if step.command),
             check,
         )
@@ -65,7 +65,7 @@ def _verdict(result: Examined) -> Line:
     counts = [
         _count(severity, sum(one.severity == severity for _, one in result.findings)) for severity in _TONES
     ]
-    told = [one for one in counts if one is not None]
+    told = with_commas(counts)
     rest = {
         "checks": len(result.checked),
         "fine": result.count(Fine),
@@ -74,9 +74,9 @@ def _verdict(result: Examined) -> Line:
     }
     ends = say("{checks} checks in {seconds} s: {fine} times fine, {unseen} times not observed", **rest)
     tone: Tone = {20: "bad", 10: "warn"}.get(result.exit_code, "good")  # type: ignore[assignment]
-    if not told:
+    if told is None:
         return Line(said=say("nothing found; {rest}", rest=ends), tone=tone)
-    return Line(said=say("{found}; {rest}", found=_joined(told), rest=ends), tone=tone)
+    return Line(said=say("{found}; {rest}", found=told, rest=ends), tone=tone)
 
 
 def _overview(found: tuple[Group, ...]) -> Table:
@@ -96,14 +96,6 @@ def _count(severity: str, count: int) -> Sentence | None:
         "warning": say("1 warning") if count == 1 else say("{count} warnings", count=count),
         "note": say("1 note") if count == 1 else say("{count} notes", count=count),
     }[severity]
-
-
-def _joined(told: Sequence[Shown]) -> Shown:
-    """Sentences one behind another."""
-    all_told = told[0] if told else ""
-    for one in told[1:]:
-        all_told = say("{first}, {second}", first=all_told, second=one)
-    return all_told
 
 
 def _finding(group: Group) -> Iterator[Part]:
@@ -163,7 +155,7 @@ def _unseen(found: tuple[Blind, ...]) -> Table:
     """What could not be looked at, with what would show it."""
     rows: list[tuple[Shown, Shown]] = []
     for one in found:
-        rows.append(("-", say("{titles}: {why}", titles=_joined(list(one.titles)), why=one.why)))
+        rows.append(("-", say("{titles}: {why}", titles=with_commas(one.titles), why=one.why)))
         rows += [("", f"$ {one.see}")] if one.see else []
     dim: Tone = "dim"
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rigright.base.units import show_measured
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.stored import plain as stored
 from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
 from rigright.report.node_names import file_of, folded
@@ -43,26 +43,19 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
 
 
 def _verdict(result: Fleet) -> Line:
-    told = _joined(counts(result)) if result.what == "doctor" else _answered(result)
+    told = with_commas(counts(result)) if result.what == "doctor" else _answered(result)
     rest = [say("{traits} traits differ", traits=len(result.differs))] if result.differs else []
     if result.stragglers:
         rest.append(say("{count} slower than their like", count=len({one.node for one in result.stragglers})))
     if result.broken_off:
         rest.append(say("broken off"))
-    said = _joined([told, *rest, say("{seconds} s", seconds=f"{result.seconds:.1f}")])
+    said = with_commas([told, *rest, say("{seconds} s", seconds=f"{result.seconds:.1f}")])
     tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
-    return Line(said=said, tone=tone)  # type: ignore[arg-type]
+    return Line(said=said or "", tone=tone)  # type: ignore[arg-type]
 
 
 def _answered(result: Fleet) -> Sentence:
     return say("{told} of {count} answered", told=len(result.told), count=len(result.nodes))
-
-
-def _joined(told: Iterable[Sentence]) -> Sentence:
-    first, *others = told
-    for one in others:
-        first = say("{first}, {second}", first=first, second=one)
-    return first
 
 
 def _names(nodes: Iterable[str]) -> Shown:

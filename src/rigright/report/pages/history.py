@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.stored import plain as plain_record
 from rigright.machine.tick import DeviceTick
@@ -154,7 +154,7 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
         told("mem_used_bytes", "most", show=show_bytes),
         told("gpu_c", "most", show=words.celsius),
         told("mem_c", "most", show=words.celsius),
-        words.joined(held),
+        with_commas(held) or "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.units import show_bytes, show_usd, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Training
 from rigright.report.explained import PARTS
@@ -51,7 +51,7 @@ def page(result: Planned, *, why: bool = False) -> Page:
         parts.append(reasons_table(result.reasons, NAMES))
     other = result.found.instead
     if other is not None:
-        figures = words.joined([words.speed(other), words.money(other), words.power(other)])
+        figures = with_commas([words.speed(other), words.money(other), words.power(other)])
         parts.append(Line(said=say("{machine} would do, in {format}: {figures}",
                                    machine=words.machine(other), format=words.formats(other),
                                    figures=figures)))  # fmt: skip
@@ -78,7 +78,7 @@ def verdict(result: Planned) -> Line:
                 tone="bad",
             )
         return Line(said=say("nothing fits, and nothing comes near"), tone="bad")
-    told = words.joined([words.speed(first), words.money(first), words.power(first)])
+    told = with_commas([words.speed(first), words.money(first), words.power(first)])
     if not result.fits:
         limit = result.found.broken[0].reason if result.found.broken else ""
         said = say("nothing keeps every limit: {limit}; nearest is {machine}: {figures}",
@@ -88,7 +88,7 @@ def verdict(result: Planned) -> Line:
                machine=words.machine(first), format=words.formats(first), figures=told)  # fmt: skip
     if len(result.found.plans) > 1:
         second = result.found.plans[1]
-        more = words.joined([words.speed(second), words.money(second)])
+        more = with_commas([words.speed(second), words.money(second)])
         alike = words.machine(second) == words.machine(first)
         name: Shown = say("in {format}", format=words.formats(second)) if alike else words.machine(second)
         said = say("{verdict}; next best {name}: {figures}", verdict=said, name=name, figures=more)
@@ -155,7 +155,7 @@ def _table(result: Planned) -> Table:
     rows.append((say("limited by"), *(words.BOUNDS.get(plan.bound, plan.bound) for plan in plans)))
     rows.append((say("speed known by"), *(words.known_by(plan) for plan in plans)))
     if any(plan.reasons for plan in plans):
-        rows.append((say("why"), *(words.joined(list(plan.reasons)) for plan in plans)))
+        rows.append((say("why"), *(with_commas(plan.reasons) or "" for plan in plans)))
     names = [words.machine(plan) for plan in plans]
     heads = names
     if len(plans) > 1:

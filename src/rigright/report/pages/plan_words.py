@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_usd, show_watts
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.report.page import Shown
@@ -186,13 +186,13 @@ def _sampled(plan: Plan) -> Shown:
     told = say("{rate} images/s", rate=between(drawn)) if drawn else ""
     told = say("{rate} texts/s", rate=between(read)) if read else told
     days = plan.figures.get("days")
-    return told if days is None else joined([say("done in {time}", time=_days(days)), told])
+    return told if days is None else with_commas([say("done in {time}", time=_days(days)), told]) or ""
 
 
 def _training(plan: Plan, rate: Estimate) -> Shown:
     """How long it takes, where that is known, and how fast."""
     days, told = plan.figures.get("days"), say("{rate} tok/s", rate=between(rate))
-    return told if days is None else joined([say("done in {time}", time=_days(days)), told])
+    return told if days is None else with_commas([say("done in {time}", time=_days(days)), told]) or ""
 
 
 def money(plan: Plan) -> Shown:
@@ -258,7 +258,8 @@ def work(wish: PlanWish) -> Shown:
         load = say("{users} at once", users=_plainly(wish.users))
     elif wish.rate_per_s is not None:
         load = say("{rate} requests a second", rate=_plainly(wish.rate_per_s))
-    return joined([WORKS[wish.work], *_learning(wish), lengths, load, *_many(wish), *limits(wish)])
+    told = [WORKS[wish.work], *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+    return with_commas(told) or ""
 
 
 def _plainly(number: float) -> str:
@@ -316,20 +317,3 @@ def limits(wish: PlanWish) -> list[Sentence]:
     if wish.tok_per_s is not None:
         found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return found
-
-
-def joined(parts: list[Shown]) -> Shown:
-    """Parts of a sentence, with commas."""
-    said: Shown = ""
-    for part in parts:
-        if part:
-            said = part if not said else say("{before}, {more}", before=said, more=part)
-    return said
-
-
-def joined_by_semicolon(parts: list[Shown]) -> Shown:
-    """Sentences in one line."""
-    said: Shown = ""
-    for part in parts:
-        said = part if not said else say("{before}; {more}", before=said, more=part)
-    return said

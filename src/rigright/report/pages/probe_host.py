@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base.units import GIGA, show_bytes, show_seconds
-from rigright.base.words import say
+from rigright.base.words import say, with_commas
 from rigright.machine.host import Cpu, Disk, Memory, Port
 from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.record import Machine
@@ -68,17 +68,6 @@ def _words(*told: str | None) -> str | None:
     return ", ".join(kept) or None
 
 
-def _joined(told: list[Shown | None]) -> Shown | None:
-    """What is known, one behind another."""
-    kept = [one for one in told if one]
-    if not kept:
-        return None
-    whole: Shown = kept[0]
-    for one in kept[1:]:
-        whole = say("{first}, {second}", first=whole, second=one)
-    return whole
-
-
 def _cpu(cpu: Cpu) -> Shown | None:
     sockets = f"{cpu.sockets}x " if (cpu.sockets or 1) > 1 else ""
     name = cpu.name or cpu.arch
@@ -91,7 +80,7 @@ def _cpu(cpu: Cpu) -> Shown | None:
         else None,
         say("{count} memory domains", count=len(cpu.nodes)) if len(cpu.nodes) > 1 else None,
     ]
-    return _joined(told)
+    return with_commas(told)
 
 
 def _memory(memory: Memory) -> Shown | None:
@@ -102,7 +91,7 @@ def _memory(memory: Memory) -> Shown | None:
         told.append(say("{size} available", size=show_bytes(memory.available_bytes)))
     if memory.limit_bytes is not None and memory.limit_bytes < memory.total_bytes:
         told.append(say("this container may take {size}", size=show_bytes(memory.limit_bytes)))
-    return _joined(told)
+    return with_commas(told)
 
 
 def _modules(memory: Memory) -> Shown | None:
@@ -117,7 +106,7 @@ def _modules(memory: Memory) -> Shown | None:
         told.append(name if speed is None else say("{what} at {speed} MT/s", what=name, speed=f"{speed:.0f}"))
     empty = len(memory.modules or ()) - len(held)
     told.append(say("{count} places empty", count=empty) if empty else None)
-    return _joined(told)
+    return with_commas(told)
 
 
 def _swap(memory: Memory) -> Shown | None:
@@ -155,7 +144,7 @@ def _system(system: System) -> Shown | None:
         None if system.up_s is None else say("up {time}", time=show_seconds(system.up_s)),
         None if system.as_root is not False else say("read without root"),
     ]
-    return _joined(told)
+    return with_commas(told)
 
 
 def _driver(software: Software) -> Shown | None:
@@ -167,7 +156,7 @@ def _driver(software: Software) -> Shown | None:
         None if software.nccl is None else f"NCCL {software.nccl}",
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",
     ]
-    return _joined(told)
+    return with_commas(told)
 
 
 def _frameworks(software: Software) -> list[Shown]:
@@ -186,7 +175,7 @@ def _containers(software: Software) -> Shown | None:
         if software.container_toolkit is None
         else f"NVIDIA Container Toolkit {software.container_toolkit}",
     ]
-    return _joined(told)
+    return with_commas(told)
 
 
 def _events(events: tuple[Event, ...]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.words import say, tell
+from rigright.base.words import say, tell, with_commas
 from rigright.machine.stored import plain as plain_record
 from rigright.report.live import words
 from rigright.report.live.recent import clock
@@ -50,7 +50,7 @@ def _table(moment: Moment) -> Table:
                 words.power(device.power_w, device.power_limit_w),
                 words.celsius(device.gpu_c),
                 words.clock(device.sm_hz),
-                words.joined(wrong),
+                with_commas(wrong) or "",
             )
         )
         tones.append("plain" if tone == "good" else tone)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import generates
 from rigright.cost.memory_serving import layer_bytes
@@ -180,13 +179,9 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
     after = float(worst(case).spare_bytes)
     if len(said) > 1 and after > before:
         yield Remedy(
-            change=say("all at once: {changes}", changes=_joined(said)),
+            change=say("all at once: {changes}", changes=with_commas(said)),
             price=say("all of their prices"),
             saves_bytes=after - before,
             fits=after >= 0,
             flag=" ".join(flags),
         )
-
-
-def _joined(said: list[Sentence]) -> Sentence:
-    return reduce(lambda first, second: say("{first}, {second}", first=first, second=second), said)

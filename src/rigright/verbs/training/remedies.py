@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.explained import Remedy
 from rigright.verbs.training.case import Case
 
@@ -150,8 +150,6 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
 
 
 def _joined(chosen: list[Change], saves_bytes: float) -> Remedy:
-    said = reduce(
-        lambda one, other: say("{first}; {second}", first=one, second=other), [one[0] for one in chosen]
-    )
+    said = say("{text}", text=with_semicolons(change[0] for change in chosen))
     flag = " ".join(change[2] for change in chosen)
     return Remedy(change=said, price=say("the price of each"), flag=flag, saves_bytes=saves_bytes, fits=True)

@@ -12,7 +12,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.tables import Row
 from rigright.base.units import KILO
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.speed.encoder import SUBJECT, encode_s, encoder_rates
@@ -83,9 +83,6 @@ def predict_encoder(row: Row) -> Prediction:
     value = float(encoder_figures([ask])[0])
     known = known_of_one(SUBJECT, ask.chip, engine=ask.engine, kind=kind_of(ask.arch))
     found = banded(SUBJECT, "latency_ms", value=value, known=known)
-    why = None
-    for note in ask.assumed:
-        why = note if why is None else say("{first}; {second}", first=why, second=note)
     return Prediction(
         metric="latency_ms",
         group="latency_ms",
@@ -93,5 +90,5 @@ def predict_encoder(row: Row) -> Prediction:
         predicted=float(found.value),
         low=float(found.low),
         high=float(found.high),
-        why=why,
+        why=with_semicolons(ask.assumed),
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
 from rigright.base.tables import Row, delimiter, open_rows, read_cells
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.validate.files import Text, read_text
 from rigright.verbs.validate.record import Kind
@@ -95,8 +95,7 @@ def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence
     if column not in wrong:
         return replace(one, measured=row.get(column))
     fault = say("{fault}; taken as not measured", fault=wrong[column])
-    why = fault if one.why is None else say("{first}; {second}", first=one.why, second=fault)
-    return replace(one, measured=None, why=why)
+    return replace(one, measured=None, why=with_semicolons([one.why, fault]))
 
 
 def _unanswered(kind: Kind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
 from rigright.base.tables import Row
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.verbs.validate.record import Prediction
@@ -34,7 +32,7 @@ def predict_served(row: Row) -> Prediction:
         predicted=found.value,
         low=found.low,
         high=found.high,
-        why=_joined(ask.assumed),
+        why=with_semicolons(ask.assumed),
     )
 
 
@@ -42,9 +40,3 @@ def _why(metric: str, value: float) -> Sentence:
     if np.isnan(value):
         return say('"{metric}" is not a figure of serving we know', metric=metric)
     return say("one request does not fit in the memory of these chips")
-
-
-def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
-    if not notes:
-        return None
-    return reduce(lambda one, other: say("{first}; {second}", first=one, second=other), notes)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import show_bytes
-from rigright.base.words import Sentence, say
+from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.speed.reach import KERNEL
@@ -44,7 +42,7 @@ def predict_stream(row: Row) -> Prediction:
         predicted=float(found.value),
         low=float(found.low),
         high=float(found.high),
-        why=_joined(ask.assumed),
+        why=with_semicolons(ask.assumed),
     )
 
 
@@ -66,9 +64,3 @@ def _check_room(ask: StreamAsk) -> None:
                 room=show_bytes(room * ask.cards),
             )
         )
-
-
-def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
-    if not notes:
-        return None
-    return reduce(lambda one, other: say("{first}; {second}", first=one, second=other), notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.tables import Row, text
 from rigright.base.units import from_gib, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import with_semicolons
 from rigright.verbs.validate.cells import MOST_GIB, MOST_TOK, count, figure
 from rigright.verbs.validate.memory_rows import predict_memory_row
 from rigright.verbs.validate.record import Kind, Prediction
@@ -20,18 +20,9 @@ def _predict(row: Row) -> tuple[Prediction, ...]:
             predicted=to_gib(found.value_bytes),
             low=to_gib(found.low_bytes),
             high=to_gib(found.high_bytes),
-            why=_joined(found.assumed),
+            why=with_semicolons(found.assumed),
         ),
     )
-
-
-def _joined(notes: tuple[Sentence, ...]) -> Sentence | None:
-    if not notes:
-        return None
-    joined = notes[0]
-    for note in notes[1:]:
-        joined = say("{first}; {second}", first=joined, second=note)
-    return joined
 
 
 KIND = Kind(

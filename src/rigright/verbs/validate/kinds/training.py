@@ -9,7 +9,7 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, text
 from rigright.base.units import to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.training_bands import KINDS, band
@@ -56,7 +56,7 @@ def _speed(row: Row, asked: Asked) -> Prediction:
         predicted=float(found.value),
         low=float(found.low),
         high=float(found.high),
-        why=_joined(timed.assumed),
+        why=with_semicolons(timed.assumed),
     )
 
 
@@ -71,7 +71,7 @@ def _peak(row: Row, asked: Asked) -> Prediction:
         predicted=size,
         low=size * low,
         high=size * high,
-        why=_joined(asked.assumed),
+        why=with_semicolons(asked.assumed),
     )
 
 
@@ -92,15 +92,6 @@ def card_bytes(row: Row) -> float | None:
     """What the chip of a row holds, where the row names one we know."""
     chip = by_id().get(row.get("chip") or "")
     return None if chip is None else chip.mem_usable_bytes
-
-
-def _joined(assumed: tuple[Sentence, ...]) -> Sentence | None:
-    if not assumed:
-        return None
-    first, *rest = assumed
-    for one in rest:
-        first = say("{first}; {second}", first=first, second=one)
-    return first
 
 
 def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:

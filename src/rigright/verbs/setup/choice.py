@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
+from rigright.facts.drivers import newest_branch
 from rigright.facts.engine_needs import EngineNeeds, engine_needs, pythons_of, torch_indexes
 from rigright.facts.engines import find_engine
 from rigright.facts.software import (
     Capability,
     TensorFlow,
     TorchBuild,
+    Version,
     cuda_releases,
     driver_for,
     driver_of_chip,
@@ -137,13 +140,23 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
 
 
 def _torch_of(row: EngineNeeds, chips: tuple[Capability, ...]) -> TorchBuild | None:
-    """The build it runs with: the one it pins, else the newest that fits."""
+    """The build it runs with: the one it pins, else the newest that fits.
+
+    What is built on the spot is built with the toolkit of torch's CUDA: no newer one than the driver's.
+    """
     if row.torch is None:
         return None
     if not row.pins:
-        return next(iter(builds(chips)), None)
+        most = _newest_cuda(chips) if row.toolkit else None
+        return next((one for one in builds(chips) if most is None or one.cuda <= most), None)
     fit = [build for build in torch_builds() if build.torch == row.torch and all(map(build.runs_on, chips))]
     return next((build for build in fit if build.build == row.build), None)
+
+
+def _newest_cuda(chips: tuple[Capability, ...]) -> Version | None:
+    """The CUDA of the driver that these chips get."""
+    branch = newest_branch(min(chips), today=time.strftime("%Y-%m-%d")) if chips else None
+    return greatest_cuda(f"{branch.branch}.999") if branch else None
 
 
 def _pip(row: EngineNeeds, torch: TorchBuild | None) -> tuple[str, ...]:

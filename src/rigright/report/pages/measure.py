@@ -38,6 +38,20 @@ def _parts(measured: Measured) -> Iterator[Part]:
         yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
 
 
+def sheet(measured: Measured) -> Page:
+    """Each quantity over the time as a row, in SI units and bytes, for a spreadsheet."""
+    heads = (say("quantity"), say("unit"), say("peak"), say("median"), say("mean"), say("before"))
+    rows = tuple(
+        (one.name, one.unit, *(_number(value) for value in (one.peak, one.median, one.mean, one.before)))
+        for one in measured.courses
+    )
+    return Page(title="", parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
 def _verdict(measured: Measured) -> Line:
     time = show_seconds(measured.lasted_s)
     if measured.by_signal:

@@ -47,6 +47,7 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
         aside=True,
     )

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from rigright.base.words import CHINESE
+from rigright.base.words import CHINESE, tell
 from rigright.report.screen import LEAST_CELLS, Screen
 
 _LOOK_ALIKES = {
@@ -36,6 +36,13 @@ def open_mouth(form: str, language: str) -> None:
         if (form != "text" and stream is sys.stdout) or (language == CHINESE and not can(stream, "中文")):
             reconfigure(encoding="utf-8")
         reconfigure(errors="rigright-look-alikes")
+
+
+def written_over(said: object, language: str, *, is_last: bool = False) -> None:
+    """A line of progress on the terminal, over the one before; nothing where nobody looks."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{tell(said, language)}\x1b[K" + ("\n" if is_last else ""))
+        sys.stderr.flush()
 
 
 def hush() -> None:

@@ -10,6 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
 from rigright.base.words import Sentence, say, tell
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("what cards, memory, links, disks and network really do, against what they should")
@@ -95,13 +96,8 @@ def _wish(options: argparse.Namespace) -> Any:
 
 
 def _progress(title: Sentence, place: tuple[int, int], *, language: str) -> None:
-    """One line that is written over, where somebody looks."""
-    if not sys.stderr.isatty():
-        return
     done, parts = place
-    said = "" if done == parts else f"{done + 1}/{parts}  {tell(title, language)}"
-    sys.stderr.write(f"\r\x1b[K{said}")
-    sys.stderr.flush()
+    written_over("" if done == parts else f"{done + 1}/{parts}  {tell(title, language)}", language)
 
 
 def _listening(address: str, language: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from rigright.base.units import parse_seconds, show_seconds
-from rigright.base.words import say, tell
+from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("what binds a working machine: cards, memory, cores, disks, links, power, heat")
@@ -45,10 +45,6 @@ def answer(options: argparse.Namespace) -> Answer:
 
 
 def show_progress(gone_s: float, all_s: float, *, language: str) -> None:
-    """One line that is written over, where somebody looks."""
-    if sys.stderr.isatty():
-        said = tell(
-            say("watched {gone} of {all}", gone=show_seconds(gone_s), all=show_seconds(all_s)), language
-        )
-        sys.stderr.write(f"\r{said}   " + ("\n" if gone_s >= all_s else ""))
-        sys.stderr.flush()
+    """How much of the time has gone."""
+    said = say("watched {gone} of {all}", gone=show_seconds(gone_s), all=show_seconds(all_s))
+    written_over(said, language, is_last=gone_s >= all_s)

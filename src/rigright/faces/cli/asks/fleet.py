@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from typing import Any, Literal
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_count, parse_seconds
-from rigright.base.words import say, tell
+from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("probe, doctor or bench on many machines at once: over ssh, Slurm, Ray or Kubernetes")
@@ -215,9 +215,5 @@ def _parallel(text: str | None) -> int:
 
 
 def _progress(told: int, silent: int, *, count: int, language: str) -> None:
-    """One line that is written over, where somebody looks."""
-    if not sys.stderr.isatty():
-        return
     said = say("{told} of {count} nodes answered, {silent} silent", told=told, silent=silent, count=count)
-    sys.stderr.write(f"\r{tell(said, language)}\x1b[K" + ("\n" if told + silent == count else ""))
-    sys.stderr.flush()
+    written_over(said, language, is_last=told + silent == count)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_count
-from rigright.base.words import say, tell
+from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.terminal import written_over
 
 STAGE = "plan"
 SUMMARY = say("many questions for `plan` at once: a grid of models, work, limits and prices")
@@ -60,8 +60,5 @@ def answer(options: argparse.Namespace) -> Answer:
 
 
 def _progress(done: int, questions: int, *, language: str) -> None:
-    """One line that is written over, where somebody looks."""
-    if sys.stderr.isatty():
-        said = tell(say("{done} of {questions} answered", done=done, questions=questions), language)
-        sys.stderr.write(f"\r{said}" + ("\n" if done == questions else ""))
-        sys.stderr.flush()
+    said = say("{done} of {questions} answered", done=done, questions=questions)
+    written_over(said, language, is_last=done == questions)

@@ -7,10 +7,10 @@ import tracemalloc
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from totals_explained import explain_total
 
 from rigright.arch import cache, count
 from rigright.arch.config import MAX_LAYERS
-from rigright.arch.explain import explain_total
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.base import shelf

@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from totals_explained import explain_total
 
 from rigright.arch import count, pick
 from rigright.arch.config import Config
-from rigright.arch.explain import explain_total
 from rigright.arch.read import read_config
 from rigright.arch.record import Mix
 from rigright.arch.stored import stored_format

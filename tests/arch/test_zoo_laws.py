@@ -6,9 +6,9 @@ import random
 import re
 
 import pytest
+from totals_explained import explain_total
 
 from rigright.arch import cache, count
-from rigright.arch.explain import explain_total
 from rigright.arch.read import read_config
 from rigright.arch.record import Cut, Mix
 from rigright.arch.roles import PARTS, is_bias, is_matrix, part

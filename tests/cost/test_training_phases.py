@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rigright.arch.read import read_config
-from rigright.cost.training_bands import KINDS, band, with_band
+from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import LASTING, PARTS, PASSES, training_memory
 from rigright.demand import Layout, Training
 from rigright.facts.corrections import corrections
@@ -188,8 +188,6 @@ def test_bands_hold_the_estimate_and_widen_where_something_was_assumed(kind):
     told, assumed = band(kind, assumed=False), band(kind, assumed=True)
     assert told[0] < 1 < told[1]
     assert assumed[1] - assumed[0] >= told[1] - told[0]
-    low, high = with_band(np.array([1.0, 2.0]), kind)
-    assert np.all(low < high)
 
 
 def test_hand_written_figures_have_the_widest_band():

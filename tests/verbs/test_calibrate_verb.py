@@ -126,7 +126,7 @@ def test_bad_cells_are_named_and_the_rest_is_used(runs):
     text[4] = text[4].replace(HOPPER[0], "rtx-nothing")
     runs.write_text("\n".join(text), encoding="utf-8")
     found = frame.calibrate(runs=[str(runs)])
-    told = [str(fault) for fault in frame.faults_of(found)]
+    told = [str(fault) for one in (found, *found.subjects) for fault in one.faults]
     assert any('line 4, column prompt_tok: cannot read "many"' in one for one in told)
     assert any("row r3" in one and "rtx-nothing" in one for one in told)
     assert found.subjects[0].runs == 94

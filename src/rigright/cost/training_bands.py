@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rigright.demand import Numbers
 from rigright.facts.corrections import corrections
 
 KINDS = ("allocated", "reserved", "device", "rounded")
@@ -13,9 +12,3 @@ def band(kind: str, *, assumed: bool) -> tuple[float, float]:
     edges = corrections("memory_training")["bands"]
     low, high = edges["rounded" if kind == "rounded" else "assumed" if assumed else "told"]
     return float(low), float(high)
-
-
-def with_band(size_bytes: Numbers, kind: str, *, assumed: bool = False) -> tuple[Numbers, Numbers]:
-    """Low and high of a size."""
-    low, high = band(kind, assumed=assumed)
-    return size_bytes * low, size_bytes * high

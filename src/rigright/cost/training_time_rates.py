@@ -19,7 +19,6 @@ from rigright.facts.links import pcie_bytes_per_s
 
 SUBJECT = "speed_training"
 PLAIN = "16bit"
-MATMULS = (PLAIN, "fp8", "mxfp8", "nvfp4")
 RECIPES = {"fp8": "fp8", "fp8-mixed": "fp8", "fp8-current": "fp8", "fp8-delayed": "fp8", "mxfp8": "mxfp8"}
 RECIPES |= {"nvfp4": "nvfp4"}
 

@@ -221,7 +221,6 @@ MATCHES = (
     "Gemma3ForConditionalGeneration",
     "PaliGemmaForConditionalGeneration",
 )
-_EYES = ("vision_config", "vision_tower_config")
 
 
 def read(config: Config, name: str) -> Arch:

@@ -12,7 +12,6 @@ from rigright.base.errors import DataError
 from rigright.base.words import say
 
 CONFIG = "config.json"
-SUFFIXES = (".json", ".jsonc")
 # other JSON that lies beside models -> what it is
 _OTHERS = {
     "weight_map": say("an index of weight files: give the folder it lies in"),

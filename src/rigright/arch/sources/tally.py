@@ -29,7 +29,6 @@ _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d{1,5})\.")
 _PACKED = re.compile(r"(?:qweight|weight_packed|weight|_blocks|\.blocks|_packed|proj)\Z")
 _HEAD = re.compile(r"(?:lm_head|output|embed_out)\.weight\Z")
 _WORDS = frozenset({"I32", "U32"})
-_BYTES = frozenset({"U8", "I8"})
 _FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 WORD_BITS = 32
 

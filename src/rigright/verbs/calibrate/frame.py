@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.facts.corrections import corrections
 from rigright.report.calibrated import Calibrated, SubjectRefit
 from rigright.verbs.calibrate.record import Subject
@@ -82,8 +82,3 @@ def _refitted(subject: Subject, files: Sequence[Runs], *, write: bool, tell: Tel
         faults=faults,
         written=write_tables(subject.name, done, files=names) if write else (),
     )
-
-
-def faults_of(found: Calibrated) -> tuple[Sentence, ...]:
-    """Everything that was left out of a calibration, and why."""
-    return (*found.faults, *(fault for one in found.subjects for fault in one.faults))

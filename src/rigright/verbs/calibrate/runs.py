@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rigright.base.errors import MissingError, RigError
 from rigright.base.tables import DATA, Row, open_rows, read_cells
@@ -81,8 +80,3 @@ def _fault(file: str, line: int, *, column: str, cell: str) -> Sentence:
         column=column,
         cell=shown,
     )
-
-
-def name_of(path: str) -> str:
-    """A file without its folder."""
-    return Path(path).name

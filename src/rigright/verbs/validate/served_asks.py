@@ -17,7 +17,6 @@ from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import NO_DRAFTS, Drafts, drafts_of
 
-NARROW_BITS = 8  # caches follow weights of so few bits where the engine stores them so
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 USUAL_TOK = 512  # where no row and no note tells a length
 USUAL_PROMPT_TOK = 300.0  # of sets of instructions; more where outputs are longer

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
@@ -46,10 +47,10 @@ def check(case: Case) -> Iterator[Verdict]:
     if not often:
         yield Fine(says=say("none that comes and goes in the kernel log"))
     for name, same in often.items():
-        yield finding(
+        told = finding(
             case,
             same,
-            title=say("link {name} went down {count} times since the start", name=name, count=len(same)),
+            title=say("a link went down {count} times since the start", count=len(same)),
             why=say("collectives across it wait, and jobs end at their time limit"),
             fix=(
                 step(say("look at its errors"), f"ethtool -S {name} || perfquery"),
@@ -57,3 +58,4 @@ def check(case: Case) -> Iterator[Verdict]:
             ),
             severity="warning",
         )
+        yield replace(told, about=told.about if name == "?" else name)

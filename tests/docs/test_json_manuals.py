@@ -16,8 +16,14 @@ MANUALS = {
     "doctor": "doctor-json.md",
     "probe": "probe-json.md",
     "setup": "setup-json.md",
+    "bench": "bench-json.md", "measure": "measure-json.md",
+    "watch": "watch-json.md", "history": "watch-json.md",
+    "diagnose": "diagnose-json.md", "upgrade": "upgrade-json.md", "fleet": "fleet-json.md",
+    "export": "fleet-json.md",
     "explain": "explain-json.md", "fit": "explain-json.md", "validate": "explain-json.md",
 }  # fmt: skip
+DEEP = {"bench", "measure", "watch", "history", "diagnose", "upgrade", "fleet", "export", "doctor"}
+ELSEWHERE = {"machine": "probe", "findings": "doctor", "results": "bench"}  # whose manual tells of them
 LINES = [line for line in HELD if line.split()[0] in MANUALS]
 
 
@@ -30,6 +36,23 @@ def words(name):
 @pytest.mark.parametrize("line", LINES)
 def test_every_key_of_an_answer_is_in_the_manual(line):
     missing = sorted(set(HELD[line]) - words(MANUALS[line.split()[0]]))
+    assert missing == []
+
+
+def below(value, verb):
+    """Every key inside, at any depth; what another verb's manual tells is left to it."""
+    if isinstance(value, list):
+        return {key for one in value for key in below(one, verb)}
+    if not isinstance(value, dict):
+        return set()
+    own = [one for name, one in value.items() if ELSEWHERE.get(name, verb) == verb]
+    return set(value).union(*(below(one, verb) for one in own))
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.split()[0] in DEEP])
+def test_keys_at_any_depth_are_in_the_manual(line):
+    verb = line.split()[0]
+    missing = sorted(below(HELD[line], verb) - words(MANUALS[verb]))
     assert missing == []
 
 

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from desk import STARVED, fill, result, ticks
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain, restored
+from rigright.machine.system import Event
+
 HELD = Path(__file__).parent / "json_contract.json"
 QUESTIONS = json.loads(HELD.read_text(encoding="utf-8"))
-BY_NAME = {"places"}  # mappings whose keys are names of processes or machines
+BY_NAME = {
+    "places",
+    "files",
+    "shares",
+    "helps",
+    "gpu_peak_bytes",
+    "energy_j",
+    "slowed_s",
+}  # mappings whose keys are names of things
 RUN = (
     "{id},mine,llama.cpp,meta-llama/Meta-Llama-3-8B,{chip},1,gguf:Q4_K_M,f16,single,1,0,512,"
     "decode_tok_s_per_user,{value}\n"
@@ -21,7 +35,17 @@ BOX = {
         {"index": 1, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3", "recovery": "none"},
     ],
 }
+MACHINE = restored(Machine, BOX, where="box")
+FIGURES = [result(7e14, at_s=1e9), result(4e14, at_s=2e9)]
+XID = Event(kind="xid", text="NVRM: Xid (PCI:0000:01:00): 79", at_s=2e9, code=79)
+BENCHED = {
+    "rigright_bench": 1, "quick": True, "seconds": 1.0, "machine": BOX,
+    "results": [plain(one) for one in FIGURES], "skipped": [{"part": "p2p", "why": "one card"}],
+}  # fmt: skip
 FILES = {
+    "bench.json": json.dumps(BENCHED),
+    "nodes/n1.json": json.dumps(BENCHED),
+    "nodes/n2.json": json.dumps(BOX),
     "smi.xml": (
         "<nvidia_smi_log><driver_version>550.1</driver_version><attached_gpus>2</attached_gpus>"
         '<gpu id="00000000:01:00.0"><product_name>NVIDIA GeForce RTX 4090</product_name>'
@@ -46,11 +70,21 @@ FILES = {
 
 
 @pytest.fixture
-def answer(ask, tmp_path):
+def answer(ask, tmp_path, monkeypatch):
     """What a question is answered as JSON; `{folder}` holds the files a question reads."""
     for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    return lambda line: ask(line, folder=tmp_path).data
+    now_s = time.time()
+    moments = ticks(STARVED, {"disk_busy_share": 0.99}, until_s=now_s - 2)
+    fill(tmp_path / "filled.db", moments, results=FIGURES, events=[XID], on=MACHINE)
+    monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
+
+    def answered(line):
+        said = ask(line, folder=tmp_path)
+        return json.loads(said.out or said.err)  # of `measure` stdout is the command's
+
+    return answered
 
 
 def shape(value):

@@ -22,8 +22,9 @@ from rigright.machine.exporter.page import RECOVERIES, Pages
 from rigright.machine.exporter.programs import MOST, Owners, job_of
 from rigright.machine.exporter.server import Place, Server, read_place, read_token
 from rigright.machine.exporter.table import metrics
-from rigright.machine.exporter.tally import Settings, Tally, reasons, same_place
+from rigright.machine.exporter.tally import Settings, Tally, reasons
 from rigright.machine.exporter.text import chosen, figure
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
 from rigright.machine.world import World
@@ -252,7 +253,7 @@ def test_a_flood_of_xids_makes_no_flood_of_series(tmp_path):
     ],
 )
 def test_one_place_has_several_spellings(one, other, same):
-    assert same_place(one, other) is same
+    assert (pci_key(one) == pci_key(other)) is same
 
 
 # --- its text, against prometheus-client, which writes the same from what it reads

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.doctor.record import Case, Severity
 from rigright.machine.device import Device
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
-_PCI = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?\Z", re.IGNORECASE)
 
 
 def events(case: Case, *kinds: str) -> list[Event] | None:
@@ -21,15 +20,6 @@ def events(case: Case, *kinds: str) -> list[Event] | None:
     if case.machine.events is None:
         return None
     return [event for event in case.machine.events if event.kind in kinds]
-
-
-def pci_key(pci: str | None) -> str:
-    """An address as the driver, lspci and sysfs all mean it: without function, domain of four digits."""
-    match = _PCI.match(pci or "")
-    if match is None:
-        return pci or ""
-    domain = int(match[1] or "0", 16)
-    return f"{domain:04x}:{match[2]}:{match[3]}".lower()
 
 
 def device_at(case: Case, pci: str | None) -> Device | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rigright.doctor.gpus import answering
 from rigright.doctor.record import Case
 from rigright.facts.chips import Chip, chips
 from rigright.machine.device import Device
@@ -97,6 +98,12 @@ def silent_places(case: Case) -> tuple[tuple[Device, PciDevice], ...]:
         sorted(places, key=lambda one: one.address),
     )
     return tuple(zip(*in_order, strict=False))
+
+
+def slotted(case: Case) -> Iterator[Device]:
+    """Cards in slots of a machine of metal."""
+    if is_real(case):
+        yield from (device for device, chip in answering(case) if has_slot(device, chip))
 
 
 def _least(*values: int | None) -> int | None:

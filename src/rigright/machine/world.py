@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rigright.base.units import MIB
+from rigright.machine.ending import send
 
 ROOT = "RIGRIGHT_ROOT"  # where another machine's files are mounted, as a DaemonSet has its host at /host
 PATIENCE_S = 3.0
@@ -162,10 +162,6 @@ def _bounded(said: bytes) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    send(process)
     with suppress(subprocess.TimeoutExpired, OSError, ValueError):
         process.communicate(timeout=0.2)

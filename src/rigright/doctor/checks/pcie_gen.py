@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import answering, is_busy, label, query
+from rigright.doctor.gpus import is_busy, label, query
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
-from rigright.doctor.wires import function_of, has_slot, is_real, wires_up
+from rigright.doctor.wires import function_of, slotted, wires_up
 from rigright.machine.device import Device
 
 TITLE = say("generation of the link, under load")
@@ -27,11 +27,7 @@ _FIELDS = ("pcie.link.gen.gpucurrent", "pcie.link.gen.max", "utilization.gpu")
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card."""
-    if not is_real(case):
-        return
-    for device, chip in answering(case):
-        if has_slot(device, chip):
-            yield _of_card(case, device)
+    yield from (_of_card(case, device) for device in slotted(case))
 
 
 def _of_card(case: Case, device: Device) -> Verdict:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
 from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, seen, step
-from rigright.doctor.wires import Wire, function_of, has_slot, is_real, wires_up
+from rigright.doctor.wires import Wire, function_of, slotted, wires_up
 from rigright.machine.device import Device
 
 TITLE = say("lanes between cards and processor")
@@ -27,11 +27,7 @@ TITLE = say("lanes between cards and processor")
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card."""
-    if not is_real(case):
-        return
-    for device, chip in answering(case):
-        if has_slot(device, chip):
-            yield _of_card(case, device)
+    yield from (_of_card(case, device) for device in slotted(case))
 
 
 def _of_card(case: Case, device: Device) -> Verdict:

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import FABRIC_LOG, LOOK_AGAIN, reboot
-from rigright.doctor.happened import events, pci_key, quieter
+from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import told
 from rigright.doctor.record import Case, Finding, Severity, Verdict, as_root
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors that NVSwitch chips reported (SXid)")

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import label
-from rigright.doctor.happened import device_at, events, pci_key, quieter
+from rigright.doctor.happened import device_at, events, quieter
 from rigright.doctor.log_lines import told
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.xids import Xid, xids
 from rigright.machine.device import Device
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors that the NVIDIA driver reported (XID)")

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import label
-from rigright.doctor.happened import device_at, events, pci_key
+from rigright.doctor.happened import device_at, events
 from rigright.doctor.record import Case, Evidence, Finding, Verdict, as_root, step
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors of programs that keep coming from one card")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import subprocess
 import threading
 import time
@@ -19,6 +18,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
 
 HOME = str(Path(__file__).parents[3])  # the folder that `rigright` lies in
@@ -161,10 +161,6 @@ def _read(answer: dict[str, Any]) -> Iterator[Result | Skipped]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone."""
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    send(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(1.0)

@@ -12,6 +12,7 @@ from threading import Lock
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.exporter.programs import Owner, Owners
 from rigright.machine.exporter.table import metrics
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, Tick
 from rigright.machine.world import World
@@ -87,7 +88,7 @@ class Tally:
 
     def _xid(self, event: Event, code: int) -> None:
         devices = self.tick.devices if self.tick is not None else ()
-        where = next((one.card for one in devices if same_place(one.pci, event.pci)), "")
+        where = next((one.card for one in devices if one.pci and pci_key(one.pci) == pci_key(event.pci)), "")
         self.sums.last_xid[where] = code
         if (where, code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(len(devices), 1):
             self.sums.xids[where, code] += 1
@@ -116,15 +117,3 @@ class Tally:
         if self.tick is None:
             return False
         return self._clock() - self.tick.clock_s <= _LATE * self.settings.every_s + 1.0
-
-
-def same_place(one: str | None, other: str | None) -> bool:
-    """Whether two spellings name one PCI device: with or without its function, its domain long or short."""
-    if one is None or other is None:
-        return False
-    return _place(one) == _place(other)
-
-
-def _place(address: str) -> tuple[str, ...]:
-    parts = address.lower().partition(".")[0].split(":")
-    return tuple(part.lstrip("0") for part in ([*([""] if len(parts) == 2 else []), *parts]))

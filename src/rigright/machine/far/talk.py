@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -14,6 +13,7 @@ from threading import Event, Thread
 from typing import IO, Literal
 
 from rigright.base.units import GIB, KIB
+from rigright.machine.ending import send
 
 MOST_LINE = 64 * KIB
 MOST_HEARD = GIB  # of all nodes behind one program
@@ -117,21 +117,13 @@ def _wait(
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Ask it to end, then end it and all it started."""
     if process.poll() is None:
-        _signal(process, signal.SIGTERM)
+        send(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(FAREWELL_S)
     if process.poll() is None:
-        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+        send(process)
         with suppress(subprocess.TimeoutExpired):
             process.wait(FAREWELL_S)
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, number)
-        else:
-            process.kill()
 
 
 def _text(line: bytes) -> str:

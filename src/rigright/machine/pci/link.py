@@ -10,6 +10,16 @@ BRIDGE = "0x0604"
 _KEPT = ("0x03", "0x12", "0x0108", "0x02")  # graphics, processing accelerators, NVMe, network
 _SWITCHES = {("0x0680", "10de")}  # NVSwitch
 _GTS = re.compile(r"(\d+(?:\.\d+)?) ?GT/s")
+_PCI = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?\Z", re.IGNORECASE)
+
+
+def pci_key(pci: str | None) -> str:
+    """An address as the driver, lspci and sysfs all mean it: without function, domain of four digits."""
+    match = _PCI.match(pci or "")
+    if match is None:
+        return pci or ""
+    domain = int(match[1] or "0", 16)
+    return f"{domain:04x}:{match[2]}:{match[3]}".lower()
 
 
 def gen_of(speed: str | None) -> int | None:

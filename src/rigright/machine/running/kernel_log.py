@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
 from rigright.machine.running.asking import said
+from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
 Line = tuple[float | None, float | None, str]  # seconds since 1970, since boot, text
@@ -40,7 +41,7 @@ def kernel_log(world: World) -> Iterator[Line] | None:
     if text is None:
         return None
     now_s = time.time() if world.is_live else None
-    return parsed(text, now_s=now_s, up_s=_up(world))
+    return parsed(text, now_s=now_s, up_s=uptime_s(world))
 
 
 def _text(world: World) -> str | None:
@@ -51,14 +52,6 @@ def _text(world: World) -> str | None:
     if ring is not None and ring.code == 0 and ring.out.strip():
         return ring.out
     return next((text for file in FILES if (text := world.text(file, most=MOST_BYTES))), None)
-
-
-def _up(world: World) -> float | None:
-    first = (world.text("/proc/uptime") or "").partition(" ")[0]
-    try:
-        return float(first)
-    except ValueError:
-        return None
 
 
 def parsed(text: str, *, now_s: float | None = None, up_s: float | None = None) -> Iterator[Line]:

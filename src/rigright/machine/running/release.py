@@ -32,7 +32,7 @@ def release(world: World) -> dict[str, Any]:
         "kernels": kernels(world),
         "arch": _arch(world, kernel),
         "cmdline": world.text("/proc/cmdline"),
-        "up_s": _uptime(world),
+        "up_s": uptime_s(world),
         "needs_reboot": _needs_reboot(world, found.get("ID")),
         **_board(world),
     }
@@ -67,7 +67,8 @@ def _arch(world: World, kernel: str | None) -> str | None:
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(found, found) if found else None
 
 
-def _uptime(world: World) -> float | None:
+def uptime_s(world: World) -> float | None:
+    """Seconds since its start."""
     first = (world.text("/proc/uptime") or "").partition(" ")[0]
     try:
         return float(first)

@@ -25,6 +25,7 @@ HOME = str(Path(__file__).parents[3])  # the folder that `rigright` lies in
 START = "import sys; sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
 GRACE_S = 20.0  # to load PyTorch and to come to an end
 KEPT_BYTES = 2000  # of what a child said last
+LAST_S = 0.05  # what a child that has ended may still have in its pipe
 LONGEST_LINE = MIB  # of an answer
 MOST_WAITING = 1000  # answers that nobody took yet
 
@@ -54,7 +55,7 @@ class Child:
             return
         while True:
             answer = self._next(until)
-            if answer is None:
+            if answer is None or until.is_over():
                 late_s = time.monotonic() - began if until.is_over() else None
                 yield self._lost(ask, late_s=late_s)
                 return
@@ -72,8 +73,8 @@ class Child:
             return
         _end(process)
         with suppress(queue.Empty):
-            while True:
-                self._lines.get_nowait()  # whoever waits to put one more comes to an end
+            while self._lines.get(timeout=LAST_S) is not None:
+                pass  # whoever waits to put one more comes to an end
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError, ValueError):

@@ -108,6 +108,8 @@ def _too_few(ask: Ask) -> Sentence | None:
 
 def brief(error: BaseException) -> str:
     """An error on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     first = (str(error).strip().splitlines() or [""])[0][:200]
     return f"{type(error).__name__}: {first}".rstrip(": ")
 

@@ -1,0 +1,264 @@
+"""The line between rigright and a child: no word is taken for a figure, nobody waits for ever."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rigright.base.words import say
+from rigright.machine.bench import child as children
+from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.child import Child, _read
+from rigright.machine.bench.record import SIZES, Result, Skipped, same_job
+from rigright.machine.bench.start import brief
+from rigright.machine.stored import plain
+
+RESULT = Result(part="x", what="a", on="cpu", value=2.0, unit="s", low=1.0, high=3.0, repeats=3)
+GOOD = json.dumps({"result": plain(RESULT)})
+DONE = json.dumps({"done": "x"})
+posix = pytest.mark.skipif(os.name == "nt", reason="process groups and pipes of Unix")
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What comes of a child that is this piece of Python; `send(text)` answers."""
+    began = []
+
+    def run(code, *, spare_s=0.1, grace_s=5.0, end=None):
+        prelude = (
+            "import sys, os, json, time\n"
+            "ask = json.loads(sys.stdin.readline())\n"
+            f"good, done = {GOOD!r}, {DONE!r}\n"
+            "def send(text):\n sys.stdout.write(text + '\\n'); sys.stdout.flush()\n"
+        )
+        monkeypatch.setattr(children, "START", prelude + code)
+        monkeypatch.setattr(children, "GRACE_S", grace_s)
+        child = Child(sys.executable, dict(os.environ))
+        began.append(child)
+        return list(child.run(Ask(part="x", spare_s=spare_s), end))
+
+    yield run
+    for child in began:
+        child.close()
+
+
+def whys(found):
+    return [str(one.why) for one in found if isinstance(one, Skipped)]
+
+
+def test_a_good_child_is_believed(said):
+    assert said("send(good); send(done)") == [RESULT]
+
+
+def test_words_before_between_and_after_the_answers_are_passed_over(said):
+    code = (
+        "send('Welcome to site.py'); send('[1, 2]'); send('3'); send(good); send('{'); send(good); send(done)"
+    )
+    assert said(code) == [RESULT, RESULT]
+
+
+def test_bytes_that_are_no_text_are_passed_over(said):
+    code = (
+        "os.write(1, bytes(range(256)) * 20 + b'\\n'); os.write(1, b'\\xff\\xfe\\n'); send(good); send(done)"
+    )
+    assert said(code) == [RESULT]
+
+
+def test_a_line_of_many_megabytes_is_passed_over_in_pieces(said):
+    code = "send('x' * 9_000_000); send('[' * 200_000); send(good); send(done)"
+    assert said(code, grace_s=20.0) == [RESULT]
+
+
+def test_json_nested_without_end_is_passed_over(said):
+    assert said("send('[' * 100_000 + ']' * 100_000); send(good); send(done)") == [RESULT]
+
+
+def test_answers_of_another_shape_are_no_figures(said):
+    code = (
+        "send(json.dumps({'result': 3})); send(json.dumps({'result': {'part': 'x'}}));"
+        "send(json.dumps({'skipped': None})); send(json.dumps({'else': 1})); send(good); send(done)"
+    )
+    assert said(code) == [RESULT]
+
+
+@posix
+def test_a_child_that_chatters_for_ever_is_ended_at_its_time(said):
+    found = said("while True: send('noise')", grace_s=0.8)
+    assert [why.endswith("s: it was ended") for why in whys(found)] == [True]
+
+
+@posix
+def test_chatter_without_a_line_end_fills_no_memory(said):
+    found = said("while True: os.write(1, b'x' * 65536)", grace_s=0.8)
+    assert len(whys(found)) == 1
+
+
+@posix
+def test_a_flood_on_standard_error_stops_nobody_and_only_its_end_is_kept(said):
+    code = "os.write(2, b'y' * 3_000_000 + b'\\nthe last word\\n'); os._exit(3)"
+    assert whys(said(code)) == ["its process died (exit code 3): the last word"]
+
+
+def test_last_words_that_are_no_text_are_told_as_well_as_can_be(said):
+    (why,) = whys(said("os.write(2, b'\\xff\\xfeend\\n'); os._exit(1)"))
+    assert why.endswith("end")
+
+
+def test_a_child_without_last_words_is_told(said):
+    assert whys(said("os._exit(0)")) == ["its process died (exit code 0): it said nothing"]
+
+
+def test_a_child_that_closes_its_line_and_lives_on_is_ended(said):
+    (why,) = whys(said("os.close(1); time.sleep(60)"))
+    assert why == "its process died (exit code None): it said nothing"
+
+
+@posix
+def test_a_child_that_stops_itself_is_ended_at_its_time(said):
+    (why,) = whys(said("import signal; os.kill(os.getpid(), signal.SIGSTOP)", grace_s=0.8))
+    assert why.endswith("s: it was ended")
+
+
+@posix
+def test_a_child_that_ignores_polite_signals_is_ended_all_the_same(said):
+    code = (
+        "import signal\n"
+        "for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(one, signal.SIG_IGN)\n"
+        "send(good); time.sleep(60)"
+    )
+    found = said(code, grace_s=0.8)
+    assert found[0] == RESULT
+    assert len(whys(found)) == 1
+
+
+def test_what_was_said_before_a_death_is_kept(said):
+    found = said("send(good); send(good); os._exit(9)")
+    assert found[:2] == [RESULT, RESULT]
+    assert whys(found) == ["its process died (exit code 9): it said nothing"]
+
+
+def test_the_end_of_all_ends_a_part_before_its_own_time(said):
+    found = said("time.sleep(60)", spare_s=1000.0, grace_s=1000.0, end=Deadline.of(0.6))
+    assert whys(found) == ["no answer in 1 s: it was ended"]
+
+
+def test_a_clock_that_is_set_back_or_on_makes_nobody_late(said, monkeypatch):
+    jumps = iter([-1e9, 1e9] * 1000)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
+    assert said("time.sleep(0.3); send(good); send(done)") == [RESULT]
+
+
+def test_a_card_that_failed_for_good_is_closed_with_its_process(said):
+    found = said("send(good); send(json.dumps({'broken': True})); time.sleep(60)")
+    assert found == [RESULT]
+
+
+@posix
+def test_no_thread_and_no_process_stays_behind_a_child_that_floods(said):
+    before = threading.active_count()
+    said("while True: os.write(1, b'{}\\n' * 10_000)", grace_s=0.6)
+    until = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.02)
+    assert threading.active_count() <= before
+
+
+@posix
+def test_a_question_broken_off_in_the_middle_leaves_no_process(monkeypatch):
+    monkeypatch.setattr(children, "START", f"print({GOOD!r}, flush=True); import time; time.sleep(60)")
+    child = Child(sys.executable, dict(os.environ))
+    going = child.run(Ask(part="x"))
+    assert next(going) == RESULT
+    process = child._process
+    going.close()
+    child.close()
+    del going
+    gc.collect()
+    assert process.poll() is not None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["result", "skipped", "done", "x"]), json_values, max_size=3))
+def test_any_answer_gives_records_or_nothing(answer):
+    assert all(isinstance(one, Result | Skipped) for one in _read(answer))
+
+
+@given(st.sampled_from(sorted(field for field in plain(RESULT))), json_values)
+def test_a_result_with_one_field_of_anything_is_a_record_or_nothing(name, value):
+    for one in _read({"result": plain(RESULT) | {name: value}}):
+        assert isinstance(one, Result)
+        assert isinstance(one.part, str)
+        assert isinstance(one.value, float)
+
+
+texts = st.text(max_size=12)
+pairs = st.lists(st.tuples(texts, texts), max_size=4).map(tuple)
+
+
+@settings(max_examples=50)
+@given(texts, texts, st.floats(0, 1e18), pairs, st.none() | texts)
+def test_every_record_comes_through_the_line_as_it_was(part, what, value, told, chip):
+    one = replace(RESULT, part=part, what=what, value=value, settings=told, chip=chip, notes=(say("done"),))
+    assert list(_read(json.loads(json.dumps({"result": plain(one)})))) == [one]
+
+
+# ---- an error on one line
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (KeyError(), "KeyError"),
+        (RuntimeError("  x " * 400), "RuntimeError: " + ("x   " * 400)[:200].strip()),
+        (OSError(28, "No space left on device", "/data/x"), "No space left on device: /data/x"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("no number"), "OSError: no number"),
+    ],
+)
+def test_an_error_is_told_on_one_line(error, told):
+    assert brief(error) == told
+
+
+@given(st.text(max_size=500))
+def test_any_error_fits_a_line(text):
+    told = brief(RuntimeError(text))
+    assert len(told) < 230
+    assert told.startswith("RuntimeError")
+
+
+# ---- what makes two figures one job
+
+
+def test_another_version_or_link_is_the_same_job_and_another_size_is_not():
+    disk = replace(RESULT, settings=(("file", "256 MiB"), ("tool", "fio-3.33"), ("torch", "2.9")))
+    later = replace(disk, value=9.0, settings=(("file", "256 MiB"), ("tool", "fio-3.36"), ("torch", "2.10")))
+    large = replace(disk, settings=(("file", "10.0 GiB"), ("tool", "fio-3.33")))
+    assert same_job(disk, later)
+    assert not same_job(disk, large)
+    assert not same_job(disk, replace(disk, what="b"))
+    narrow = replace(disk, settings=(*disk.settings, ("pcie_lanes", "8")))
+    assert same_job(disk, narrow)  # a link that lost its lanes is what a drift shall show
+
+
+@given(st.lists(st.tuples(st.sampled_from([*sorted(SIZES), "torch", "tool"]), texts), max_size=5).map(tuple))
+def test_a_job_is_itself_and_the_order_of_its_settings_does_not_count(pairs):
+    one = replace(RESULT, settings=pairs)
+    assert same_job(one, one)
+    assert same_job(one, replace(one, settings=pairs[::-1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from types import TracebackType
 from typing import Any, Self
 
 
@@ -24,9 +23,7 @@ class Stop:
                     self._before[number] = signal.signal(number, self._stop)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """As it was before."""
         for number, before in self._before.items():
             signal.signal(number, before)

@@ -37,7 +37,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
             break
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             for name in JOBS:
-                found[name][workers] = _measured(name, pool, workers, quick=ask.quick)
+                found[name][workers] = _measured(name, pool, workers=workers, quick=ask.quick)
                 yield found[name][workers]
     for name, figures in found.items():
         most = max(figures)
@@ -46,13 +46,13 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
             yield spread(f"{name}, scaling at {most} workers", on="cpu", values=[share], unit="ratio")
 
 
-def _measured(name: str, pool: ProcessPoolExecutor, workers: int, *, quick: bool) -> Result:
+def _measured(name: str, pool: ProcessPoolExecutor, *, workers: int, quick: bool) -> Result:
     job, items, unit = JOBS[name]
     return rate(
         f"{name}, {workers} workers",
         on="cpu",
         work=float(items * workers),
-        times_s=_rounds(job, pool, workers, spare_s=QUICK_ROUND_S if quick else ROUND_S),
+        times_s=_rounds(job, pool, workers=workers, spare_s=QUICK_ROUND_S if quick else ROUND_S),
         unit="items_per_s",
         settings=(("workers", str(workers)), ("item", unit)),
     )
@@ -87,7 +87,7 @@ def packed_once(seed: int) -> bytes:
 
 
 def _rounds(
-    job: Callable[[int], int], pool: ProcessPoolExecutor, workers: int, *, spare_s: float
+    job: Callable[[int], int], pool: ProcessPoolExecutor, *, workers: int, spare_s: float
 ) -> list[float]:
     """Times of rounds in which every worker does the job once."""
     list(pool.map(job, range(workers * 2)))

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import IO, Any
 
 from rigright.base.errors import AskError, DataError, MissingError
@@ -55,7 +56,7 @@ def models(endpoint: str) -> dict[str, str]:
         try:
             found = json.loads(answer.read(LONGEST_LINE))
             return {str(one["id"]): str(one.get("owned_by") or "") for one in found["data"]}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError, HTTPException):
             raise DataError(
                 say("{url} does not answer as an OpenAI-compatible server", url=endpoint)
             ) from None
@@ -68,7 +69,10 @@ def engine(endpoint: str, owner: str) -> tuple[tuple[str, str], ...]:
         return ()
     version = None
     asked = f"{base_of(endpoint).removesuffix('/v1')}/version"
-    with suppress(DataError, MissingError, ValueError, AttributeError), _opened(asked, None) as answer:
+    with (
+        suppress(DataError, MissingError, ValueError, AttributeError, OSError, HTTPException),
+        _opened(asked, None) as answer,
+    ):
         version = json.loads(answer.read(LONGEST_LINE)).get("version")
     told = (("engine_version", version[:40]),) if isinstance(version, str) else ()
     return (("engine", name), *told)
@@ -88,13 +92,17 @@ def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
     began = time.perf_counter()
     first = last = None
     pieces, usage = 0, dict[str, Any]()
-    with _opened(f"{base_of(endpoint)}/completions", body) as answer:
-        for event in events(answer):
-            usage = event.get("usage") or usage
-            if any(choice.get("text") for choice in event.get("choices") or () if isinstance(choice, dict)):
-                last = time.perf_counter() - began
-                first = first or last
-                pieces += 1
+    try:
+        with _opened(f"{base_of(endpoint)}/completions", body) as answer:
+            for event in events(answer):
+                usage = told if isinstance(told := event.get("usage"), dict) else usage
+                if _has_text(event.get("choices")):
+                    last = time.perf_counter() - began
+                    first = first or last
+                    pieces += 1
+    except (OSError, HTTPException) as error:
+        why = str(error) or type(error).__name__
+        raise DataError(say("{url} broke off its answer: {why}", url=endpoint, why=why)) from None
     if first is None or last is None:
         raise DataError(say("{url} sent no token", url=endpoint))
     return Spoken(
@@ -118,7 +126,7 @@ def events(answer: IO[bytes]) -> Iterator[dict[str, Any]]:
             return
         try:
             event = json.loads(told)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(event, dict):
             yield event
@@ -129,6 +137,10 @@ def prompt_of(tokens: int, seed: int) -> str:
     return f"{seed}: " + " ".join(
         WORDS[(seed * 7 + place * (seed % 5 + 1)) % len(WORDS)] for place in range(tokens)
     )
+
+
+def _has_text(choices: object) -> bool:
+    return isinstance(choices, list) and any(isinstance(one, dict) and one.get("text") for one in choices)
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int | None:
@@ -149,6 +161,6 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
         with error:
             said = error.read(300).decode("utf-8", "replace").strip()
         raise DataError(say("{url} answers {code}: {said}", url=url, code=error.code, said=said)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise MissingError(say("nobody answers at {url}: {why}", url=url, why=why)) from None

@@ -49,7 +49,7 @@ def bench(
     machine = probe(here())
     results: list[Result] = []
     skipped: list[Skipped] = []
-    current = [""]
+    current: list[str | None] = [None]
 
     def step(name: str, place: tuple[int, int]) -> None:
         current[0] = name
@@ -121,10 +121,12 @@ def listen(address: str, told: Callable[[str], None]) -> None:
                 thread.join(0.5)
 
 
-def _unmeasured(names: Sequence[str], current: str) -> list[Skipped]:
-    """The parts that were not begun or not ended when somebody broke it off."""
-    left = names[names.index(current) :] if current in names else ()
+def _unmeasured(names: Sequence[str], current: str | None) -> list[Skipped]:
+    """The parts that were not begun or not ended when somebody broke it off; None: none was begun."""
     whys = (say("broken off in the middle"), say("not begun: it was broken off before"))
+    if current is None:
+        return [Skipped(part=name, why=whys[1]) for name in names]
+    left = names[names.index(current) :] if current in names else ()
     return [Skipped(part=name, why=whys[index > 0]) for index, name in enumerate(left)]
 
 

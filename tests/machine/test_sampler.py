@@ -19,6 +19,7 @@ from rigright.machine.sampling.driver import DriverReader
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.sampling.flows import Flows
 from rigright.machine.sampling.host import HostReader
+from rigright.machine.sampling.kept import Kept
 from rigright.machine.sampling.log import LogReader
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.sampling.tree import TreeReader
@@ -79,9 +80,72 @@ def test_counters_that_fall_and_cores_that_leave_make_no_nonsense(tmp_path):
     reader.read(0.0)
     put(tmp_path, proc__stat=stat((400, 600, 0)), proc__vmstat="pswpin 1\npswpout 0\n")
     now = reader.read(1.0)
-    assert 0 <= now.cpu_share <= 1
-    assert now.swap_bytes_per_s is None
+    assert (now.cpu_share, now.busiest_core_share, now.swap_bytes_per_s) == (None, None, None)
     assert reader.read(1.0).cpu_share is None, "no time has passed"
+    put(tmp_path, proc__stat=stat((450, 650, 10)))
+    assert reader.read(2.0).cpu_share == pytest.approx(50 / 110)
+    put(tmp_path, proc__stat=stat((460, 690, 0)))
+    now = reader.read(3.0)
+    assert (now.cpu_share, now.wait_share) == (0.0, 0.0), "waiting counts backwards on many kernels"
+
+
+def test_a_host_without_swap_swaps_nothing(tmp_path):
+    put(
+        tmp_path,
+        proc__stat=stat((0, 0, 0)),
+        proc__meminfo="MemTotal: 9 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+    )
+    reader = HostReader(World(root=tmp_path))
+    reader.read(0.0)
+    now = reader.read(1.0)
+    assert (now.swap_bytes_per_s, now.swap_used_bytes) == (0.0, 0.0)
+
+
+@linux
+def test_kept_files_read_as_freshly_opened_ones_do():
+    world, kept = here(), Kept(here())
+    paths = {"/proc/meminfo", "/proc/stat", "/proc/net/dev", "/proc/diskstats", "/proc/kallsyms"}
+    for path in paths:
+        first, again, fresh = kept.text(path), kept.text(path), world.text(path)
+        assert first.splitlines()[0].split()[0] == again.splitlines()[0].split()[0]
+        assert abs(len(fresh) - len(again)) <= 0.01 * len(fresh) + 64, path  # figures may have a digit more
+    assert kept.text("/proc/no-such-file") is None
+    assert kept.text("/proc") is None
+    assert set(kept._open) == paths
+    kept.close()
+    assert kept._open == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="files are kept open on POSIX alone")
+def test_what_is_gone_is_not_told_and_what_comes_back_is(tmp_path):
+    """A card that was reset has the same names in /sys, and other files."""
+    kept = Kept(World(root=tmp_path, is_live=True))
+    assert kept.text("sys/x") is None
+    put(tmp_path, sys__x="1\n")
+    assert kept.text("sys/x") == "1"
+    put(tmp_path, sys__x="22\n")
+    assert kept.text("sys/x") == "22"
+    os.close(kept._open["sys/x"])  # as a file whose device is gone: it cannot be read any more
+    (tmp_path / "sys/x").unlink()
+    assert kept.text("sys/x") is None
+    put(tmp_path, sys__x="333")
+    assert kept.text("sys/x") == "333"
+    kept.close()
+
+
+@linux
+def test_a_sampler_gives_back_what_it_opened(tmp_path):
+    def n_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = n_files()
+    with Sampler(here(), session=lambda: Played([()])) as sampler:
+        for _ in range(5):
+            sampler.tick()
+        most = n_files()
+        sampler.tick()
+        assert n_files() == most
+    assert n_files() == before
 
 
 @given(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
 from rigright.machine.pci.link import gen_of
+from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import World
 
@@ -30,6 +31,7 @@ class DrmReader:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._kept = Kept(world)
         self._cards: tuple[_Card, ...] = ()
         self._listed_s = -_AGAIN_S
         self.on_bus: int | None = None
@@ -42,14 +44,18 @@ class DrmReader:
             self.on_bus = _count_on_bus(self._world)
         return tuple(self._one(card) for card in self._cards)
 
+    def close(self) -> None:
+        """Let go of their files."""
+        self._kept.close()
+
     def _one(self, card: _Card) -> DeviceTick:
         at, sensors = card.folder, card.sensors or f"{card.folder}/none"
         most_fan, fan = self._number(f"{sensors}/fan1_max"), self._number(f"{sensors}/fan1_input")
         return DeviceTick(
             index=card.index,
             vendor=card.vendor,
-            uuid=self._world.text(f"{at}/unique_id") or at.rpartition("/")[2],
-            name=self._world.text(f"{at}/product_name") or None,
+            uuid=self._kept.text(f"{at}/unique_id") or at.rpartition("/")[2],
+            name=self._kept.text(f"{at}/product_name") or None,
             busy_share=_part(self._number(f"{at}/gpu_busy_percent"), 100),
             mem_busy_share=_part(self._number(f"{at}/mem_busy_percent"), 100),
             mem_used_bytes=self._number(f"{at}/mem_info_vram_used"),
@@ -62,7 +68,7 @@ class DrmReader:
             fan_share=fan / most_fan if fan is not None and most_fan else None,
             sm_hz=self._number(f"{sensors}/freq1_input"),
             mem_hz=self._number(f"{sensors}/freq2_input"),
-            pcie_gen=gen_of(self._world.text(f"{at}/current_link_speed")),
+            pcie_gen=gen_of(self._kept.text(f"{at}/current_link_speed")),
             pcie_lanes=_whole(self._number(f"{at}/current_link_width")),
             pcie_replays=_whole(self._number(f"{at}/pcie_replay_count")),
         )
@@ -77,7 +83,7 @@ class DrmReader:
         return next((found for path in paths if (found := self._number(path)) is not None), None)
 
     def _number(self, path: str) -> float | None:
-        told = (self._world.text(path) or "").strip()
+        told = (self._kept.text(path) or "").strip()
         return float(told) if told.isdecimal() else None
 
 

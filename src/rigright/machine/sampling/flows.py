@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from rigright.base.units import KILO
+from rigright.machine.sampling.kept import Kept
 from rigright.machine.world import World
 
 _SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own are
@@ -20,8 +21,9 @@ _AGAIN_S = 60.0  # until the lists of disks and cards are made anew
 class Flows:
     """Counters of disks and network, and their rates."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, kept: Kept | None = None) -> None:
         self._world = world
+        self._kept = Kept(world) if kept is None else kept
         self._before: tuple[float, dict[str, int], dict[str, int]] | None = None
         self._disks: set[str] = set()
         self._cards: set[str] = set()
@@ -77,7 +79,7 @@ class Flows:
         return {name: value for name, value in found.items() if value is not None}, busy_ms
 
     def _disk_counts(self) -> tuple[int | None, int | None, dict[str, int]]:
-        text = self._world.text("/proc/diskstats")
+        text = self._kept.text("/proc/diskstats")
         if text is None:
             return None, None, {}
         read = written = 0
@@ -97,7 +99,7 @@ class Flows:
         return not (_LAYERS.match(name) or _PARTITION.match(name))
 
     def _net_counts(self) -> tuple[int | None, int | None]:
-        text = self._world.text("/proc/net/dev")
+        text = self._kept.text("/proc/net/dev")
         if text is None:
             return None, None
         received = sent = 0
@@ -115,7 +117,7 @@ class Flows:
         return name in self._cards if self._cards else name != "lo"
 
     def _words(self, path: str) -> int:
-        told = self._world.text(path) or ""
+        told = self._kept.text(path) or ""
         return int(told) * _IB_WORD_BYTES if told.isdecimal() else 0
 
     def _rates(

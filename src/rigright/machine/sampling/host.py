@@ -8,15 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rigright.base.units import KIB, MEGA
-from rigright.machine.meminfo import meminfo
+from rigright.machine.meminfo import sizes_of
 from rigright.machine.sampling.flows import Flows
+from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import HostTick
 from rigright.machine.world import World
 
 _PAGE_BYTES = 4 * KIB  # of swap counters, which Linux counts in pages of this size on every machine we know
-_IDLE, _WAIT = 3, 4  # places in a line of /proc/stat
+_IDLE, _WAIT = 4, 5  # places in a line of /proc/stat
 _REAL = 8  # columns of it before those of guests, which are counted twice
+_SWAPPED = re.compile(r"^pswp(?:in|out) (\d+)$", re.MULTILINE)
 _STALL = re.compile(r"^some .*?total=(\d+)", re.MULTILINE)
+Core = tuple[int, int, int]  # ticks of its clock: all, idle, waiting
 _PRESSURES = (("cpu_pressure", "cpu"), ("mem_pressure", "memory"), ("io_pressure", "io"))
 
 
@@ -25,7 +28,7 @@ class _Counts:
     """Counters of one moment."""
 
     at_s: float
-    cores: Mapping[str, tuple[int, ...]]
+    cores: Mapping[str, Core]
     swapped: int | None
     stalled_us: Mapping[str, int]
 
@@ -35,7 +38,8 @@ class HostReader:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._flows = Flows(world)
+        self._kept = Kept(world)
+        self._flows = Flows(world, self._kept)
         self._before: _Counts | None = None
         self._is_linux = world.has("/proc/stat")
 
@@ -43,54 +47,56 @@ class HostReader:
         """The host now; the first reading has no rates."""
         if not self._is_linux:
             return _foreign(self._flows, clock_s) if self._world.is_live else HostTick()
-        now = self._counts(clock_s)
+        sizes = sizes_of(self._kept.text("/proc/meminfo") or "")
+        now = self._counts(clock_s, swaps=sizes.get("SwapTotal") != 0)
         before, self._before = self._before, now
-        found = replace(_memory(self._world), **self._flows.rates(clock_s))
-        if before is None or now.at_s <= before.at_s:
-            return found
-        passed_s = now.at_s - before.at_s
-        return replace(
-            found,
-            **_shares(before.cores, now.cores),
-            **_stalls(before.stalled_us, now.stalled_us, passed_s=passed_s),
-            swap_bytes_per_s=_rate(before.swapped, now.swapped, passed_s=passed_s, scale=_PAGE_BYTES),
-        )
+        found = {**_memory(sizes), **self._flows.rates(clock_s)}
+        if before is not None and now.at_s > before.at_s:
+            passed_s = now.at_s - before.at_s
+            found |= _shares(before.cores, now.cores)
+            found |= _stalls(before.stalled_us, now.stalled_us, passed_s=passed_s)
+            found |= _swap_rate(before.swapped, now.swapped, passed_s=passed_s)
+        return HostTick(**found)
 
-    def _counts(self, clock_s: float) -> _Counts:
+    def close(self) -> None:
+        """Let go of the kernel's files."""
+        self._kept.close()
+
+    def _counts(self, clock_s: float, *, swaps: bool) -> _Counts:
         stalls = {}
         for name, file in _PRESSURES:
-            match = _STALL.search(self._world.text(f"/proc/pressure/{file}") or "")
+            match = _STALL.search(self._kept.text(f"/proc/pressure/{file}") or "")
             if match:
                 stalls[name] = int(match[1])
         return _Counts(
             at_s=clock_s,
-            cores=_cores(self._world.text("/proc/stat") or ""),
-            swapped=_swapped(self._world.text("/proc/vmstat") or ""),
+            cores=_cores(self._kept.text("/proc/stat") or ""),
+            swapped=_swapped(self._kept.text("/proc/vmstat") or "") if swaps else 0,
             stalled_us=stalls,
         )
 
 
-def _cores(text: str) -> dict[str, tuple[int, ...]]:
-    """Clock ticks by state: of all cores ("cpu") and of each."""
+def _cores(text: str) -> dict[str, Core]:
+    """Clock ticks of all cores ("cpu") and of each: all, idle, and waiting for a disk."""
     found = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.startswith("cpu"):
             break
-        name, *counts = line.split()
-        with suppress(ValueError):
-            found[name] = tuple(map(int, counts[:_REAL]))
+        words = line.split(None, _REAL + 1)
+        with suppress(ValueError, IndexError):
+            found[words[0]] = sum(map(int, words[1 : _REAL + 1])), int(words[_IDLE]), int(words[_WAIT])
     return found
 
 
 def _swapped(text: str) -> int | None:
-    pages = re.findall(r"^pswp(?:in|out) (\d+)$", text, re.MULTILINE)
+    pages = _SWAPPED.findall(text)
     return sum(map(int, pages)) if pages else None
 
 
-def _shares(before: Mapping[str, tuple[int, ...]], now: Mapping[str, tuple[int, ...]]) -> dict[str, float]:
+def _shares(before: Mapping[str, Core], now: Mapping[str, Core]) -> dict[str, float]:
     """How busy all cores and the busiest were; a core that came or went is left out."""
     found = {}
-    busy = {name: _busy(before[name], now[name]) for name in now if name in before}
+    busy = {name: _busy(before[name], core) for name, core in now.items() if name in before}
     if (whole := busy.pop("cpu", None)) is not None:
         found["cpu_share"], found["wait_share"] = whole
     ones = [one[0] for one in busy.values() if one is not None]
@@ -99,15 +105,13 @@ def _shares(before: Mapping[str, tuple[int, ...]], now: Mapping[str, tuple[int, 
     return found
 
 
-def _busy(before: tuple[int, ...], now: tuple[int, ...]) -> tuple[float, float] | None:
-    """Shares of the time between: at work, and waiting for a disk."""
-    if len(now) <= _WAIT or len(now) != len(before):
-        return None
-    steps = [max(after - then, 0) for then, after in zip(before, now, strict=True)]
-    total = sum(steps)
+def _busy(before: Core, now: Core) -> tuple[float, float] | None:
+    """Shares of the time between: at work, and waiting for a disk. Idle and waiting may count backwards."""
+    total = now[0] - before[0]
     if total <= 0:
         return None
-    return (total - steps[_IDLE] - steps[_WAIT]) / total, steps[_WAIT] / total
+    idle, wait = max(now[1] - before[1], 0), max(now[2] - before[2], 0)
+    return max(total - idle - wait, 0) / total, min(wait / total, 1.0)
 
 
 def _stalls(before: Mapping[str, int], now: Mapping[str, int], *, passed_s: float) -> dict[str, float]:
@@ -117,21 +121,21 @@ def _stalls(before: Mapping[str, int], now: Mapping[str, int], *, passed_s: floa
     }
 
 
-def _rate(before: int | None, now: int | None, *, passed_s: float, scale: float = 1.0) -> float | None:
+def _swap_rate(before: int | None, now: int | None, *, passed_s: float) -> dict[str, float]:
     if before is None or now is None or now < before:
-        return None
-    return (now - before) * scale / passed_s
+        return {}
+    return {"swap_bytes_per_s": (now - before) * _PAGE_BYTES / passed_s}
 
 
-def _memory(world: World) -> HostTick:
-    sizes = meminfo(world)
+def _memory(sizes: Mapping[str, float]) -> dict[str, float]:
     total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
     swap, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
-    return HostTick(
-        mem_total_bytes=total,
-        mem_used_bytes=None if total is None or free is None else max(total - free, 0.0),
-        swap_used_bytes=None if swap is None or swap_free is None else max(swap - swap_free, 0.0),
-    )
+    found = {} if total is None else {"mem_total_bytes": total}
+    if total is not None and free is not None:
+        found["mem_used_bytes"] = max(total - free, 0.0)
+    if swap is not None and swap_free is not None:
+        found["swap_used_bytes"] = max(swap - swap_free, 0.0)
+    return found
 
 
 def _foreign(flows: Flows, clock_s: float) -> HostTick:

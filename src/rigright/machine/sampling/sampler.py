@@ -59,6 +59,8 @@ class Sampler:
         self._tree = TreeReader(self._world, pid)
 
     def close(self) -> None:
-        """End the talk with the driver."""
+        """End the talk with the driver, and let go of the kernel's files."""
         if self._driver is not None:
             self._driver.close()
+        self._host.close()
+        self._drm.close()

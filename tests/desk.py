@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shlex
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -150,3 +151,13 @@ def result(value: float, **more) -> Result:
     """One figure of a benchmark."""
     told = {"part": "gemm", "what": "bf16 square", "on": "gpu 0", "unit": "flops_per_s", "repeats": 5}
     return Result(**{**told, "value": value, "low": value, "high": value, **more})
+
+
+def quiet(words) -> Said:
+    """`rigright WORDS` where no fixture catches what it says."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    assert "Traceback" not in err.getvalue(), words
+    assert "this is a bug" not in err.getvalue(), (words, err.getvalue())
+    return Said(code=code, out=out.getvalue(), err=err.getvalue())

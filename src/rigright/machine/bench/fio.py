@@ -91,7 +91,7 @@ def read(text: str, pattern: str) -> Told:
             latency_p99_s=_seconds(tail),
             version=str(found.get("fio version", "fio")),
         )
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
         raise DataError(say("cannot read what fio said")) from None
 
 

@@ -14,7 +14,9 @@ from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result
 
 MOST_LINES = 20_000
-_SUM = re.compile(r"\s*(\d+)\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)(.*)")
+_SUM = re.compile(
+    r"\s*(\d{1,18})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+(\d{1,9}(?:\.\d*)?)\s+(\S+)(.*)"
+)
 _NAME = re.compile(
     r"(all_reduce|all_gather|reduce_scatter|alltoall|all_to_all|broadcast|sendrecv|reduce)_perf"
 )

@@ -19,6 +19,7 @@ from rigright.report.benched import Benched
 SCHEMA = 1
 MOST_BYTES = 64 * MIB
 MOST_RESULTS = 100_000
+_MOST_S = 1e9  # of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def _own(data: dict[str, Any], file: str) -> Told:
         skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
         machine=restored(Machine, data.get("machine"), where=file),
         quick=data.get("quick") is True,
-        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+        seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
     )
 
 

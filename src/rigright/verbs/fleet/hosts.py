@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
@@ -13,6 +14,7 @@ from rigright.base.words import Sentence, say
 
 MOST_NODES = 20_000
 MOST_BYTES = 4 * MIB
+_MOST_RANGES = 16  # in one name
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%@:/-]{0,252}")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _OPEN = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]")
@@ -50,29 +52,30 @@ def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     """Every name of a list with ranges, in its order, each once."""
     found: dict[str, None] = {}
     for word in _split(words, where=where):
-        for name in _expanded(word, words, where=where):
+        if word.count("[") > _MOST_RANGES:
+            raise _wrong(word, where=where)
+        for count, name in enumerate(_expanded(word, words, where=where), 1):
             if not _NAME.fullmatch(name):
                 raise _wrong(name, where=where)
             found[name] = None
-            if len(found) > MOST_NODES:
+            if len(found) > MOST_NODES or count > MOST_NODES:
                 raise AskError(say("{words} means more than {most} hosts", words=words[:60], most=MOST_NODES))
     return tuple(found)
 
 
 def _split(words: str, *, where: Sentence | str) -> list[str]:
     """Cut at commas that stand in no brackets."""
-    parts, depth = [""], 0
-    for letter in words:
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(words):
         depth += (letter == "[") - (letter == "]")
         if depth not in {0, 1}:
             raise _wrong(words, where=where)
         if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
+            parts.append(words[start:place])
+            start = place + 1
     if depth:
         raise _wrong(words, where=where)
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in (*parts, words[start:]) if part.strip()]
 
 
 def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:
@@ -82,7 +85,7 @@ def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:
         yield word
         return
     rest = word[found.end() :]
-    tails = list(_expanded(rest, words, where=where)) if rest else [""]
+    tails = list(islice(_expanded(rest, words, where=where), MOST_NODES + 1)) if rest else [""]
     for number in _numbers(found[2], words, where=where):
         for tail in tails:
             yield f"{found[1]}{number}{tail}"

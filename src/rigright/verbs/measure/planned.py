@@ -16,6 +16,7 @@ from rigright.facts.engines import find_engine
 from rigright.report.measured import Held, Measured
 
 MOST_BYTES = 16 * MIB
+_MOST = 1e30  # of any figure of a plan
 _SPEEDS = ("output_tok_per_s", "train_tok_per_s")
 
 
@@ -29,18 +30,19 @@ class Planned:
 
     def figure(self, name: str) -> tuple[float, float, float] | None:
         """Value, low and high of a figure."""
-        found = self.plan.get(name) or (self.plan.get("figures") or {}).get(name)
-        if not isinstance(found, Mapping):
-            return None
-        value, low, high = (found.get(key) for key in ("value", "low", "high"))
-        good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, low, high))
-        return (float(value), float(low), float(high)) if good and value else None  # type: ignore[arg-type]
+        found = _mapping(self.plan.get(name)) or _mapping(_mapping(self.plan.get("figures")).get(name))
+        value, low, high = (_number(found.get(key)) for key in ("value", "low", "high"))
+        return None if not value or low is None or high is None else (value, low, high)
 
     @property
     def work(self) -> Mapping[str, Any]:
         """Engine, formats and lengths that were planned."""
-        found = self.plan.get("work")
-        return found if isinstance(found, Mapping) else {}
+        return _mapping(self.plan.get("work"))
+
+    @property
+    def layout(self) -> Mapping[str, Any]:
+        """How it is spread over the cards."""
+        return _mapping(self.plan.get("layout"))
 
     @property
     def fills_cards(self) -> bool:
@@ -55,14 +57,31 @@ class Planned:
         needed = self.figure("rank_bytes")
         if needed is None or not self.fills_cards:
             return needed
-        filled = needed[0] + max((_unused(part) for part in self.plan.get("memory") or ()), default=0.0)
+        cards = self.plan.get("memory")
+        filled = needed[0] + max(map(_unused, cards if isinstance(cards, list) else ()), default=0.0)
         return filled, *band("preallocated", filled, sure_bytes=filled, unsure_bytes=0.0)
+
+
+def count_of(found: object) -> int:
+    """A count of something there is at least one of."""
+    return max(1, int(_number(found) or 1))
 
 
 def _unused(part: object) -> float:
     """Room that an engine's pool fills beyond what the work needs."""
-    found = part.get("unused") if isinstance(part, Mapping) else None
-    return float(found) if isinstance(found, int | float) and found > 0 else 0.0
+    return max(0.0, _number(_mapping(part).get("unused")) or 0.0)
+
+
+def _number(found: object) -> float | None:
+    """A number that means something; what a file holds instead is not observed."""
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
+        return None
+    return float(found)
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    """A part of a file that may hold anything."""
+    return found if isinstance(found, Mapping) else {}
 
 
 def read_plan(file: str) -> Planned:

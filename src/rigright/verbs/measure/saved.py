@@ -6,9 +6,7 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import check_place, write_whole
@@ -16,7 +14,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
 from rigright.report.measured import Measured
-from rigright.verbs.measure.planned import Planned
+from rigright.verbs.measure.planned import Planned, count_of
 
 _TRAINED = ("finetune", "pretrain")
 
@@ -50,7 +48,7 @@ def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
 
 def _settings(measured: Measured, planned: Planned) -> str:
     """How it was run, in the words that readers of memory tables know."""
-    work, layout = planned.work, planned.plan.get("layout") or {}
+    work, layout = planned.work, planned.layout
     told = [
         measured.chips[0].removeprefix("NVIDIA ") if measured.chips else None,
         f"engine {work['engine']}" if work.get("engine") else None,
@@ -92,10 +90,10 @@ def _served(measured: Measured, planned: Planned) -> dict[str, str]:
 def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
     """A row of a table of training runs."""
     work = planned.work
-    layout: Mapping[str, Any] = planned.plan.get("layout") or {}
-    cards = planned.plan.get("n_chips") or 1
+    layout, cards = planned.layout, count_of(planned.plan.get("n_chips"))
     speed = measured.tokens / measured.lasted_s / cards if measured.tokens else None
-    micro, repeats = work.get("micro_batch") or 1, work.get("accumulate") or 1
+    micro = count_of(work.get("micro_batch"))
+    batch = micro * count_of(work.get("accumulate")) * count_of(layout.get("dp"))
     return {
         **_named(measured, planned),
         "chip": _cell(planned.plan.get("chip")),
@@ -108,7 +106,7 @@ def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
         "sharding": _cell(work.get("sharding")),
         **{name: _cell(layout.get(name)) for name in ("tp", "pp", "cp", "ep", "dp")},
         "micro_batch": _cell(micro),
-        "global_batch": _cell(micro * repeats * (layout.get("dp") or 1)),
+        "global_batch": _cell(batch),
         "seq_tok": _cell(work.get("seq_tok")),
         "recompute": _cell(work.get("recompute")),
         "tok_per_s_per_chip": "" if speed is None else f"{speed:.1f}",

@@ -217,7 +217,7 @@ _MEASURED = {
 
 
 def show_measured(value: float, unit: str) -> str:
-    """A measured figure in the unit that suits its size: "1,402 TFLOP/s", "26.2 GB/s", "5.1 µs"."""
+    """A measured figure in the unit that suits its size: "1,400 TFLOP/s", "26 GB/s", "5.1 µs"."""
     if unit == "s":
         return show_seconds(value) if value >= 1 / KILO else f"{_short(value * MEGA)} µs"
     if unit == "bytes":

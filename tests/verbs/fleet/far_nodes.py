@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -9,6 +10,9 @@ import tempfile
 from pathlib import Path
 
 from scenes import scene
+
+GROWN: dict[str, dict[str, str]] = {}  # scenario -> the variables of its machine, grown once
+PLACE = tempfile.TemporaryDirectory(prefix="far-", ignore_cleanup_errors=True)
 
 SH = shutil.which("sh") or "/bin/sh"
 REAL = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # behind a scene's own programs
@@ -43,12 +47,14 @@ class FarNodes:
 
     def settings(self, node: str, name: str) -> dict[str, str]:
         """Variables with which a program sees the machine of a scenario."""
-        home = self.folder / node
-        home.mkdir()
-        env = dict(scene(name, home).env)
-        host = Path(env["RIGRIGHT_ROOT"]) / "proc/sys/kernel/hostname"
+        env = grown(name)
+        root = self.folder / node / "root"
+        shutil.copytree(env["RIGRIGHT_ROOT"], root, symlinks=True, copy_function=os.link)
+        host = root / "proc/sys/kernel/hostname"
         host.parent.mkdir(parents=True, exist_ok=True)
+        host.unlink(missing_ok=True)
         host.write_text(f"{node}\n", encoding="utf-8")
+        env |= {"RIGRIGHT_ROOT": str(root)}
         named = ("PATH", "LD_LIBRARY_PATH", "RIGRIGHT_ROOT", "RIGRIGHT_FAKE_NVML")
         found = {key: env[key] for key in named if key in env}
         return found | {"PATH": f"{found['PATH']}:{REAL}"}
@@ -66,6 +72,16 @@ class FarNodes:
         """What `ssh` was given."""
         file = self.folder / name
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def grown(name: str) -> dict[str, str]:
+    """A scenario's machine; nodes of it share its files, each with a name of its own."""
+    if name not in GROWN:
+        Path(PLACE.name).chmod(0o755)
+        home = Path(PLACE.name) / name
+        home.mkdir()
+        GROWN[name] = dict(scene(name, home).env)
+    return dict(GROWN[name])
 
 
 def left_behind() -> set[str]:

@@ -99,7 +99,7 @@ class Slurm:
             process.send_signal(signal.SIGTERM)
         for process in reversed(self.processes):
             try:
-                process.wait(timeout=10)
+                process.wait(timeout=1)  # a cluster of a temporary folder has nothing to save
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(timeout=10)
@@ -138,17 +138,22 @@ def two_nodes(machines: dict[str, str]):
     finally:
         (folder / "armed").unlink(missing_ok=True)
         slurm.end()
+        for pid in running(folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         slurm.waits_for(lambda: not running(folder), 20)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def running(folder: Path) -> bool:
-    """Whether a health program that Slurm started is still at work here."""
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
+def running(folder: Path) -> list[int]:
+    """What this cluster started and is still at work: its folder stands in the line or the variables."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if str(folder).encode() in line.read_bytes():
-                return True
-    return False
+            told = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            if f"{folder}/".encode() in told and int(process.name) != os.getpid():
+                found.append(int(process.name))
+    return found
 
 
 def munge_places(folder: Path) -> list[str]:

@@ -22,6 +22,9 @@ from far_nodes import left_behind
 import debian
 from rigright.base.errors import MissingError
 from rigright.faces.cli.main import main
+from rigright.machine.far.envelope import lines
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.runners import ssh
 
@@ -40,25 +43,20 @@ def graver(*nodes):
 def test_a_fleet_is_examined_without_anything_installed_on_it(far):
     """One lost card, one link of half the lanes, one name nobody knows: each is told, the rest is done."""
     before = left_behind()
-    for node, scenario in {
-        "n1": "healthy_8xh100",
-        "n2": "lost_gpu",
-        "n3": "x8_link",
-        "n4": "healthy_8xh100",
-    }.items():
+    for node, scenario in {"n1": "healthy_8xh100", "n2": "lost_gpu", "n3": "x8_link"}.items():
         far.play(node, scenario)
-    found = over("n[1-5]")
-    assert [one.node for one in found.silent] == ["n5"]
+    found = over("n[1-4]")
+    assert [one.node for one in found.silent] == ["n4"]
     assert "not known" in str(found.silent[0].trouble)
     assert found.exit_code == 20
     by_node = {one.node: one for one in found.nodes}
     assert [one.machine.system.host for one in found.told] == [one.node for one in found.told]
     assert any(one.about == "gpu 3" and one.severity == "fault" for _, one in by_node["n2"].findings)
     assert any("8 of 16" in str(one.title) for _, one in by_node["n3"].findings)
-    assert not any((one.about or "").startswith("gpu") for one in graver(by_node["n1"], by_node["n4"]))
+    assert not any((one.about or "").startswith("gpu") for one in graver(by_node["n1"]))
     odd = {str(one.trait): {node for _, nodes in one.others for node in nodes} for one in found.differs}
     assert odd["cards"] == {"n2"}
-    assert sorted(far.lines("asked")) == ["n1", "n2", "n3", "n4", "n5"]
+    assert sorted(far.lines("asked")) == ["n1", "n2", "n3", "n4"]
     assert left_behind() == before
 
 
@@ -121,12 +119,15 @@ def test_why_nothing_came_says_what_to_do(far, script, said):
     assert said in str(one.trouble)
 
 
-def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
-    monkeypatch.setattr(ssh, "REACH_S", 1.0)
+def test_a_node_that_hangs_costs_its_own_time_only(far, tmp_path, monkeypatch):
+    monkeypatch.setattr(ssh, "REACH_S", 0.5)
     far.script("slow", "exec sleep 60")
-    far.play("n1", "healthy_2x4090")
+    (tmp_path / "told").write_text(
+        "".join(lines({"node": "n1", "machine": plain(Machine())})), encoding="utf-8"
+    )
+    far.script("n1", f"cat {tmp_path / 'told'}; exit 0")
     began = time.monotonic()
-    found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=6.0))
+    found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=1.5))
     assert time.monotonic() - began < 40
     assert [one.node for one in found.told] == ["n1"]
     assert "--timeout" in str(found.silent[0].trouble)
@@ -141,8 +142,6 @@ def test_a_node_that_talks_without_end_is_not_kept(far, monkeypatch):
 
 def test_answers_of_a_hostile_node_stay_its_own(far, tmp_path):
     """An envelope that is no machine is told of that node; the others are done."""
-    from rigright.machine.far.envelope import lines
-
     far.play("n1", "healthy_2x4090")
     for node, told in {
         "n2": {"node": "n1", "machine": {"devices": "all of them"}},

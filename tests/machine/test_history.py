@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -25,7 +26,7 @@ from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.history import grains as history_grains
 from rigright.machine.history.blocks import columns_of, packed, unpacked
-from rigright.machine.history.columns import DEVICE_KINDS, flat, tick_of
+from rigright.machine.history.columns import DEVICE_KINDS, Rows, tick_of
 from rigright.machine.history.file import default_path
 from rigright.machine.history.grains import BLOCK_ROWS, Grain, tidy
 from rigright.machine.history.store import machine_key, open_history
@@ -34,6 +35,10 @@ from rigright.machine.host import Cpu
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
 from rigright.machine.tick import DeviceTick, HostTick
+
+
+def flat(tick, rows=None):
+    return json.loads((rows or Rows()).text(tick))
 
 
 @pytest.fixture
@@ -55,6 +60,17 @@ def sound(file):
 @given(ticks)
 def test_a_moment_comes_back_as_it_was(tick):
     assert tick_of(flat(tick)) == tick
+
+
+@given(st.lists(ticks, min_size=2, max_size=6), st.lists(st.integers(0, 5), max_size=8))
+def test_what_stays_is_written_as_if_it_were_new(found, order):
+    """One writer for a whole day says of each moment what a fresh one would."""
+    rows = Rows()
+    for place in order:
+        tick = found[place % len(found)]
+        assert flat(tick, rows) == flat(tick)
+        stale = replace(tick, devices=tuple(replace(one, state="stale") for one in tick.devices))
+        assert flat(stale, rows) == flat(stale)
 
 
 def test_every_field_of_a_moment_is_kept():

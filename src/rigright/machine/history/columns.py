@@ -19,7 +19,8 @@ from rigright.machine.device import Program
 from rigright.machine.tick import DeviceTick, HostTick, Tick
 
 Row = dict[str, int | str]
-Plan = tuple[str, float, Callable[[Any], int | str] | None]
+Column = tuple[str, str, float, Callable[[Any], object] | None]  # field, column, step, what else writes it
+Written = tuple[tuple[Any, ...], list[str]]
 AT, CLOCK, TICKS, ON_BUS = "at", "clock", "ticks", "on_bus"
 PEAK = ">"  # behind a name: the most within the time that a thinned row stands for
 MS = 1e-3
@@ -62,16 +63,49 @@ def si(kept: int, step: float) -> float:
     return kept / round(1 / step) if step < 1 else float(kept * step)
 
 
-def flat(tick: Tick) -> Row:
-    """The row of a tick; what was not observed is left out."""
-    row: Row = {AT: round(tick.at_s / MS), CLOCK: round(tick.clock_s / MS)}
-    if tick.on_bus is not None:
-        row[ON_BUS] = tick.on_bus
-    _put(row, tick.host, front=HOST, names=tuple(HOST_KINDS))
-    for device in tick.devices:
-        names = _OF_STALE if device.state == "stale" else tuple(DEVICE_KINDS)
-        _put(row, device, front=f"{device.card}.", names=names)
-    return row
+class Rows:
+    """Ticks as rows, in JSON; what is as it was at the tick before is not written anew.
+
+    This runs for every card every second, so all that can be is looked up beforehand.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, Written] = {}  # "gpu0." -> its values and their texts
+
+    def text(self, tick: Tick) -> str:
+        """The row of a tick; what was not observed is left out."""
+        parts = [f'"{AT}":{at_ms(tick)},"{CLOCK}":{round(tick.clock_s / MS)}']
+        if tick.on_bus is not None:
+            parts.append(f'"{ON_BUS}":{tick.on_bus}')
+        before, self._before = self._before, {}
+        parts += self._texts(tick.host, HOST, before=before)
+        for device in tick.devices:
+            parts += self._texts(device, f"{device.card}.", before=before)
+        return f"{{{','.join(parts)}}}"
+
+    def _texts(
+        self, record: DeviceTick | HostTick, front: str, *, before: Mapping[str, Written]
+    ) -> list[str]:
+        """What is there of a record."""
+        take, columns = _plan(front)
+        values = take(record)
+        then = before.get(front)
+        if then is None:
+            texts = [_written(value, column) for value, column in zip(values, columns, strict=True)]
+        else:
+            texts = [
+                text if value is was or value == was else _written(value, column)
+                for value, was, text, column in zip(values, *then, columns, strict=True)
+            ]
+        self._before[front] = values, texts
+        if isinstance(record, DeviceTick) and record.state == "stale":
+            texts = [text for text, (name, *_) in zip(texts, columns, strict=True) if name in _OF_STALE]
+        return list(filter(None, texts))
+
+
+def at_ms(tick: Tick) -> int:
+    """When it was, as rows tell it."""
+    return round(tick.at_s / MS)
 
 
 def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
@@ -97,23 +131,22 @@ def _device(kept: Mapping[str, Any], index: int) -> DeviceTick:
     return DeviceTick(**{**_taken(kept, DEVICE_KINDS), "index": index})
 
 
-def _put(row: Row, record: DeviceTick | HostTick, *, front: str, names: tuple[str, ...]) -> None:
-    """What is there of a record; this runs for every card every second, so all is looked up beforehand."""
-    take, plan = _plan(names, front)
-    for value, (column, step, keep) in zip(take(record), plan, strict=True):
-        if value is None:
-            continue
-        if keep is not None:
-            row[column] = keep(value)
-        elif isfinite(value):
-            row[column] = round(value / step)
+def _written(value: Any, column: Column) -> str:
+    """A value behind its name; nothing where there is none."""
+    name, step, keep = column[1:]
+    if value is None:
+        return ""
+    if keep is not None:
+        return f'"{name}":{keep(value)}'
+    return f'"{name}":{round(value / step)}' if isfinite(value) else ""
 
 
 @lru_cache(4096)
-def _plan(names: tuple[str, ...], front: str) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Plan, ...]]:
-    """A reader of these fields, and for each its column, its step, and how it is kept if it is no float."""
+def _plan(front: str) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Column, ...]]:
+    """A reader of a record's fields, and how each of them is kept."""
     kinds = HOST_KINDS if front == HOST else DEVICE_KINDS
-    return attrgetter(*names), tuple((front + name, _STEP_OF[name], _KEPT.get(kinds[name])) for name in names)
+    columns = ((name, front + name, _STEP_OF[name], _KEPT.get(kind)) for name, kind in kinds.items())
+    return attrgetter(*kinds), tuple(columns)
 
 
 def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -126,14 +159,12 @@ def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-@lru_cache(256)
 def _programs(programs: tuple[Program, ...]) -> str:
-    """Programs as text; mostly they are those of the second before."""
     told = [
         [one.pid, one.name, one.user, one.kind, None if one.mem_bytes is None else round(one.mem_bytes / MIB)]
         for one in programs
     ]
-    return json.dumps(told, separators=(",", ":"))
+    return json.dumps(json.dumps(told, separators=(",", ":")))
 
 
 def _programs_of(text: str, _step: float) -> tuple[Program, ...]:
@@ -153,11 +184,11 @@ def _programs_of(text: str, _step: float) -> tuple[Program, ...]:
 
 
 _NUMBERS = {"float", "int", "bool"}
-_KEPT: dict[str, Callable[[Any], int | str]] = {  # of a kind, unless it is a float
+_KEPT: dict[str, Callable[[Any], object]] = {  # how a kind is written, unless it is a float
     "int": int,
     "bool": int,
-    "str": str,
-    "tuple[str, ...]": ",".join,
+    "str": json.dumps,
+    "tuple[str, ...]": lambda words: json.dumps(",".join(words)),
     "tuple[Program, ...]": _programs,
 }
 _TAKEN: dict[str, Callable[[Any, float], object]] = {

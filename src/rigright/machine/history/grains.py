@@ -38,12 +38,15 @@ GRAINS = (
 )
 
 
-def put(connection: sqlite3.Connection, rows: Sequence[Row], *, grain_s: int = 0) -> None:
+def put(connection: sqlite3.Connection, rows: Sequence[Row], *, grain_s: int) -> None:
     """Rows that wait to be packed."""
-    connection.executemany(
-        "INSERT INTO tick (grain_s, at_ms, row) VALUES (?, ?, ?)",
-        [(grain_s, row[AT], json.dumps(row, separators=(",", ":"))) for row in rows],
-    )
+    for row in rows:
+        put_text(connection, int(row[AT]), json.dumps(row, separators=(",", ":")), grain_s=grain_s)
+
+
+def put_text(connection: sqlite3.Connection, at_ms: int, row: str, *, grain_s: int = 0) -> None:
+    """One row that is written already."""
+    connection.execute("INSERT INTO tick (grain_s, at_ms, row) VALUES (?, ?, ?)", (grain_s, at_ms, row))
 
 
 def tidy(connection: sqlite3.Connection, *, most_bytes: int = MOST_BYTES) -> None:

@@ -20,9 +20,9 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.record import Result
 from rigright.machine.history.blocks import Column, columns_of
-from rigright.machine.history.columns import AT, MS, PEAK, flat, si, step_of, tick_of
+from rigright.machine.history.columns import AT, MS, PEAK, Rows, at_ms, si, step_of, tick_of
 from rigright.machine.history.file import default_path, opened, told, whole
-from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put, tidy
+from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put_text, tidy
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.machine.system import Event
@@ -67,6 +67,7 @@ class History:
         self.path = path
         self._open = connection
         self._most_bytes = most_bytes
+        self._rows = Rows()
         self._waiting = BLOCK_ROWS  # the first tick tidies what another process left
 
     def __enter__(self) -> Self:
@@ -82,7 +83,7 @@ class History:
     def add_tick(self, tick: Tick) -> None:
         """Keep a moment; it is safe when this returns."""
         with told(self.path):
-            put(self._open, [flat(tick)])
+            put_text(self._open, at_ms(tick), self._rows.text(tick))
             self._waiting += 1
             if self._waiting >= BLOCK_ROWS:
                 self._waiting = 0

@@ -33,6 +33,9 @@ PEER_READ = 0
 _XID = 8
 
 
+Plan = dict[str, list[Reader]]  # reading -> the ways to read it, tried in turn
+
+
 class Child:
     """The library with its handles, and the plans that the parent sent."""
 
@@ -48,9 +51,8 @@ class Child:
         self.plans = {name: self._plan(rows) for name, rows in plans.items()}
         self.plans["full"]["slices"] = [self._slices]
 
-    def _plan(self, rows: list[list[str]]) -> dict[str, list[Reader]]:
-        """Reading -> the ways to read it, tried in turn."""
-        found: dict[str, list[Reader]] = {}
+    def _plan(self, rows: list[list[str]]) -> Plan:
+        found: Plan = {}
         for row in rows:
             found.setdefault(row[0], []).append(reader_of(self.nvml, row))
         return found
@@ -65,50 +67,60 @@ class Child:
         """All readings of one device; a failure is told as {"!": code}."""
         aloud = asked.get("aloud", False)
         known: dict[str, Any] = {}
-        never = self.never.setdefault(device, set())
         skipped = {reading for place, reading in asked.get("skip", ()) if place == device}
-        for reading, ways in self._steps(device, asked, known=known):
-            if reading in never or reading in skipped:
-                continue
-            if aloud:
-                tell({"at": [device, reading]})
-            handle = self.handles.get(device)
-            known[reading] = told = _first(ways, handle, known=known)
-            if aloud:
-                tell({"of": [device, reading], "is": told})
-            if isinstance(told, dict):
-                code = told["!"]
-                if code in _NEVER and asked["do"] == "tick":
-                    never.add(reading)
-                if code == LOST or reading == "handle":
-                    self.handles.pop(device, None)
-                    known["handle"] = told
-                    break
+        for plan in self._plans_of(device, asked, known=known):
+            left_out = skipped | self.never.setdefault(device, set())
+            if not self._follow(plan, device, known=known, left_out=left_out, asked=asked):
+                self.handles.pop(device, None)
+                break
         known[CLOCK] = time.monotonic()
         if aloud:
             for reading in ("handle", CLOCK, "done"):
                 tell({"of": [device, reading], "is": known.get(reading, True)})
         return known
 
-    def _steps(
-        self, device: int, asked: dict[str, Any], *, known: dict[str, Any]
-    ) -> Iterator[tuple[str, list[Reader]]]:
+    def _follow(
+        self, plan: Plan, device: int, *, known: dict[str, Any], left_out: set[str], asked: dict[str, Any]
+    ) -> bool:
+        """Read what a plan says; whether the device is still there."""
+        aloud, handle = asked.get("aloud", False), self.handles.get(device)
+        for reading, ways in plan.items():
+            if reading in left_out:
+                continue
+            if aloud:
+                tell({"at": [device, reading]})
+            try:
+                told = ways[0](handle, known)
+            except Exception as error:  # noqa: BLE001 - also a binding that is older or newer than we know
+                told = _otherwise(ways, handle, known=known, error=error)
+            known[reading] = told
+            if aloud:
+                tell({"of": [device, reading], "is": told})
+            if type(told) is dict:
+                if told["!"] in _NEVER and asked["do"] == "tick":
+                    self.never[device].add(reading)
+                if told["!"] == LOST or reading == "handle":
+                    known["handle"] = told
+                    return False
+        return True
+
+    def _plans_of(self, device: int, asked: dict[str, Any], *, known: dict[str, Any]) -> Iterator[Plan]:
         """What to read of a device; with its rare readings, what it did not support is tried once more."""
-        yield "handle", [lambda _handle, _known: bool(self.handle(device))]
+        yield {"handle": [lambda _handle, _known: bool(self.handle(device))]}
         if asked["do"] == "full":
             self.never.clear()
-            yield from self.plans["full"].items()
+            yield self.plans["full"]
             return
         is_due = device in asked.get("rare", ())
         if is_due:
             self.never[device].clear()
-        yield from self.plans["tick"].items()
+        yield self.plans["tick"]
         used = known.get("mem")
         if is_due or used is None or used != self.used.get(device):
             self.used[device] = used
-            yield from self.plans["moved"].items()
+            yield self.plans["moved"]
         if is_due:
-            yield from self.plans["rare"].items()
+            yield self.plans["rare"]
 
     def _slices(self, handle: Any, known: dict[str, Any]) -> Any:
         mig = known.get("mig")
@@ -177,20 +189,21 @@ class Child:
 _NEVER = {NOT_SUPPORTED, NO_SUCH_CALL}
 
 
-def _first(ways: list[Reader], handle: Any, *, known: dict[str, Any]) -> Any:
-    """The first way that answers; one that this driver does not have is not tried again."""
-    code = NO_SUCH_CALL
-    for way in tuple(ways):
-        try:
-            return way(handle, known)
-        except Exception as error:  # noqa: BLE001 - also a binding that is older or newer than we know
-            why = code_of(error)
+def _otherwise(ways: list[Reader], handle: Any, *, known: dict[str, Any], error: Exception) -> Any:
+    """The next way that answers; one that this driver does not have is not tried again."""
+    code, waiting = NO_SUCH_CALL, list(ways)
+    while waiting:
+        way, why = waiting.pop(0), code_of(error)
         code = why if code == NO_SUCH_CALL else code
         if why == NO_SUCH_CALL:
             ways.remove(way)
         elif why not in TRY_ANOTHER:
-            code = why
-            break
+            return {"!": why}
+        if waiting:
+            try:
+                return waiting[0](handle, known)
+            except Exception as fault:  # noqa: BLE001
+                error = fault
     return {"!": code}
 
 

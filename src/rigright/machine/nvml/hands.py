@@ -17,7 +17,7 @@ TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
 
 Row = Sequence[str]  # reading, call, given, takes, each
-Reader = Callable[..., Any]  # of a device's handle, what was read of it before, and which link or fan
+Reader = Callable[[Any, dict[str, Any]], Any]  # of a device's handle, and what was read of it before
 
 
 class Failure(Exception):  # noqa: N818 - what a driver answered instead, not an error of ours
@@ -47,13 +47,18 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
-    def once(handle: Any, _known: dict[str, Any], *more: int) -> Any:
-        answer = ask(handle, *more, *constants)
+    if each:
+        return lambda handle, known: _each(
+            lambda index: take(ask(handle, index, *constants)),
+            most=_times(each, known),
+            open_ended=each.isdecimal(),
+        )
+
+    def read(handle: Any, _known: dict[str, Any]) -> Any:
+        answer = ask(handle, *constants)
         return answer if type(answer) is int else take(answer)
 
-    if not each:
-        return once
-    return lambda handle, known: _each(once, handle, most=_times(each, known), open_ended=each.isdecimal())
+    return read
 
 
 def _filling(function: Callable[..., Any], shape: Callable[[], Any]) -> Callable[..., Any]:
@@ -89,12 +94,12 @@ def _times(each: str, known: dict[str, Any]) -> int:
     return len(states)
 
 
-def _each(once: Reader, handle: Any, *, most: int, open_ended: bool) -> list[Any]:
+def _each(once: Callable[[int], Any], *, most: int, open_ended: bool) -> list[Any]:
     """The same of link or fan 0, 1, 2...; open-ended, it is done where the driver knows no such one."""
     found: list[Any] = []
     for index in range(most):
         try:
-            found.append(once(handle, {}, index))
+            found.append(once(index))
         except Exception as error:
             if code_of(error) not in TRY_ANOTHER or (open_ended and index == 0):
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rigright.base.units import KILO
@@ -37,7 +38,7 @@ class Raw:
 
     def whole(self, reading: str) -> int | None:
         """A count."""
-        return _whole(self.value(reading))
+        return _whole(self.told.get(reading))
 
     def flag(self, reading: str) -> bool | None:
         """A yes or no."""
@@ -71,8 +72,8 @@ class Raw:
     def named(self, reading: str, name: str) -> Any:
         """One of several values, by its name in the table."""
         value = self.told.get(reading)
-        place = places_of().get(reading, {}).get(name)
-        return value[place] if isinstance(value, list) and place is not None and place < len(value) else None
+        place = _place(reading, name)
+        return value[place] if type(value) is list and place < len(value) else None
 
     def counts(self, reading: str) -> list[tuple[str, int]]:
         """Those of several named values that are numbers."""
@@ -80,13 +81,21 @@ class Raw:
         return [(name, one) for name in names if (one := self.number(reading, name)) is not None]
 
     def number(self, reading: str, name: str) -> int | None:
-        """One of several values."""
+        """One of several values that is a number."""
         return _whole(self.named(reading, name))
 
 
+_NOWHERE = 2**31
+
+
+@cache
+def _place(reading: str, name: str) -> int:
+    """Where in an answer the table has a value."""
+    return places_of().get(reading, {}).get(name, _NOWHERE)
+
+
 def _whole(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value not in _NOT_KNOWN else None  # type: ignore[return-value]
+    return value if type(value) is int and value not in _NOT_KNOWN else None
 
 
 def floats(value: object) -> float | None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rigright.base.units import KIB, MEGA
-from rigright.machine.meminfo import sizes_of
+from rigright.machine.meminfo import size_in
 from rigright.machine.sampling.flows import Flows
 from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import HostTick
@@ -47,10 +47,10 @@ class HostReader:
         """The host now; the first reading has no rates."""
         if not self._is_linux:
             return _foreign(self._flows, clock_s) if self._world.is_live else HostTick()
-        sizes = sizes_of(self._kept.text("/proc/meminfo") or "")
-        now = self._counts(clock_s, swaps=sizes.get("SwapTotal") != 0)
+        memory = self._kept.text("/proc/meminfo") or ""
+        now = self._counts(clock_s, swaps=size_in(memory, "SwapTotal") != 0)
         before, self._before = self._before, now
-        found = {**_memory(sizes), **self._flows.rates(clock_s)}
+        found = {**_memory(memory), **self._flows.rates(clock_s)}
         if before is not None and now.at_s > before.at_s:
             passed_s = now.at_s - before.at_s
             found |= _shares(before.cores, now.cores)
@@ -127,9 +127,9 @@ def _swap_rate(before: int | None, now: int | None, *, passed_s: float) -> dict[
     return {"swap_bytes_per_s": (now - before) * _PAGE_BYTES / passed_s}
 
 
-def _memory(sizes: Mapping[str, float]) -> dict[str, float]:
-    total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    swap, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
+def _memory(text: str) -> dict[str, float]:
+    total, free = size_in(text, "MemTotal"), size_in(text, "MemAvailable")
+    swap, swap_free = size_in(text, "SwapTotal"), size_in(text, "SwapFree")
     found = {} if total is None else {"mem_total_bytes": total}
     if total is not None and free is not None:
         found["mem_used_bytes"] = max(total - free, 0.0)

@@ -93,7 +93,7 @@ def _nodes(result: Fleet, most: int | None) -> Table:
 
 def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     more = len(row.findings) - 1
-    told: Shown = row.trouble or (row.findings[0].title if row.findings else "")
+    told: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
     state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("heard")

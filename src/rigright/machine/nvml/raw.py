@@ -81,8 +81,10 @@ class Raw:
         return [(name, one) for name in names if (one := self.number(reading, name)) is not None]
 
     def number(self, reading: str, name: str) -> int | None:
-        """One of several values that is a number."""
-        return _whole(self.named(reading, name))
+        """One of several values, a number."""
+        value = self.told.get(reading)
+        place = _place(reading, name)
+        return _whole(value[place]) if type(value) is list and place < len(value) else None
 
 
 _NOWHERE = 2**31

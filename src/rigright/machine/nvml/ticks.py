@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.units import KILO, MEGA
@@ -12,14 +11,7 @@ from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
 from rigright.machine.tick import DeviceTick
 
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """The counters of PCIe traffic at one moment."""
-
-    at_s: float
-    rx: int | None
-    tx: int | None
+Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
 
 
 class Keeper:
@@ -61,7 +53,6 @@ class Keeper:
             gpu_c=raw.scaled("thermal.gpu_c", 1.0),
             mem_c=mem_c(raw),
             sm_hz=raw.scaled("clocks.sm_hz", MEGA),
-            mem_hz=raw.scaled("clocks.mem_hz", MEGA),
             pcie_gen=raw.whole("pcie.gen"),
             pcie_lanes=raw.whole("pcie.lanes"),
             pcie_rx_bytes_per_s=rx,
@@ -74,17 +65,17 @@ class Keeper:
 
     def _rates(self, raw: Raw) -> tuple[float | None, float | None]:
         """Bytes a second each way: of counters since the tick before, or as the driver measured them."""
-        now_s = floats(raw.value("clock")) or 0.0
-        now = Traffic(now_s, raw.number("numbers", "rx_bytes"), raw.number("numbers", "tx_bytes"))
-        self.counts_traffic = now.rx is not None
+        rx, tx = raw.number("numbers", "rx_bytes"), raw.number("numbers", "tx_bytes")
+        self.counts_traffic = rx is not None
         if not self.counts_traffic:
             rx, tx = raw.numbers("flow", 2)
             return (None if rx is None else rx * KILO, None if tx is None else tx * KILO)
-        before, self._traffic = self._traffic, now
-        if before is None or now_s <= before.at_s:
+        now_s = floats(raw.value("clock")) or 0.0
+        before, self._traffic = self._traffic, (now_s, rx, tx)
+        if before is None or now_s <= before[0]:
             return None, None
-        spent_s = now_s - before.at_s
-        return _rate(before.rx, now.rx, spent_s=spent_s), _rate(before.tx, now.tx, spent_s=spent_s)
+        spent_s = now_s - before[0]
+        return _rate(before[1], rx, spent_s=spent_s), _rate(before[2], tx, spent_s=spent_s)
 
 
 def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
@@ -95,6 +86,7 @@ def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
         **{field: told for field, told in who.items() if told is not None},
         "power_limit_w": raw.milli("power.limit_w"),
         "fan_share": max(fans) if fans else None,
+        "mem_hz": raw.scaled("clocks.mem_hz", MEGA),
         "pcie_replays": raw.number("errors", "replays"),
         "ecc_corrected": raw.number("errors", "corrected"),
         "ecc_uncorrected": raw.number("errors", "uncorrected"),

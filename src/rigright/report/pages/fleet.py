@@ -83,8 +83,9 @@ def _nodes(result: Fleet, most: int | None) -> Table:
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
     shown_rows = _cut(cells, most)
     tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
-    last = say("worst finding") if result.what != "probe" else say("told")
-    heads = (say("nodes"), say("count"), say("state"), say("cards"), say("driver"), last)
+    heads: tuple[Sentence, ...] = (say("nodes"), say("count"), say("state"), say("cards"), say("driver"))
+    if result.what != "probe":
+        heads += (say("worst finding"),)
     columns = tuple(
         Column(head=head, right=place == 1, flexible=place in {0, 5}) for place, head in enumerate(heads)
     )
@@ -97,7 +98,8 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
     state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("heard")
-    return _names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver, told
+    cells = (_names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver)
+    return cells if result.what == "probe" else (*cells, told)
 
 
 def _findings(result: Fleet, most: int | None) -> Table | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def _read(file: Path) -> Iterator[Came]:
         data = _json(raw)
         machine = data.get("machine")  # beside it, in what `bench --save` writes
         if not isinstance(machine, dict):
-            machine = plain(read_machine(raw, name=file.name))
+            read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
+            machine = plain(replace(read, origin=file.name))
         yield Came(
             node=file.stem, told={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
         )

@@ -101,6 +101,7 @@ def measured(
     python = torch_python(wish.python, machine, env=env) if _wanted(parts, "torch") else None
     cpus = usable_cpus()
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
+    parts = sorted(parts, key=lambda name: hurried and _wanted([name], "torch"))  # PyTorch is slow to load
     shares = {name: float(shelf.take(PARTS, name, bears="SHARE")) for name in parts}
     children = {path: Child(path, own) for path in {sys.executable, python or sys.executable}}
     with scratch(wish.disk, needed=_wanted(parts, "folder")) as (folder, shown):

@@ -49,10 +49,10 @@ def bench(
     machine = probe(here())
     results: list[Result] = []
     skipped: list[Skipped] = []
-    current: list[str | None] = [None]
+    begun: list[str] = []
 
     def step(name: str, place: tuple[int, int]) -> None:
-        current[0] = name
+        begun.append(name)
         if progress is not None:
             progress(titles.get(name) or say("done"), place)
 
@@ -63,7 +63,7 @@ def bench(
             stop.waits = True
         except KeyboardInterrupt:
             stop.waits = stopped = True
-            skipped += _unmeasured(names, current[0])
+            skipped += _unmeasured(names, begun)
         else:
             stopped = False
         made = Benched(
@@ -121,13 +121,11 @@ def listen(address: str, told: Callable[[str], None]) -> None:
                 thread.join(0.5)
 
 
-def _unmeasured(names: Sequence[str], current: str | None) -> list[Skipped]:
-    """The parts that were not begun or not ended when somebody broke it off; None: none was begun."""
-    whys = (say("broken off in the middle"), say("not begun: it was broken off before"))
-    if current is None:
-        return [Skipped(part=name, why=whys[1]) for name in names]
-    left = names[names.index(current) :] if current in names else ()
-    return [Skipped(part=name, why=whys[index > 0]) for index, name in enumerate(left)]
+def _unmeasured(names: Sequence[str], begun: Sequence[str]) -> list[Skipped]:
+    """The part that was not ended when somebody broke it off, and those that were not begun."""
+    middle = [Skipped(part=name, why=say("broken off in the middle")) for name in begun[-1:] if name]
+    before = say("not begun: it was broken off before")
+    return middle + [Skipped(part=name, why=before) for name in names if name not in begun]
 
 
 def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:

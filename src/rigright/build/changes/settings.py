@@ -26,7 +26,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     yield Change(
         kind="settings",
         title=say("larger batches, CUDA graphs or torch.compile: fewer and larger kernels"),
-        helps={"small_kernels": _OFTEN, "program": _LAUNCHES, "one_thread": _LAUNCHES, "gpu_memory": _LAUNCHES},
+        helps={"small_kernels": _OFTEN, **dict.fromkeys(("program", "one_thread", "gpu_memory"), _LAUNCHES)},
         usd=None,
         fits=(Fit(says=say("memory of the cards leaves room for it"), holds=_has_room(standing)),),
         source="rule of experience, not measured here",

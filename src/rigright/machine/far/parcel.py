@@ -85,7 +85,10 @@ def _begins(path: Path, names: tuple[str, ...]) -> bool:
 
 @cache
 def _words_of_machine() -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "machine").glob("**/*.py"))
+    found = [
+        path for path in PACKAGE.glob("machine/**/*.py") if not _begins(path.relative_to(PACKAGE), NOT_SENT)
+    ]
+    return "".join(path.read_text(encoding="utf-8") for path in found)
 
 
 def _is_of_machine(path: Path) -> bool:

@@ -59,8 +59,11 @@ def limits(world: World) -> tuple[tuple[str, float], ...]:
     for line in lines(world.text("/proc/self/limits")):
         for head, name in _LIMITS.items():
             if line.startswith(head):
-                soft = line[len(head) :].split()[0]
-                found.append((name, math.inf if soft == "unlimited" else float(soft)))
+                soft = line[len(head) :].partition(" ")[2].split()[:1]
+                if soft == ["unlimited"]:
+                    found.append((name, math.inf))
+                elif soft and re.fullmatch(r"[0-9]{1,20}", soft[0]):
+                    found.append((name, float(soft[0])))
     return tuple(found)
 
 

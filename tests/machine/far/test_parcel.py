@@ -1,0 +1,125 @@
+"""The parcel is closed: whatever the program in it imports or reads is in it, and no more."""
+
+from __future__ import annotations
+
+import ast
+import io
+import shlex
+import sys
+import zipfile
+from functools import cache
+
+import pytest
+
+from rigright.machine.bench.session import Wish
+from rigright.machine.far.parcel import NO_PYTHON, Ask, Bench, parcel, program, start_line
+
+AGENT = "rigright/machine/far/agent.py"
+
+
+@cache
+def packed(*, with_bench=False):
+    with zipfile.ZipFile(io.BytesIO(program(with_bench=with_bench))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def imports_of(source):
+    """(module, whether it stands at the top) of ours."""
+    tree = ast.parse(source)
+    hidden = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    top = set(tree.body)
+    for node in ast.walk(tree):
+        if node in hidden:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rigright"):
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", node.module, node in top
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("rigright"):
+                    yield alias.name, alias.name, node in top
+
+
+def file_of(files, module):
+    path = module.replace(".", "/")
+    return next((one for one in (f"{path}.py", f"{path}/__init__.py") if one in files), None)
+
+
+@pytest.mark.parametrize("with_bench", [False, True])
+def test_every_import_of_what_runs_there_is_in_it(with_bench):
+    """From the agent and the readers' shelves on, through all that modules import when they are loaded."""
+    files = packed(with_bench=with_bench)
+    shelves = ("rigright/machine/parts/", "rigright/machine/vendors/")
+    waiting = [AGENT, *(name for name in files if name.startswith(shelves))]
+    seen = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or not name.endswith(".py"):
+            continue
+        seen.add(name)
+        for full, module, at_top in imports_of(files[name].decode()):
+            found = file_of(files, full) or file_of(files, module)
+            if found is None:
+                assert not at_top, f"{name} imports {module}, which was left at home"
+                assert not with_bench or "bench" not in module, (name, module)
+            else:
+                waiting.append(found)
+    assert len(seen) > 60
+
+
+def test_nothing_of_it_needs_what_a_bare_python_lacks():
+    heavy = {"numpy", "torch", "psutil", "prometheus_client", "ray"}
+    known = set(sys.stdlib_module_names) | {"rigright", "pynvml"}
+    for name, source in packed().items():
+        if not name.endswith(".py") or name == "pynvml.py":
+            continue
+        tree = ast.parse(source.decode())
+        for node in tree.body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            roots = {one.partition(".")[0] for one in names}
+            assert not roots & heavy, name
+            assert roots <= known, (name, roots - known)
+
+
+def test_every_table_it_reads_is_in_it_and_no_prices():
+    files = packed()
+    code = b"".join(source for name, source in files.items() if name.endswith(".py"))
+    tables = {name.rpartition("/")[2] for name in files if name.startswith("rigright/data/")}
+    assert tables
+    assert all(f'"{table}"'.encode() in code for table in tables)
+    assert not {"prices.csv", "clouds.csv", "models.jsonl", "chips.csv"} & tables
+
+
+def test_it_is_the_same_each_time_and_small():
+    program.cache_clear()
+    first = program()
+    program.cache_clear()
+    assert program() == first
+    assert len(first) < 400_000
+    assert len(program(with_bench=True)) > len(first)
+
+
+@pytest.mark.parametrize("bench", [None, Bench(wish=Wish(quick=True), parts=("ram",))])
+def test_the_head_says_what_is_asked(bench):
+    said = parcel(Ask(patience_s=7.0, bench=bench))
+    size, _, rest = said.partition(b"\n")
+    landing = rest[: int(size)]
+    compile(landing, "landing", "exec")
+    assert b"import rigright" not in landing
+    assert b'"patience_s": 7.0' in rest[int(size) : int(size) + 2000]
+
+
+def test_the_line_that_starts_it_bears_no_users_words_unquoted():
+    named = "/opt/my python/bin/python3; rm -rf / $(id) 'x"
+    shell, flag, script = shlex.split(start_line(python=named))
+    assert (shell, flag) == ("sh", "-c")
+    assert script.startswith(f"for p in {shlex.quote(named)}; do")
+    assert NO_PYTHON in script
+    assert "sudo -n" in start_line(as_root=True)
+    assert "sudo" not in start_line()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
 from rigright.base.units import KIB
 from rigright.base.words import say
+from rigright.machine.at_once import at_once
 from rigright.machine.host import Mount
 from rigright.machine.mountinfo import FILE, Entry, disk_below, entries
 from rigright.machine.record import Unseen
@@ -64,8 +64,7 @@ def mounts_of(world: World) -> Mounts:
     far = [entry for entry in wanted if is_network(entry.kind)]
     near = [entry for entry in wanted if not is_network(entry.kind)]
     groups = [[entry] for entry in far] + ([near] if near else [])
-    with ThreadPoolExecutor(max_workers=max(1, min(len(groups), 16))) as pool:
-        told = list(pool.map(lambda group: _asked(world, group), groups))
+    told = at_once(lambda group: _asked(world, group), groups)
     bytes_of = {path: space for blocks, _ in told for path, space in blocks.items()}
     files_of = {path: space for _, files in told for path, space in files.items()}
     found = [

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen
-from rigright.machine.record import Machine
-from rigright.report.page import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +76,3 @@ def fine(examined: Examined) -> Iterator[tuple[Checked, Fine]]:
 
 def _of_kind(every: Iterable[Checked], kind: type) -> Iterator[tuple[Checked, object]]:
     return ((checked, one) for checked in every for one in checked.verdicts if isinstance(one, kind))
-
-
-def machine_name(machine: Machine) -> Shown:
-    """The machine in a few words: its name and its accelerators."""
-    kinds = Counter(device.name or device.vendor for device in machine.devices)
-    cards = " + ".join(f"{count}x {name}" for name, count in kinds.items())
-    host = machine.system.host or (say("this machine") if machine.origin == "live" else machine.origin)
-    if not cards:
-        return say("{host}, no accelerator seen", host=host)
-    return say("{host}: {cards}", host=host, cards=cards)

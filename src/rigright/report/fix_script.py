@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say, tell
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Step
-from rigright.report.diagnosed import Group, groups, machine_name
+from rigright.report.diagnosed import Group, groups
 from rigright.report.draw.cells import clean, wrap
+from rigright.report.named import machine_name
 
 _WIDE = 96
 _HEAD = (

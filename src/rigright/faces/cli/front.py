@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from rigright import __version__
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
@@ -58,6 +56,8 @@ def _commands(stage: str) -> tuple[tuple[Shown, ...], ...]:
 
 def unknown_verb(verb: str) -> Sentence:
     """The complaint about a command, with the nearest known."""
+    from difflib import get_close_matches
+
     near = get_close_matches(verb, verbs(), n=1, cutoff=0.5)
     if near:
         return say('there is no command "{verb}"; did you mean {near}?', verb=verb, near=near[0])

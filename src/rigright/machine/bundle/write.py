@@ -7,12 +7,12 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rigright.machine.at_once import at_once
 from rigright.machine.bundle.heard import Kept, overheard
 from rigright.machine.bundle.marks import Marks
 from rigright.machine.bundle.rules import Rules, private_names
@@ -73,8 +73,7 @@ def write_bundle(world: World, file: Path, *, version: str, marks: Marks | None 
     heard = overheard(world)
     machine = probe(heard)
     missing = [argv for argv in ASKED_TOO if argv not in heard.kept.commands]
-    with ThreadPoolExecutor(len(ASKED_TOO)) as pool:  # at once: each may hang until its time is over
-        list(pool.map(lambda argv: heard.run(*argv), missing))
+    at_once(lambda argv: heard.run(*argv), missing)  # each may hang until its time is over
     rules = rules_of(machine, heard.kept, marks=marks or Marks())
     kept = hidden(heard.kept, rules)
     shown = hidden_machine(machine, rules)

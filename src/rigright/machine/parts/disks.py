@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
+from rigright.machine.at_once import at_once
 from rigright.machine.cells import chosen, real, whole_of, word_of
 from rigright.machine.disk_health import Health, health_of
 from rigright.machine.host import Disk
@@ -33,14 +33,8 @@ def read(world: World) -> Read:
     names = [name for name in world.names(FOLDER)[:_MOST] if not name.startswith(_PASSED)]
     bare = [_disk(world, name) for name in names]
     asked = [disk for disk in bare if disk.kind != "virtual"]
-    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as pool:
-        told = dict(
-            zip(
-                (disk.name for disk in asked),
-                pool.map(lambda disk: health_of(world, disk), asked),
-                strict=True,
-            )
-        )
+    healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
+    told = dict(zip((disk.name for disk in asked), healths, strict=True))
     disks = [_with_health(disk, told.get(disk.name)) for disk in bare]
     disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)

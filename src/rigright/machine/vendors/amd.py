@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.amd.answers import documents, is_rocm, read_answers, read_rocm
 from rigright.machine.amd.kernel import KFD, cards, paths
+from rigright.machine.at_once import at_once
 from rigright.machine.device import Device
 from rigright.machine.filled import devices_filled
 from rigright.machine.record import Read, Unseen
@@ -46,8 +46,7 @@ def read(world: World) -> Read:
 
 def _told(world: World) -> Read:
     """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
-    with ThreadPoolExecutor(len(_ASKED)) as pool:
-        said = list(pool.map(lambda argv: world.run(*argv), _ASKED))
+    said = at_once(lambda argv: world.run(*argv), _ASKED)
     answers = [document for one in said for document in _documents(one)]
     if answers:
         return read_answers(*answers)

@@ -10,7 +10,8 @@ from typing import Any
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.examine import Examined, group_of
 from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
-from rigright.report.diagnosed import Blind, Group, blind, fine, groups, machine_name
+from rigright.report.diagnosed import Blind, Group, blind, fine, groups
+from rigright.report.named import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 
 MOST_EVIDENCE = 6  # of one kind of finding on many things

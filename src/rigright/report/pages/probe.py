@@ -13,7 +13,7 @@ from rigright.machine.device import Device
 from rigright.machine.host import Path, PciDevice
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.room import free_bytes, total_bytes
-from rigright.report.diagnosed import machine_name
+from rigright.report.named import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of

@@ -107,7 +107,7 @@ def _told(bound: Bound) -> Points:
     evidence = bound.evidence.shows
     shown = say("seen: {what} (`{command}`)", what=evidence, command=command) if command else evidence
     gain = say(
-        "were it endlessly fast, all would be {gain} times as fast at most", gain=f"{bound.most_gain:.2g}"
+        "were it endlessly fast, all would be {gain} times as fast at most", gain=f"{bound.most_gain:.3g}"
     )
     steps = tuple(
         say("{step} (`{command}`)", step=step.says, command=step.command) if step.command else step.says

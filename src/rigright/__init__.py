@@ -6,13 +6,13 @@ It lives in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a f
 
 from __future__ import annotations
 
+import os  # not pathlib: the child that asks drivers shall be up at once
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
-_ASKS = Path(__file__).parent / "faces" / "cli" / "asks"
+_ASKS = f"{__path__[0]}/faces/cli/asks"
 
 
 class _Package(ModuleType):
@@ -23,7 +23,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """All but such a room."""
-        if not (isinstance(value, ModuleType) and (_ASKS / f"{name}.py").exists()):
+        if not (isinstance(value, ModuleType) and os.access(f"{_ASKS}/{name}.py", os.F_OK)):
             super().__setattr__(name, value)
 
 

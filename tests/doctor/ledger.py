@@ -25,6 +25,7 @@ from rigright.doctor.record import Case, Finding, Fine, NotSeen
 from rigright.machine.host import Path as Way
 from rigright.machine.probe import joined
 from rigright.machine.record import Machine
+from rigright.machine.system import Module, Software
 
 PARTS = "rigright.machine.parts"
 NOW_S = 1_795_300_000.0
@@ -72,6 +73,9 @@ def whole(name: str) -> Machine:
         Way(a=one.index, b=other.index, kind=kind, peer=peer) for one, other in combinations(devices, 2)
     )
     known = {"system__now_s": NOW_S, "software__driver": DRIVER, "software__driver_cuda": "13.0"}
+    if name == "amd":
+        known |= {"software": Software(driver="6.14.5"), "system__modules": (Module(name="amdgpu"),)}
+        known = {key: value for key, value in known.items() if not key.startswith("software__")}
     return over(machine, devices=devices, paths=ways, **known)
 
 
@@ -106,7 +110,14 @@ def _spark():
     return (one,)
 
 
-AMD = {"vendor": "amd", "name": "AMD Instinct MI100", "pci_id": "1002:738c", "links": None, "recovery": None}
+AMD = {
+    "mem_total_bytes": 31.98 * GIB,
+    "vendor": "amd",
+    "name": "AMD Instinct MI100",
+    "pci_id": "1002:738c",
+    "links": None,
+    "recovery": None,
+}
 CARDS = {
     "server": _server,
     "desktop": _desktop,

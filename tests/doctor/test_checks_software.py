@@ -108,11 +108,32 @@ def gemm(*rates, on="gpu {}"):
     }
 
 
+def wrong(count):
+    """An exchange of all cards, compared value by value."""
+    one = Result(
+        part="nccl_tests",
+        what="all_reduce 1 GiB",
+        on="gpu all",
+        value=4e11,
+        low=4e11,
+        high=4e11,
+        unit="bytes_per_s",
+        repeats=20,
+        settings=(("wrong", str(count)),),
+    )
+    return {"results": (one,)}
+
+
 DOCKER = {"software__docker": "29.0", "software__container_toolkit": "1.18"}
 UNKNOWN = {"name": "NVIDIA Nonesuch 9000", "pci_id": None}
 BLACKWELL = {"name": "NVIDIA GeForce RTX 5090", "pci_id": "10de:2b85", "isa": "12.0"}
 NO_MANAGER = {"software__fabric_manager": None, "system__services": (("chrony", "active"),)}
-LEFT_LOADED = driver(None) | {"devices": (), "pci": (), "software__disk_driver": DRIVER}
+LEFT_LOADED = driver(None) | {
+    "devices": (),
+    "pci": (),
+    "software__disk_driver": DRIVER,
+    "system__modules": (),
+}
 NVIDIA = tuple(one for one in whole("server").system.modules if one.name.startswith("nvidia"))
 CARD = "0000:4c:00"
 XID = f"NVRM: Xid (PCI:{CARD}): {{}}, pid={{}}, name=python, some words"
@@ -134,6 +155,12 @@ ROWS = {
         fine=gemm(720),
         unseen={},
         apart=OFFICE,
+    ),
+    "bench_wrong": Row(
+        finds=((wrong(3), "fault", "gpu all"),),
+        fine=wrong(0),
+        unseen=told_by("bench_slow"),
+        apart={},
     ),
     "clock_kept": Row(
         finds=(

@@ -66,3 +66,35 @@ def test_every_scenario_says_what_is_expected():
 def test_the_fault_is_on_the_card_it_was_planted_on(seen):
     about = {one.about for check, one in seen("row_remap_pending").findings if check == "rows_remapped"}
     assert about == {"gpu 7"}
+
+
+HEALTHY = ("healthy_8xh100", "healthy_2x4090", "healthy_4xl40s", "gb10")
+NOTES = {  # what is worth knowing of a healthy machine, and no more
+    "healthy_2x4090": {
+        ("gpu_display", "gpu 0"),
+        ("gpu_persistence", "gpu 1"),
+        ("pcie_slot", "gpu 0"),
+        ("pcie_slot", "gpu 1"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_machine_is_seen_whole_and_hardly_spoken_of(name, seen):
+    examined = seen(name)
+    assert {(check, one.about) for check, one in examined.findings} == NOTES.get(name, set())
+    hidden = {
+        one.check for one in examined.checked for verdict in one.verdicts if isinstance(verdict, NotSeen)
+    }
+    assert hidden == {"bench_slow"}
+
+
+def test_a_silent_card_is_told_once_with_its_place(seen):
+    ((check, lost),) = seen("lost_gpu").findings
+    assert (check, lost.about) == ("gpu_answers", "gpu 3")
+    assert "0000:5d:00.0" in " ".join(str(one.shows) for one in lost.evidence)
+
+
+def test_a_driver_that_is_not_loaded_is_told_once(seen):
+    ((check, _),) = seen("not_loaded").findings
+    assert check == "gpu_driver"

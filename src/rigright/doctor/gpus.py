@@ -101,8 +101,9 @@ def odd_ones(values: dict[str, list[Device]]) -> tuple[str, list[Device]] | None
     """Of values that differ: the one most cards have, and the cards that have another."""
     if len(values) < 2:
         return None
-    usual = max(values, key=lambda value: len(values[value]))
-    return usual, [device for value, devices in values.items() if value != usual for device in devices]
+    usual = max(values, key=lambda value: (len(values[value]), -min(one.index for one in values[value])))
+    others = (device for value, devices in values.items() if value != usual for device in devices)
+    return usual, sorted(others, key=lambda one: one.index)
 
 
 def by_value(devices: list[Device], values: list[object]) -> dict[str, list[Device]]:

@@ -26,13 +26,18 @@ class Wire:
 
     @property
     def lanes_most(self) -> int | None:
-        """The lanes both ends have."""
-        return _least(self.below.lanes_max, self.above.lanes_max if self.above else None)
+        """The lanes both ends have; None where one of them does not tell."""
+        return _least(*(one.lanes_max for one in self.ends))
 
     @property
     def gen_most(self) -> int | None:
-        """The generation both ends speak."""
-        return _least(self.below.gen_max, self.above.gen_max if self.above else None)
+        """The generation both ends speak; None where one of them does not tell."""
+        return _least(*(one.gen_max for one in self.ends))
+
+    @property
+    def ends(self) -> tuple[PciDevice, ...]:
+        """Those that were read."""
+        return (self.below,) if self.above is None else (self.below, self.above)
 
 
 def is_real(case: Case) -> bool:
@@ -62,7 +67,9 @@ def wires_up(case: Case, one: PciDevice) -> tuple[Wire, ...]:
 
 def has_slot(device: Device, chip: Chip | None) -> bool:
     """Whether a card hangs on PCIe; one soldered to its processor reports x1, and means nothing."""
-    if device.unified_memory or (chip is not None and (chip.unified_memory or chip.pcie_lanes is None)):
+    if device.unified_memory or (chip is None and device.name is None):
+        return False
+    if chip is not None and (chip.unified_memory or chip.pcie_lanes is None):
         return False
     known = f"{chip.id if chip else ''} {(device.name or '').lower().replace(' ', '-')}"
     return not any(name in known for name in _NO_SLOT)
@@ -89,8 +96,8 @@ def silent_places(case: Case) -> tuple[tuple[Device, PciDevice], ...]:
 
     Drivers count cards by the bus. Where more are left out than are silent, nobody knows which is which.
     """
-    silent = [one for one in case.machine.devices if one.pci is None and one.state not in {"ok", "no driver"}]
-    places = [one for one in left_out(case) if one.driver is not None]
+    silent = [one for one in case.machine.devices if one.pci is None and one.state != "no driver"]
+    places = left_out(case)
     if len(places) > len(silent):
         return ()
     in_order = (
@@ -108,4 +115,4 @@ def slotted(case: Case) -> Iterator[Device]:
 
 def _least(*values: int | None) -> int | None:
     known = [value for value in values if value is not None]
-    return min(known) if known else None
+    return min(known) if len(known) == len(values) else None

@@ -54,7 +54,8 @@ def _differ(values: dict[str, list[Device]], *, odd: tuple[str, list[Device]], s
                 )
             ),
             step(
-                say("until then measure whether they are as fast as each other"), "rigright bench gemm memory"
+                say("until then measure whether they are as fast as each other"),
+                "rigright bench gemm device_memory",
             ),
         ),
         verify=_COMMAND,

@@ -31,8 +31,10 @@ def check(case: Case) -> Iterator[Verdict]:
         if is_real(case) and closed is not None:
             yield NotSeen(why=closed.why, see=closed.see)
         return
-    pinned = "powersave" in cpu.governors and cpu.driver not in CHOOSES_ITSELF
-    if pinned:
+    saves = "powersave" in cpu.governors
+    if saves and cpu.driver is None:
+        yield NotSeen(why=say("the kernel does not tell what sets the clock of the cores"), see=SEE)
+    elif saves and cpu.driver not in CHOOSES_ITSELF:
         yield _finding("warning", say("cores are held at their lowest clock (governor powersave)"))
     elif cpu.preference in SAVING:
         yield _finding("note", say("cores prefer saving power ({preference})", preference=cpu.preference))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import see_kernel_log
 from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
-from rigright.doctor.stack import cards_on_bus, is_contained
+from rigright.doctor.stack import cards_on_bus, is_contained, module
 from rigright.machine.nvml.codes import as_sentence
 
 TITLE = say("NVIDIA's driver is loaded")
@@ -28,10 +28,16 @@ def check(case: Case) -> Iterator[Verdict]:
     software, system = case.machine.software, case.machine.system
     if software.kernel_driver is not None:
         yield Fine(says=say("{text}", text=software.kernel_driver))
-    elif cards_on_bus(case) or system.virtual == "wsl2" or software.driver is not None or is_contained(case):
+    elif _is_loaded(case) or cards_on_bus(case) or system.virtual == "wsl2" or is_contained(case):
         return
     elif software.library_drivers or software.disk_driver:
         yield _not_loaded(case)
+
+
+def _is_loaded(case: Case) -> bool:
+    """Whether the driver works, though the kernel does not say so."""
+    answers = any(one.vendor == "nvidia" for one in case.machine.devices)
+    return answers or case.machine.software.driver is not None or module(case, "nvidia") is not None
 
 
 def _not_loaded(case: Case) -> Finding:

@@ -37,7 +37,7 @@ def check(case: Case) -> Iterator[Verdict]:
         )
     elif state == "active":
         yield Fine(says=say("it runs"))
-    elif state is None and version is None and not case.machine.system.services:
+    elif state is None and not case.machine.system.services:
         yield NotSeen(why=say("no systemd answers here, so services cannot be seen"), see=_SHOW)
     elif state is None:
         yield _finding(say("the switches' manager is not installed"), install=True)

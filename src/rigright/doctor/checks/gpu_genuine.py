@@ -65,7 +65,7 @@ def _odd(device: Device, chip: Chip, *, lacks: list[Sentence]) -> Finding:
         ),
         fix=(
             step(say("compare the PCI id with the name"), "lspci -d 10de: -nn"),
-            step(say("measure it against what such a card reaches"), "rigright bench gemm memory"),
+            step(say("measure it against what such a card reaches"), "rigright bench gemm device_memory"),
         ),
         verify=f"nvidia-smi -q -i {device.index}",
         confidence="likely",

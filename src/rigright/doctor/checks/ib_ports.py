@@ -59,8 +59,8 @@ def _of_kind(alike: list[Port]) -> Iterator[Verdict]:
 
 def _odd(port: Port, usual: float, *, most: int) -> Sentence | None:
     """What stands out, where others show how it should be."""
-    if port.state != "up":
-        return say("the port is {state} while {count} like it are up", state=port.state or "?", count=most)
+    if port.state not in {"up", None}:
+        return say("the port is {state} while {count} like it are up", state=port.state, count=most)
     if port.kind == "infiniband" and port.lanes is not None and port.lanes < FULL_LANES:
         return say("the port runs on {lanes} of {most} lanes", lanes=port.lanes, most=FULL_LANES)
     if port.bytes_per_s is not None and port.bytes_per_s < usual:

@@ -6,7 +6,8 @@ space: error reports, ACS and resizable BARs are gone. `pci=noaer` silences erro
 `pcie_aspm=force` lets links sleep that should not; `iommu=off` on a machine that needs it; `mem=` and
 `maxcpus=` hide memory and cores.
 
-Source: Linux documentation, admin-guide/kernel-parameters.
+Fault: what keeps a driver or its interrupts out. Warning: what makes links or their errors unsafe. Note: what
+hides something. Source: Linux documentation, admin-guide/kernel-parameters.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def check(case: Case) -> Iterator[Verdict]:
     named = cpu_named(case.machine.cpu.name)
     if not filled or named is None or named.mem_channels is None:
         return
-    channels = Counter(one.channel for one in filled if one.channel is not None)
+    channels = {one.channel for one in filled}
+    if None in channels:  # each may have one of its own
+        channels = set()
     most = named.mem_channels * (case.machine.cpu.sockets or 1)
     used = min(len(channels) or len(filled), most)
     if used < most:

@@ -40,7 +40,10 @@ def check(case: Case) -> Iterator[Verdict]:
                 )
             continue
         active = sum(link.active is True for link in device.links)
-        if active >= count or not together or (bridged and not active):
+        untold = sum(link.active is None for link in device.links)
+        if active < count <= active + untold and together:
+            yield NotSeen(why=say("the driver does not tell it"), see=_command(device), about=label(device))
+        elif active >= count or not together or (bridged and not active):
             yield Fine(says=_fine(active, count, together=together), about=label(device))
         else:
             yield _down(device, chip, active=active, bridged=bridged)

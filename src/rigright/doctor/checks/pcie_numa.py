@@ -15,13 +15,14 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import answering, label
-from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real
 from rigright.machine.cells import indexes
 from rigright.machine.device import Device
 from rigright.machine.host import NumaNode
 
 TITLE = say("cards and memory on the same side (NUMA)")
+_NOBODY = say("nobody tells which memory domain the card is near")
 SEE = "nvidia-smi topo -m; numactl --hardware"
 
 
@@ -33,9 +34,12 @@ def check(case: Case) -> Iterator[Verdict]:
         return
     near = {device: _node(case, device) for device, chip in answering(case) if has_slot(device, chip)}
     for device, node in near.items():
-        yield _of_card(device, None if node is None else nodes.get(node), allowed=cpu.allowed)
+        if node is None and function_of(case, device) is None:
+            yield NotSeen(why=_NOBODY, see=SEE, about=label(device))
+        else:
+            yield _of_card(device, None if node is None else nodes.get(node), allowed=cpu.allowed)
     told = {node for node in near.values() if node is not None}
-    if len(near) >= 4 and len(told) == 1 and (cpu.sockets or 1) > 1:
+    if len(near) >= 4 and len(told) == 1 and None not in near.values() and (cpu.sockets or 1) > 1:
         title = say(
             "all {count} cards hang on one of {sockets} sockets", count=len(near), sockets=cpu.sockets
         )
@@ -45,7 +49,7 @@ def check(case: Case) -> Iterator[Verdict]:
 def _of_card(device: Device, node: NumaNode | None, *, allowed: str | None) -> Verdict:
     about = label(device)
     if node is None:
-        return _finding("note", say("nobody tells which memory domain the card is near"), about=about)
+        return _finding("note", _NOBODY, about=about)
     if node.mem_bytes == 0:
         title = say("the card's memory domain {node} has no memory", node=node.index)
         return _finding("warning", title, about=about)

@@ -56,7 +56,7 @@ def _unseen_slot(case: Case, device: Device, *, lanes: int, most: int) -> Verdic
     others = [one.pcie.lanes for one, _ in answering(case) if one.name == device.name and one is not device]
     if not others:
         return _narrow(device, lanes=lanes, most=most, wire=None, confidence="maybe")
-    if all(other is not None and other <= lanes for other in others):
+    if all(other is None or other <= lanes for other in others):
         why = say(
             "{lanes} of {most} lanes, as the others have: perhaps all its slot has", lanes=lanes, most=most
         )

@@ -27,7 +27,7 @@ Group = tuple[int, ...]
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for the plan."""
     wanted = case.wanted
-    indexes = [device.index for device, _ in answering(case)]
+    indexes = sorted(device.index for device, _ in answering(case))
     if wanted is None or not 2 <= wanted.tp <= len(indexes) or not case.machine.paths:
         return
     ranks = {frozenset((path.a, path.b)): _rank(path.kind) for path in case.machine.paths}

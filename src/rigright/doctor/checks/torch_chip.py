@@ -5,7 +5,8 @@ of the newest is translated for newer chips. Without a fit every operation fails
 available for execution on the device". Wheels drop old chips (Volta since 2.11, Maxwell and Pascal in all
 but cu126 builds), and wheels older than a chip know nothing of it (Blackwell needs 2.7 with cu128).
 
-Source of the list: the wheel itself, where its library was readable, else data/torch.csv.
+No kernels for a chip: fault. Source of the list: the wheel itself, where its library was readable, else
+data/torch.csv.
 """
 
 from __future__ import annotations

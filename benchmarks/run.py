@@ -1,7 +1,8 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
-`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, watch. Without
-any: all but `runs`, which refits from measured runs, and `watch`, which plays a day: they take minutes.
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine,
+watch. Without any: all but `runs`, which refits from measured runs, `machine`, where drivers hang, and `watch`,
+which plays a day: they take minutes.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ PARTS = {  # imported when their turn comes: what this process holds counts as h
     "trainings": lambda: import_module("training_layouts").main(),
     "search": lambda: import_module("search").main(),
     "simulator": lambda: import_module("simulator").main(),
+    "machine": lambda: import_module("machine").main(),
     "watch": lambda: import_module("watch").main(),
 }
-SLOW = {"runs", "watch"}  # minutes
+SLOW = {"runs", "machine", "watch"}  # minutes
 
 
 def main(*asked):

@@ -75,12 +75,8 @@ def measure(env):
 
 def sampling_share(env):
     """CPU of a second more of measuring, beyond the command's own: start and page cancel out."""
-    short, long = (
-        once(
-            [*RIG, "measure", "--", sys.executable, "-S", "-c", f"import time; time.sleep({length})"], env=env
-        )
-        for length in (2, 12)
-    )
+    line = [*RIG, "measure", "--", "sleep"]
+    short, long = (once([*line, str(length)], env=env) for length in (2, 12))
     return (long.cpu_s - short.cpu_s) / 10
 
 

@@ -1,8 +1,8 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
-`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine,
-watch. Without any: all but `runs`, which refits from measured runs, `machine`, where drivers hang, and `watch`,
-which plays a day: they take minutes.
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine, watch.
+Without any: all but those that take minutes: `runs` refits from measured runs, in `machine` drivers hang, and
+`watch` plays a day.
 """
 
 from __future__ import annotations

@@ -85,20 +85,25 @@ def test_a_faulty_node_drains_itself_with_the_reason_and_the_healthy_one_stays(s
     assert slurm.waits_for(lambda: slurm.states()["n2"].startswith("drain")), health_log(slurm)
     reason = slurm.run("sinfo", "-h", "-N", "-n", "n2", "-o", "%E").strip()
     assert reason.startswith("rigright: gpu 3: "), reason
-    checked = slurm.folder / "n1.codes"
-    assert slurm.waits_for(lambda: checked.exists() and checked.read_text().split()), health_log(slurm)
+    assert slurm.waits_for(lambda: codes(slurm, "n1") and codes(slurm, "n2")), health_log(slurm)
     assert slurm.states()["n1"] == "idle"
-    assert "20" not in checked.read_text().split()
+    assert "20" not in codes(slurm, "n1")
 
     slurm.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=mine")
-    looked = len((slurm.folder / "n2.codes").read_text().split())
-    assert slurm.waits_for(lambda: len((slurm.folder / "n2.codes").read_text().split()) >= looked + 2)
+    looked = len(codes(slurm, "n2"))
+    assert slurm.waits_for(lambda: len(codes(slurm, "n2")) >= looked + 2), health_log(slurm)
     assert slurm.run("sinfo", "-h", "-N", "-n", "n2", "-o", "%E").strip() == "mine"
 
     found = over(what="probe")
     silent = {one.node: str(one.trouble) for one in found.silent}
     assert [one.node for one in found.told] == ["n1"]
     assert "drain" in silent["n2"]
+
+
+def codes(slurm, node):
+    """How each health check of a node ended, until now."""
+    file = slurm.folder / f"{node}.codes"
+    return file.read_text().split() if file.exists() else []
 
 
 def health_log(slurm):

@@ -361,13 +361,19 @@ def two_pairs():
 
 def spark():
     """A GB10: twenty Arm cores and the chip on one memory; nothing sits in a slot."""
+    board = {"sys_vendor": "NVIDIA", "product_name": "NVIDIA_DGX_Spark"}
+    return with_system(soldered(), cards=1, board=board)
+
+
+def soldered():
+    """Its hardware."""
     gpu = {**CARD, "id": "10de:2e12", "gen": 1, "gen_max": 5, "width": 1, "width_max": 1, "bars": [16 * MIB]}
     bus = {"000f:01:00.0": gpu | {"gpu": True, "rebar": None}}
     bus |= _disk("0004:01:00.0") | _under_root(
         "0002:01:00.0",
         {"id": "10ec:8127", "class": "0x020000", "driver": "r8127", "gen": 4, "width": 1, "bars": [64 * KB]},
     )
-    parts = {
+    return {
         "pci": bus,
         "cpu": {
             "arm": ("0x41", "0xd85"),
@@ -399,8 +405,25 @@ def spark():
             "df -iP /": _df({"/": (2e8, 0.05)}),
         },
     }
-    board = {"sys_vendor": "NVIDIA", "product_name": "NVIDIA_DGX_Spark"}
-    return with_system(parts, cards=1, board=board)
+
+
+def superchip():
+    """A GH200: 72 Arm cores with memory of their own beside the chip; nothing sits in a slot."""
+    parts = soldered()
+    bus, cpu, memory = parts["pci"], parts["cpu"], parts["memory"]
+    chip = bus.pop("000f:01:00.0") | {"id": "10de:2342", "board": "10de:16eb", "numa": 0}
+    cpu |= {
+        "arm": ("0x41", "0xd4f"),
+        "cores": 72,
+        "max_khz": 3402000,
+        "now_khz": 3330000,
+        "node_kb": 500000000,
+    }
+    memory |= {"total_kb": 500000000, "available_kb": 470000000}
+    module = {"slot": "On board", "mib": 491520, "rated": 6400, "ecc": True}
+    board = {"sys_vendor": "Supermicro", "product_name": "ARS-111GL-NHR"}
+    parts |= {"pci": {"0009:01:00.0": chip, **bus}, "dmi": {"modules": [module]}}
+    return with_system(parts, cards=1, board=board, served=True)
 
 
 def _apart(gpus):
@@ -569,4 +592,5 @@ HOSTS = {
     "board_of_four": board_of_four,
     "two_pairs": two_pairs,
     "spark": spark,
+    "superchip": superchip,
 }

@@ -68,7 +68,7 @@ def test_the_fault_is_on_the_card_it_was_planted_on(seen):
     assert about == {"gpu 7"}
 
 
-HEALTHY = ("healthy_8xh100", "healthy_2x4090", "healthy_4xl40s", "gb10")
+HEALTHY = ("healthy_8xh100", "healthy_2x4090", "healthy_4xl40s", "gb10", "healthy_gh200")
 NOTES = {  # what is worth knowing of a healthy machine, and no more
     "healthy_2x4090": {
         ("gpu_display", "gpu 0"),

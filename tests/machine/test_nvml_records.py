@@ -63,7 +63,11 @@ def test_a_datacentre_card_to_its_last_field():
 
 def test_no_field_of_a_device_is_forgotten():
     """Each field is read on one machine or another, or nobody would know that it is never filled in."""
-    everything = [one for name in ("throttled", "healthy_2x4090", "mig", "gb10") for one in devices(name)]
+    everything = [
+        one
+        for name in ("throttled", "healthy_2x4090", "mig", "gb10", "healthy_gh200")
+        for one in devices(name)
+    ]
     empty = set(never_told(everything, Device))
     older = {"retired.pages_single", "retired.pages_double", "retired.pages_pending"}  # before Ampere
     assert empty == older
@@ -233,6 +237,31 @@ def test_time_spent_slowed_is_counted_by_newer_drivers():
     told = {"like": "healthy_2x4090", "each": {"field": {"74": 12_000_000_000, "271": 5_000}}}
     counted = dict(devices_now(told)[0].slowed_s)
     assert (counted["sw_power_cap"], counted["hw_power_brake"]) == pytest.approx((12.0, 5e-6))
+
+
+def test_a_superchip_tells_its_links_to_the_processor():
+    (card,) = devices("healthy_gh200")
+    assert [(one.index, one.active, one.bytes_per_s, one.peer_kind) for one in card.cpu_links] == [
+        (place, True, 44.712e9, "cpu") for place in range(10)
+    ]
+    assert card.links == ()  # none to other devices
+    assert devices("healthy_8xh100")[0].cpu_links == ()
+    assert devices("healthy_2x4090")[0].cpu_links == ()
+
+
+@pytest.mark.parametrize(
+    ("links", "told"),
+    [
+        ({"count": 2, "state": [1, 0], "mbps": 1000}, ((True, 1e9), (False, None))),
+        ({"count": 2, "state": "-", "mbps": "-"}, ((None, None), (None, None))),
+        ({"count": "-"}, None),
+        ({"count": 10**6, "state": 1, "mbps": 1}, ((True, 1e6),) * 64),
+    ],
+)
+def test_links_to_the_processor_that_are_down_or_not_told(links, told):
+    (card,) = devices_now({"like": "healthy_gh200", "each": {"c2c_links": links}})
+    found = card.cpu_links and tuple((one.active, one.bytes_per_s) for one in card.cpu_links)
+    assert found == told
 
 
 @pytest.mark.parametrize("scenario", scenes.names())

@@ -159,6 +159,7 @@ class Device:
     numa_node: int | None = None
     pcie: PcieLink = PcieLink()
     links: tuple[DirectLink, ...] | None = None  # (): the device has none
+    cpu_links: tuple[DirectLink, ...] | None = None  # straight to the processor: NVLink-C2C of superchips
     fabric: Fabric | None = None
     ecc: Ecc | None = None  # None: it has none, or was not read
     retired: Retired | None = None

@@ -15,6 +15,7 @@ from typing import Any
 NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
 TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
+_MOST_LINKS = 64  # of one device, whatever the driver says
 
 Row = Sequence[str]  # reading, call, given, takes, each
 Reader = Callable[[Any, dict[str, Any]], Any]  # of a device's handle, and what was read of it before
@@ -38,7 +39,7 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     """A row of the table as a function of a device's handle and what was read of it before."""
     _, call, given, takes, each = row
     if call == FIELDS:
-        return _numbers(nvml, given.split(), per_link=bool(each))
+        return _numbers(nvml, given.split(), each=each)
     function = getattr(nvml, call, None)
     constants = [_constant(nvml, name) for name in given.split() if not name.startswith("&")]
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
@@ -85,13 +86,13 @@ def _constant(nvml: Any, name: str) -> int | None:
 
 
 def _times(each: str, known: dict[str, Any]) -> int:
-    """How often: a number, or once for each link that the device has."""
+    """How often: a number, or once for each link that the device has, to others or to the processor."""
     if each.isdecimal():
         return int(each)
-    states = known.get("links.state")
-    if not isinstance(states, list):
+    told = known.get("links.state" if each == "links" else f"{each}.count")
+    if not isinstance(told, list) or None in told[:1]:
         raise Failure(NOT_SUPPORTED)
-    return len(states)
+    return len(told) if each == "links" else min(told[0], _MOST_LINKS)
 
 
 def _each(once: Callable[[int], Any], *, most: int, open_ended: bool) -> list[Any]:
@@ -109,16 +110,16 @@ def _each(once: Callable[[int], Any], *, most: int, open_ended: bool) -> list[An
     return found
 
 
-def _numbers(nvml: Any, names: list[str], *, per_link: bool) -> Reader:
+def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     """Readings that the driver knows by number: all of them in one call."""
     numbers = [_constant(nvml, name) for name in names]
     known_ones = [one for one in numbers if one is not None]
     pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
     if pointer is None or not known_ones:
         return _absent
-    if per_link:
+    if each:
         return lambda handle, known: _Numbered(
-            [(one, link) for one in known_ones for link in range(_times("links", known))]
+            [(one, link) for one in known_ones for link in range(_times(each, known))]
         ).read(pointer(FIELDS), handle)
     kept = _Numbered([(one, 0) for one in known_ones])
 

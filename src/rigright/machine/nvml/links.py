@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from rigright.base.units import MEGA
@@ -45,6 +46,24 @@ def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink
         peer=address(str(at("links.peer") or "")),
         peer_kind=codes.word(codes.PEER_KINDS, at("links.peer_kind")),
         errors=tuple((name, count) for name, count in errors if isinstance(count, int)),
+    )
+
+
+def cpu_links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
+    """Every link to the processor; none where the driver says so, None where it could not say."""
+    if raw.failed("c2c.on") == codes.NOT_SUPPORTED or raw.number("c2c.on", "isC2cEnabled") == 0:
+        return ()
+    states, speeds = raw.items("c2c.state"), raw.items("c2c.speed")
+    if not states:
+        return None
+    return tuple(
+        DirectLink(
+            index=index,
+            active=None if state is None else bool(state),
+            bytes_per_s=speed * MEGA if speed and state else None,
+            peer_kind="cpu",
+        )
+        for index, (state, speed) in enumerate(zip_longest(states, map(floats, speeds)))
     )
 
 

@@ -21,7 +21,7 @@ from rigright.machine.device import (
     Thermal,
 )
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.links import links_of
+from rigright.machine.nvml.links import cpu_links_of, links_of
 from rigright.machine.nvml.raw import Raw, floats
 from rigright.machine.told.values import address
 
@@ -62,6 +62,7 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
         numa_node=_lowest_bit(raw.items("numa")),
         pcie=_pcie(raw),
         links=links_of(raw),
+        cpu_links=cpu_links_of(raw),
         fabric=_fabric(raw),
         ecc=_ecc(raw),
         retired=_retired(raw),

@@ -278,7 +278,7 @@ def history(tmp_path_factory):
     file = tmp_path_factory.mktemp("history") / "history.db"
     machine = Machine()
     fill(file, ticks(until_s=1e9, count=80), results=[result(7e14, at_s=1e9)], on=machine)
-    return file.read_bytes()
+    return file
 
 
 @settings(max_examples=25)
@@ -290,9 +290,9 @@ def history(tmp_path_factory):
 )
 def test_a_history_may_be_damaged_anywhere(history, pieces, cut):
     """SQLite's own pages, our packed columns, the JSON inside: a sentence, or what is still whole."""
-    raw = bytearray(history)
+    raw = bytearray(history.read_bytes())
     for share, piece in pieces:
-        at = share * (len(history) - len(piece)) // 1000
+        at = share * (len(raw) - len(piece)) // 1000
         raw[at : at + len(piece)] = piece
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "h.db"
@@ -305,6 +305,21 @@ def test_a_history_may_be_damaged_anywhere(history, pieces, cut):
             said = quiet([*line.split(), "--file", str(file)])
             assert said.code in {0, 3, 4, 5}, said.err
             assert said.err.count("\n") <= 1
+
+
+def test_a_moment_that_is_damaged_is_a_gap_and_the_others_are_told(tmp_path):
+    import sqlite3
+
+    file = fill(tmp_path / "h.db", ticks(until_s=1e9, count=6))
+    with sqlite3.connect(file) as connection:
+        for n, damage in enumerate(
+            ['{"at":', "[1]", '{"at":"x"}', "\udcff".encode("utf-8", "surrogatepass")], 1
+        ):
+            connection.execute("UPDATE tick SET row = ? WHERE n = ?", (damage, n))
+    connection.close()
+    said = quiet(["history", "--since", "all", "--file", file, "--json"])
+    assert said.code == 0
+    assert said.data["span"]["n_moments"] == 2
 
 
 def test_a_history_that_unpacks_to_a_flood_is_bounded(tmp_path):

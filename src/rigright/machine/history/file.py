@@ -151,6 +151,8 @@ def told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _trouble(error, path) from None
+    except UnicodeDecodeError:  # SQLite quotes what it cannot read
+        raise damaged(path) from None
     except OSError as error:
         raise MissingError(
             say("the history at {path} cannot be used: {why}", path=path, why=error.strerror or error)
@@ -163,6 +165,11 @@ def _trouble(error: sqlite3.Error, path: Path) -> RigError:
         if name.startswith(start):
             return sentence(path)
     return MissingError(say("the history at {path} cannot be used: {why}", path=path, why=error))
+
+
+def damaged(path: Path) -> DataError:
+    """Why a file that once was whole cannot be used."""
+    return DataError(say("{path} is damaged; move it away, and a new one is begun", path=path))
 
 
 def _closed(path: Path) -> MissingError:
@@ -186,7 +193,5 @@ _TROUBLES: dict[str, Callable[[Path], RigError]] = {
         say("another program holds {path} for too long; end it, or try again", path=path)
     ),
     "SQLITE_NOTADB": _foreign,
-    "SQLITE_CORRUPT": lambda path: DataError(
-        say("{path} is damaged; move it away, and a new one is begun", path=path)
-    ),
+    "SQLITE_CORRUPT": damaged,
 }

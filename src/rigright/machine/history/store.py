@@ -11,17 +11,16 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from rigright.base.errors import DataError
 from rigright.base.units import MIB
-from rigright.base.words import say
 from rigright.machine.bench.record import Result
 from rigright.machine.history.blocks import Column, columns_of
 from rigright.machine.history.columns import AT, MS, PEAK, Rows, at_ms, si, step_of, tick_of
-from rigright.machine.history.file import default_path, opened, told, whole
+from rigright.machine.history.file import damaged, default_path, opened, told, whole
 from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put_text, tidy
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
@@ -129,7 +128,8 @@ class History:
         for columns in self._stretches(since_s, until_s):
             for row in _rows(columns):
                 if _within(si(int(row[AT]), MS), since_s, until_s=until_s):
-                    yield tick_of(row, peaks=peaks)
+                    with suppress(ValueError, TypeError):  # a damaged moment is a gap
+                        yield tick_of(row, peaks=peaks)
 
     def columns(
         self,
@@ -171,7 +171,10 @@ class History:
                     if AT in columns:  # else thinned meanwhile by another process
                         yield columns
                 for start in range(0, len(waiting), BLOCK_ROWS):
-                    rows = [json.loads(row) for (row,) in waiting[start : start + BLOCK_ROWS]]
+                    told_rows = (_row(row) for (row,) in waiting[start : start + BLOCK_ROWS])
+                    rows = [row for row in told_rows if row is not None]
+                    if not rows:
+                        continue
                     names = dict.fromkeys(name for row in rows for name in row if take(name))
                     yield {name: [row.get(name) for row in rows] for name in names}
 
@@ -214,7 +217,7 @@ class History:
         try:
             data = json.loads(one)
         except ValueError:
-            raise _damaged(self.path) from None
+            raise damaged(self.path) from None
         return restored(kind, data, where=str(self.path))
 
     def _keep_newest(self, table: str, most: int, *, key: str | None = None) -> None:
@@ -240,8 +243,15 @@ def _unzipped(told_bytes: bytes) -> bytes:
         return b""
 
 
-def _damaged(path: Path) -> DataError:
-    return DataError(say("{path} is damaged; move it away, and a new one is begun", path=path))
+def _row(kept: object) -> dict[str, Any] | None:
+    """A moment that waits to be packed; None where it is damaged."""
+    try:
+        row = json.loads(kept)  # type: ignore[arg-type]
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if not isinstance(row, dict) or not isinstance(row.get(AT), int):
+        return None
+    return {name: value for name, value in row.items() if isinstance(value, int | str)}
 
 
 def _rows(columns: dict[str, Column]) -> Iterator[dict[str, Any]]:

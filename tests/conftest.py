@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # a law holds on a slow machine too
 settings.register_profile("rigright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rigright")
+
+# who starts the tests in the background may have made them deaf to Ctrl-C; what they start shall hear it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 

@@ -41,10 +41,10 @@ GRAINS = (
 def put(connection: sqlite3.Connection, rows: Sequence[Row], *, grain_s: int) -> None:
     """Rows that wait to be packed."""
     for row in rows:
-        put_text(connection, int(row[AT]), json.dumps(row, separators=(",", ":")), grain_s=grain_s)
+        put_text(connection, int(row[AT]), row=json.dumps(row, separators=(",", ":")), grain_s=grain_s)
 
 
-def put_text(connection: sqlite3.Connection, at_ms: int, row: str, *, grain_s: int = 0) -> None:
+def put_text(connection: sqlite3.Connection, at_ms: int, *, row: str, grain_s: int = 0) -> None:
     """One row that is written already."""
     connection.execute("INSERT INTO tick (grain_s, at_ms, row) VALUES (?, ?, ?)", (grain_s, at_ms, row))
 

@@ -82,7 +82,7 @@ class History:
     def add_tick(self, tick: Tick) -> None:
         """Keep a moment; it is safe when this returns."""
         with told(self.path):
-            put_text(self._open, at_ms(tick), self._rows.text(tick))
+            put_text(self._open, at_ms(tick), row=self._rows.text(tick))
             self._waiting += 1
             if self._waiting >= BLOCK_ROWS:
                 self._waiting = 0

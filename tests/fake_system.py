@@ -83,10 +83,8 @@ def packages(root: Path, told: dict) -> None:
     for name, said in told.items():
         version, state = said if isinstance(said, (tuple, list)) else (said, "install ok installed")
         blocks.append(
-
-                f"Package: {name}\nStatus: {state}\nArchitecture: amd64\nVersion: "
-                f"{version}\nDescription: x\n more\n"
-
+            f"Package: {name}\nStatus: {state}\nArchitecture: amd64\nVersion: "
+            f"{version}\nDescription: x\n more\n"
         )
     write(root, "/var/lib/dpkg/status", "\n".join(blocks))
 

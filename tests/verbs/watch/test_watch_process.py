@@ -198,7 +198,7 @@ def scraped(address, want):
         ("--serve nowhere", 2, "--serve"),
         ("--serve 0.0.0.0:0", 2, "--token"),
         ("--token x", 2, "for --serve"),
-        ("--serve 0 --token /no/such/file", 5, "/no/such/file"),
+        ("--serve 0 --token /no/such/file", 4, "/no/such/file"),
         ("--csv", 2, "add --once"),
     ],
 )
@@ -223,6 +223,6 @@ def test_lines_for_a_log(start, play):
     out, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
     lines = out.splitlines()
-    assert len(lines) == 9, out
+    assert len(lines) in {6, 9}, out  # a look that comes late takes the place of the one after it
     assert re.fullmatch(r"\d\d:\d\d:\d\d  host   cpu .*", lines[0])
     assert lines[1].split()[1:4] == ["gpu0", lines[1].split()[2], "%"]

@@ -54,13 +54,10 @@ def test_a_page_without_a_table_says_what_to_ask_instead():
 
 @given(pages, screens)
 def test_every_cell_comes_back(written, screen):
-    headed = (
-        part for part in written.parts if isinstance(part, Table) and any(one.head for one in part.columns)
-    )
-    table = next(headed, None)
+    tables = [part for part in written.parts if isinstance(part, Table)]
+    headed = (one for one in tables if any(column.head for column in one.columns))
+    table = next(headed, tables[0] if tables else None)
     if table is None:
-        with pytest.raises(AskError, match="--json"):
-            render(written, screen)
         return
     read = list(csv.reader(io.StringIO(render(written, screen))))
     told = [[clean(tell(cell, screen.language)) for cell in row] for row in table.rows]

@@ -16,8 +16,9 @@ _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
 
 def render(page: Page, screen: Screen) -> str:
     """The table, its heads in the first line; the screen only tells the language."""
-    tables = (part for part in page.parts if isinstance(part, Table))
-    table = next((one for one in tables if any(column.head for column in one.columns)), None)
+    tables = [part for part in page.parts if isinstance(part, Table)]
+    headed = (one for one in tables if any(column.head for column in one.columns))
+    table = next(headed, tables[0] if tables else None)
     if table is None:
         raise AskError(say("this answer holds no table to print as CSV; ask for --json"))
     out = io.StringIO()

@@ -63,7 +63,7 @@ LIVE = {
 EXITS = {"doctor": {0, 10, 20}, "fleet": {10, 20}, "health": {20}}
 QUESTIONS = [*FROM_FILES, *LIVE]
 NOTHING_FOUND = {"doctor one"}
-NO_TABLE = {"setup", "setup cards", "setup old", "diagnose", "diagnose now", "health", "export"}
+NO_TABLE = {"diagnose", "diagnose now", "health", "export"}
 AS_THEY_ARE = re.compile(
     r"来源|NVRM|CUDA 报告|: rigright: |：rigright: "
 )  # sources, and what Slurm's own list shall show
@@ -220,7 +220,7 @@ def test_csv_is_a_table_whose_rows_are_of_one_length(answer, kind):
     rows = list(csv.reader(io.StringIO(csv_format.render(page, Screen()))))
     assert len(rows) > (kind not in NOTHING_FOUND)
     assert {len(row) for row in rows} == {len(rows[0])}
-    assert len(set(rows[0])) == len(rows[0])
+    assert len(set(rows[0])) == len(rows[0]) or not any(rows[0])  # a list for eyes has no heads
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)

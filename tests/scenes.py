@@ -9,7 +9,10 @@ from pathlib import Path
 
 from fake_driver import SCENARIOS, Driver
 from fake_trees import sayings
+from rigright.machine.parts.surroundings import matters
 from rigright.machine.world import ROOT, World, command_file
+
+_OURS = {"PYTHONPATH"}  # where the tests find rigright
 
 
 def names() -> list[str]:
@@ -30,7 +33,7 @@ def scene(name: str, folder: Path) -> World:
     told = scenario(name)
     commands = recorded({**sayings(told.get("host", {})), **told.get("commands", {})}, folder)
     env = {
-        **{key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "NVIDIA_"))},
+        **{key: value for key, value in os.environ.items() if not matters(key) or key in _OURS},
         "PATH": str(folder / "bin"),
         **(Driver.play(told["driver"], folder).env if "driver" in told else no_driver(folder)),
     }

@@ -20,9 +20,10 @@ from rigright.machine.bundle.heard import Replay, overheard
 from rigright.machine.bundle.marks import Marks
 from rigright.machine.bundle.rules import Rules, private_names
 from rigright.machine.bundle.tables import hide_config, hide_firmware
-from rigright.machine.bundle.write import hidden_machine, rules_of, write_bundle
+from rigright.machine.bundle.write import hidden, hidden_machine, rules_of, write_bundle
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.probe import probe
+from rigright.machine.running import pip_settings
 from rigright.machine.stored import plain
 from scenes import scene
 
@@ -63,6 +64,39 @@ def test_a_bundle_reads_as_the_machine_did(name, tmp_path, bundled):
     told, file = bundled(scene(name, tmp_path))
     again = open_machine(file)
     assert plain(nameless(again)) == plain(nameless(told.machine))
+
+
+def test_every_variable_that_matters_is_kept_and_none_that_is_private(tmp_path, bundled):
+    env = {
+        "HOME": "/home/alice_w",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": "/home/alice_w/hf",
+        "HF_TOKEN": "hf_verysecret",
+        "VLLM_USE_V1": "1",
+        "SGLANG_PORT": "30000",
+        "PYTHONPATH": "/opt/site",
+        "SLURM_GPUS_ON_NODE": "8",
+        "SLURM_JOB_USER": "alice_w",
+        "EDITOR": "vi",
+    }
+    world = planted(tmp_path, {"like": "server"}, env)
+    told, file = bundled(world)
+    again, seen = dict(open_machine(file).environment), dict(told.machine.environment)
+    assert set(again) == set(seen) == set(env) - {"HOME", "SLURM_JOB_USER", "EDITOR"}
+    assert again["HF_TOKEN"] == seen["HF_TOKEN"] == "(set)"
+    assert {name for name in seen if again[name] != seen[name]} == {"HF_HOME"}
+    assert b"alice" not in b"".join(insides(file).values())
+
+
+def test_files_of_a_home_are_found_again(tmp_path):
+    """Their paths bear a made-up name, and so does the home that they are looked for in."""
+    told = {"/home/alice_w/.config/pip/pip.conf": "[global]\nindex-url = https://mirror.example/simple\n"}
+    world = overheard(planted(tmp_path, {"like": "server", "files": told}, {"HOME": "/home/alice_w"}))
+    seen = pip_settings.index(world, "/x/bin/python")
+    kept = hidden(world.kept, rules_of(probe(world), world.kept, marks=Marks()))
+    assert "/home/alice_w" not in kept.env.values()
+    assert pip_settings.index(Replay(kept=kept, env=kept.env), "/x/bin/python") == seen
+    assert "mirror.example" in seen
 
 
 def nameless(machine):

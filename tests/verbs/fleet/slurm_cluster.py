@@ -56,6 +56,7 @@ cat {folder}/far/"$SLURMD_NODENAME".env
 HEALTH = """\
 #!/bin/sh
 [ -e {folder}/armed ] || exit 0
+echo >> {folder}/"$SLURMD_NODENAME".looks
 . {folder}/far/"$SLURMD_NODENAME".sh
 sh {folder}/health.sh >> {folder}/"$SLURMD_NODENAME".health 2>&1
 echo "$?" >> {folder}/"$SLURMD_NODENAME".codes
@@ -86,6 +87,24 @@ class Slurm:
                 return True
             time.sleep(0.2)
         return bool(holds())
+
+    def heal(self) -> None:
+        """Both nodes take work again, and no health program drains them later."""
+        (self.folder / "armed").unlink(missing_ok=True)
+        assert self.waits_for(lambda: all(self.looks(node) == len(self.codes(node)) for node in ("n1", "n2")))
+        for node in (node for node, state in self.states().items() if state.startswith("drain")):
+            self.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        assert self.waits_for(lambda: set(self.states().values()) == {"idle"}), self.states()
+
+    def looks(self, node: str) -> int:
+        """How many health checks of a node began."""
+        file = self.folder / f"{node}.looks"
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    def codes(self, node: str) -> list[str]:
+        """How each health check of a node ended, until now."""
+        file = self.folder / f"{node}.codes"
+        return file.read_text().split() if file.exists() else []
 
     def start(self, *argv: str) -> None:
         env = {**os.environ, "SLURM_CONF": str(self.conf)}

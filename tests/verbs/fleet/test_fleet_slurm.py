@@ -23,7 +23,8 @@ def cluster():
 def slurm(cluster, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    return cluster
+    yield cluster
+    cluster.heal()
 
 
 def over(where="", what="doctor", patience_s=60.0):
@@ -39,13 +40,13 @@ def test_srun_asks_every_idle_node_and_each_tells_of_its_own_machine(slurm):
     assert lost
     assert not [one for _, one in by_node["n1"].findings if one.severity == "fault"]
     assert found.exit_code == 20
-    assert slurm.states() == {"n1": "idle", "n2": "idle"}, "asking changes nothing"
+    assert slurm.waits_for(lambda: slurm.states() == {"n1": "idle", "n2": "idle"}), "asking changes nothing"
 
 
 def test_options_of_srun_choose_the_nodes(slurm):
     found = over("--nodelist=n2 -N 1", what="probe")
     assert [one.node for one in found.nodes] == ["n2"]
-    assert slurm.states()["n2"] in {"idle", "completing"}
+    assert slurm.waits_for(lambda: slurm.states()["n2"] == "idle")
 
 
 @pytest.mark.parametrize(
@@ -85,25 +86,19 @@ def test_a_faulty_node_drains_itself_with_the_reason_and_the_healthy_one_stays(s
     assert slurm.waits_for(lambda: slurm.states()["n2"].startswith("drain")), health_log(slurm)
     reason = slurm.run("sinfo", "-h", "-N", "-n", "n2", "-o", "%E").strip()
     assert reason.startswith("rigright: gpu 3: "), reason
-    assert slurm.waits_for(lambda: codes(slurm, "n1") and codes(slurm, "n2")), health_log(slurm)
+    assert slurm.waits_for(lambda: slurm.codes("n1") and slurm.codes("n2")), health_log(slurm)
     assert slurm.states()["n1"] == "idle"
-    assert "20" not in codes(slurm, "n1")
+    assert "20" not in slurm.codes("n1")
 
     slurm.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=mine")
-    looked = len(codes(slurm, "n2"))
-    assert slurm.waits_for(lambda: len(codes(slurm, "n2")) >= looked + 2), health_log(slurm)
+    looked = len(slurm.codes("n2"))
+    assert slurm.waits_for(lambda: len(slurm.codes("n2")) >= looked + 2), health_log(slurm)
     assert slurm.run("sinfo", "-h", "-N", "-n", "n2", "-o", "%E").strip() == "mine"
 
     found = over(what="probe")
     silent = {one.node: str(one.trouble) for one in found.silent}
     assert [one.node for one in found.told] == ["n1"]
     assert "drain" in silent["n2"]
-
-
-def codes(slurm, node):
-    """How each health check of a node ended, until now."""
-    file = slurm.folder / f"{node}.codes"
-    return file.read_text().split() if file.exists() else []
 
 
 def health_log(slurm):

@@ -17,6 +17,7 @@ from rigright.machine.bundle.heard import Kept, overheard
 from rigright.machine.bundle.marks import Marks
 from rigright.machine.bundle.rules import Rules, private_names
 from rigright.machine.bundle.tables import hide_config, hide_firmware
+from rigright.machine.parts.surroundings import matters, shown
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
@@ -32,12 +33,7 @@ ASKED_TOO = (  # what no reader needs, and a helper would ask for
     ("nvidia-smi", "nvlink", "-s"),
     ("lspci", "-Dvvvnn"),
 )
-_VARIABLES = (  # beginnings of names whose values may be shown
-    *("CUDA", "NVIDIA", "NCCL", "HIP", "HSA", "ROC", "GPU_", "ZE_", "SYCL", "PYTORCH", "TORCH", "TF_", "XLA"),
-    *("OMP", "MKL", "OPENBLAS", "LD_", "PATH", "VIRTUAL_ENV", "CONDA", "KUBERNETES_SERVICE", "UCX"),
-    *("SLURM_JOB_ID", "SLURM_GPUS", "SLURM_CPUS", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LANG"),
-    *("container", "RIGRIGHT", "WSL", "PIP_", "GLOO"),
-)
+_ASKED = {"HOME", "container"}  # variables that readers ask for by name
 _WHOLE = {  # files that hold nothing but something private
     "hostname": "host",
     "machine-id": "serial",
@@ -76,14 +72,14 @@ def write_bundle(world: World, file: Path, *, version: str, marks: Marks | None 
     at_once(lambda argv: heard.run(*argv), missing)  # each may hang until its time is over
     rules = rules_of(machine, heard.kept, marks=marks or Marks())
     kept = hidden(heard.kept, rules)
-    shown = hidden_machine(machine, rules)
+    bare = hidden_machine(machine, rules)
     head = {
         "format": FORMAT,
         "schema": SCHEMA,
         "rigright": version,
         "kept_out": dict(rules.marks.counts),
     }
-    _write(file, kept, head=head, machine=shown)
+    _write(file, kept, head=head, machine=bare)
     return Bundled(
         machine=machine,
         file=str(file),
@@ -122,7 +118,11 @@ def hidden(kept: Kept, rules: Rules) -> Kept:
         commands={
             tuple(map(path, argv)): _said(argv, said, rules=rules) for argv, said in kept.commands.items()
         },
-        env={name: rules.hide(value) for name, value in kept.env.items() if name.startswith(_VARIABLES)},
+        env={
+            name: rules.hide(shown(name, value))
+            for name, value in kept.env.items()
+            if name in _ASKED or matters(name)
+        },
     )
 
 

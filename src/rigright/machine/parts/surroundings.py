@@ -17,7 +17,7 @@ _NAMED = {
 _BEGIN = (
     "CUDA_", "NVIDIA_", "NCCL_", "RCCL_", "HIP_", "ROCR_", "HSA_", "ROCM_", "PYTORCH_", "TORCH_",
     "CUBLAS_", "CUDNN_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "KMP_", "GOMP_", "HF_", "VLLM_",
-    "SGLANG_", "SGL_", "TRTLLM_", "SLURM_", "UCX_", "OMPI_MCA_", "GLOO_", "FI_", "NVSHMEM_", "OLLAMA_",
+    "SGLANG_", "SGL_", "TRTLLM_", "SLURM_JOB_ID", "SLURM_GPU", "SLURM_CPUS", "SLURM_MEM", "UCX_", "OMPI_MCA_", "GLOO_", "FI_", "NVSHMEM_", "OLLAMA_",
     "LLAMA_", "TF_", "JAX_", "RAY_", "ONEAPI_", "ZE_", "PIP_", "NV_",
 )  # fmt: skip
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE", re.IGNORECASE)
@@ -29,15 +29,17 @@ HIDDEN = "(set)"
 
 def read(world: World) -> Read:
     """Those that are set, sorted; a secret is told as set."""
-    found = tuple((name, _shown(name, value)) for name, value in sorted(world.env.items()) if _matters(name))
+    found = tuple((name, shown(name, value)) for name, value in sorted(world.env.items()) if matters(name))
     return Read(fields=(("environment", found),) if found else ())
 
 
-def _matters(name: str) -> bool:
+def matters(name: str) -> bool:
+    """Whether it changes what accelerators, or the programs that use them, do."""
     return name in _NAMED or name.startswith(_BEGIN)
 
 
-def _shown(name: str, value: str) -> str:
+def shown(name: str, value: str) -> str:
+    """Its value, or that it is set where it is a secret."""
     if _SECRET.search(name) and name not in _HARMLESS:
         return HIDDEN
     return _IN_ADDRESS.sub("//", value)[:_MOST_CHARS]

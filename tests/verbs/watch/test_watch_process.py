@@ -215,7 +215,7 @@ def test_once_in_every_form(start, play, form):
     process = start(f"--once {form}", play("healthy_2x4090"))
     out, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
-    assert out.count("RTX 4090") >= 2
+    assert out.count("GeForce RTX 4090") >= 2, out
 
 
 def test_lines_for_a_log(start, play):

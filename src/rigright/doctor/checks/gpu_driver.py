@@ -2,7 +2,8 @@
 
 A driver that hangs makes every tool and every job on the machine wait, and monitors die with it; a driver
 that ends the process that asks it has damaged files or a card in a bad state. It is asked through a child
-process under a time limit, so that this tool goes on. A library of another version than the kernel's module
+process under a time limit, so that this tool goes on; without persistence many cards may take longer
+than that to wake, so that a hang is likely, not sure. A library of another version than the kernel's module
 has a check of its own.
 
 Fault; not observed where we lack the right or a package to ask. Source: NVML's return codes; reports of
@@ -36,7 +37,7 @@ def check(case: Case) -> Iterator[Verdict]:
     elif error == _told(0, missing=True):
         yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
     elif not refuses_mismatch(case.machine.software) or case.machine.software.kernel_driver is None:
-        yield _silent(error, fix=_bring() if has_no_driver(case.machine.software) else _wake())
+        yield _silent(error, fix=_bring() if has_no_driver(case.machine.software) else _wake(error))
 
 
 def _told(code: int, *, missing: bool = False) -> str:
@@ -52,6 +53,7 @@ def _silent(error: str, *, fix: tuple[Step, ...]) -> Finding:
         evidence=seen(as_sentence(error), _SHOW),
         why=say("no card can be used or watched: programs wait without end, or fail at their start"),
         fix=fix,
+        confidence="likely" if hangs else "sure",
     )
 
 
@@ -65,9 +67,14 @@ def _bring() -> tuple[Step, ...]:
     )
 
 
-def _wake() -> tuple[Step, ...]:
+def _wake(error: str) -> tuple[Step, ...]:
     """It is there and does not answer."""
+    slow = step(
+        say("see whether it only takes long: without persistence it wakes every card first"),
+        "time timeout 90 nvidia-smi -L",
+    )
     return (
+        *((slow,) if error == _told(HUNG) else ()),
         see_kernel_log(),
         step(
             say("see which processes wait for it (state D)"),

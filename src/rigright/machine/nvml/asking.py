@@ -16,7 +16,7 @@ from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.readings import plans
 
 SYSTEM = -1
-START_S = 4.0  # of the library: without persistence it wakes every device first
+START_S = 20.0  # of the library: without persistence it wakes every device first, some seconds each
 HANDLE_S = 3.0  # of one device
 MOST_STUCK = 3  # children that even a kill did not end; more are not started
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.asking import SYSTEM, Asking
+from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
 from rigright.machine.nvml.full import read_of, trouble_of
 from rigright.machine.nvml.held import HANDLE, Held
 from rigright.machine.nvml.owners import owner_of
@@ -40,6 +40,7 @@ class Session:
         self._keepers: dict[int, Keeper] = {}
         self._owners: dict[int, str | None] = {}
         self._rest_s, self._until_s = _REST_S, 0.0
+        self._wake_s = START_S  # for the driver to start, until it is known how long it takes
         self._turn = 0  # whose rare readings are due next
         self._owed, self._asked_s = 0.0, 0.0  # how many devices are behind with them, since when
         self._fresh: int | None = None  # the child that knows all rare readings
@@ -87,7 +88,7 @@ class Session:
     def _tick(self, now_s: float) -> tuple[DeviceTick, ...]:
         if now_s < self._until_s:
             return self._unread()
-        if not self._asking.ready(now_s + self._patience_s):
+        if not self._ready():
             self._held = Held()
             self._rest(now_s)
             return self._unread()
@@ -102,6 +103,16 @@ class Session:
         if not self._all_lost(ticks, now_s):
             self._try_again(now_s)
         return ticks
+
+    def _ready(self) -> bool:
+        """Have a child; one that is started gets twice the time that the driver took before."""
+        if self._asking.pid is not None:
+            return True
+        began_s = time.monotonic()
+        if not self._asking.ready(began_s + self._wake_s):
+            return False
+        self._wake_s = max(self._patience_s, 2 * (time.monotonic() - began_s))
+        return True
 
     def _all_lost(self, ticks: tuple[DeviceTick, ...], now_s: float) -> bool:
         """Where every device is lost the driver itself went: a new child looks for it, after a rest."""
@@ -141,9 +152,9 @@ class Session:
 
     def _aloud(self, request: dict[str, Any], now_s: float) -> tuple[DeviceTick, ...]:
         """A new child, or something hung or died: go call by call, and leave out for a while what hangs."""
-        started_s = time.monotonic()
-        if not self._asking.ready(started_s + self._patience_s):
+        if not self._ready():
             return self._unread()
+        started_s = time.monotonic()
         self._fresh = self._asking.pid
         answer = self._asking.aloud(
             request, patience_s=self._patience_s / 4, until_s=started_s + _SLOW_S + self._patience_s
@@ -168,9 +179,9 @@ class Session:
             return
         if self._held.state(device) == "lost":
             self._asking.drop(kindly=True)  # only a new child can see a device that came back
-        until_s = time.monotonic() + self._patience_s
-        if not self._asking.ready(until_s):
+        if not self._ready():
             return
+        until_s = time.monotonic() + self._patience_s
         request = {"do": "tick", "devices": [device]}
         answer = self._asking.aloud(request, patience_s=self._patience_s / 4, until_s=until_s)
         if answer.culprit is not None:

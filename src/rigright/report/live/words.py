@@ -37,6 +37,13 @@ def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
     return STATES.get(device.state, (device.state, "bad"))
 
 
+def name(device: DeviceTick) -> str:
+    """What the card is called, without its maker's name before it."""
+    told = device.name or NONE
+    maker, _, rest = told.partition(" ")
+    return rest if rest and maker.casefold() == (device.vendor or "nvidia") else told
+
+
 def share(value: float | None) -> str:
     """Such as 98 %."""
     return NONE if value is None else f"{value * 100:.0f} %"

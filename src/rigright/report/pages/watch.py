@@ -29,11 +29,7 @@ def page(moment: Moment | None) -> Page:
 
 
 def _table(moment: Moment) -> Table:
-    heads = (say("name"), say("state"), say("busy"), say("memory"), say("power"), say("heat"), say("cores"))
-    flexible = {0, 1, 7}
-    columns = [
-        Column(head=head, right=place > 1, flexible=place in flexible) for place, head in enumerate(heads)
-    ]
+    heads = (say("busy"), say("memory"), say("power"), say("heat"), say("clock"))
     rows = []
     tones: list[Tone] = []
     for device in moment.tick.devices:
@@ -43,19 +39,22 @@ def _table(moment: Moment) -> Table:
         rows.append(
             (
                 device.card,
-                device.name or words.NONE,
-                told,
+                words.name(device),
                 words.share(device.busy_share),
                 words.memory(device.mem_used_bytes, device.mem_total_bytes),
                 words.power(device.power_w, device.power_limit_w),
                 words.celsius(device.gpu_c),
                 words.clock(device.sm_hz),
-                with_commas(wrong) or "",
+                with_commas(wrong if wrong and tone == "good" else [told, *wrong]),
             )
         )
         tones.append("plain" if tone == "good" else tone)
     return Table(
-        columns=(Column(head=say("card")), *columns, Column(head=say("news"), flexible=True)),
+        columns=(
+            *(Column(head=say("card")), Column(head=say("name"))),
+            *(Column(head=head, right=True) for head in heads),
+            Column(head=say("state"), flexible=True),
+        ),
         rows=tuple(rows),
         tones=tuple(tones),
     )

@@ -25,7 +25,7 @@ from rigright.verbs.watch.news import from_driver
 
 LEAST_S, MOST_S = 0.1, 3600.0
 _BETWEEN_S = 0.3  # two looks that rates are told from
-_FIRST_WAIT_S = 8.0  # for the driver at the first look: it may have to be started
+_FIRST_WAIT_S, _ONLY_WAIT_S = 8.0, 20.0  # for the driver at the first look: it may have to wake every card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +120,11 @@ class Watch:
         """Time until the next moment; moments that were missed are left out."""
         return max(self._due_s - self._clock(), 0.0)
 
-    def look(self) -> Moment:
-        """The machine now."""
+    def look(self, first_wait_s: float = _FIRST_WAIT_S) -> Moment:
+        """The machine now; the first look waits for the driver to start."""
         start_s = self._clock()
         before = self.tally.tick
-        tick = self._sampler.tick(_FIRST_WAIT_S) if before is None else self._sampler.tick()
+        tick = self._sampler.tick(first_wait_s) if before is None else self._sampler.tick()
         self.tally.add(tick, self._clock() - start_s)
         told = self._log.read() if self._log.is_open else from_driver(before, tick)
         new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
@@ -143,7 +143,7 @@ class Watch:
 
     def twice(self) -> Moment:
         """One moment with its rates: two looks, shortly after each other."""
-        self.look()
+        self.look(_ONLY_WAIT_S)
         self._end.wait(_BETWEEN_S)
         return self.look()
 

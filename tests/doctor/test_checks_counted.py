@@ -6,19 +6,19 @@ import re
 from functools import cache
 
 import pytest
-import test_checks_cards
-import test_checks_hardware
-import test_checks_software
+import rows_cards
+import rows_hardware
+import rows_software
 from commands import calls, changes, needs_root, unknown
 from ledger import Row, verdicts
-from test_checks_hardware import CLOSED
+from rows_hardware import CLOSED
 
 from rigright.base import shelf
 from rigright.base.words import CHINESE, Sentence, sentences, tell
 from rigright.doctor.examine import CHECKS, chosen, entries
 from rigright.doctor.record import Finding, NotSeen
 
-LEDGER: dict[str, Row] = {**test_checks_cards.ROWS, **test_checks_hardware.ROWS, **test_checks_software.ROWS}
+LEDGER: dict[str, Row] = {**rows_cards.ROWS, **rows_hardware.ROWS, **rows_software.ROWS}
 FOUR = ("finds", "fine", "unseen", "apart")
 MOST_EXCEPTIONS = {
     "finds": 1,

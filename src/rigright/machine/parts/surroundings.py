@@ -17,8 +17,9 @@ _NAMED = {
 _BEGIN = (
     "CUDA_", "NVIDIA_", "NCCL_", "RCCL_", "HIP_", "ROCR_", "HSA_", "ROCM_", "PYTORCH_", "TORCH_",
     "CUBLAS_", "CUDNN_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "KMP_", "GOMP_", "HF_", "VLLM_",
-    "SGLANG_", "SGL_", "TRTLLM_", "SLURM_JOB_ID", "SLURM_GPU", "SLURM_CPUS", "SLURM_MEM", "UCX_", "OMPI_MCA_", "GLOO_", "FI_", "NVSHMEM_", "OLLAMA_",
-    "LLAMA_", "TF_", "JAX_", "RAY_", "ONEAPI_", "ZE_", "PIP_", "NV_",
+    "SGLANG_", "SGL_", "TRTLLM_", "SLURM_JOB_ID", "SLURM_GPU", "SLURM_CPUS", "SLURM_MEM", "UCX_",
+    "OMPI_MCA_", "GLOO_", "FI_", "NVSHMEM_", "OLLAMA_", "LLAMA_", "TF_", "JAX_", "RAY_", "ONEAPI_", "ZE_",
+    "PIP_", "NV_",
 )  # fmt: skip
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE", re.IGNORECASE)
 _HARMLESS = {"TOKENIZERS_PARALLELISM"}

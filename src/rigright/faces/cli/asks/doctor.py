@@ -6,6 +6,7 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
 SUMMARY = say("what is wrong, slow or risky on a machine: evidence, fix, and how to verify the fix")
@@ -20,12 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="CHECK,...",
         help=str(say("only these checks or groups: ecc, links, nvlink_down; `look-up checks` lists them")),
     )
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        help=str(say("another machine: what `probe --save` or `--bundle` wrote, nvidia-smi -q -x ...")),
-    )
+    add_from(parser)
     parser.add_argument(
         "--for",
         dest="plan",

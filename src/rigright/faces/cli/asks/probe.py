@@ -7,6 +7,7 @@ import argparse
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
 SUMMARY = say("what is in this machine: cards, links, memory, disks, network, drivers; changes nothing")
@@ -14,16 +15,7 @@ SUMMARY = say("what is in this machine: cards, links, memory, disks, network, dr
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `probe`."""
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        help=str(
-            say(
-                "another machine: what --save or --bundle wrote, nvidia-smi -q -x, a tree of /sys; - is stdin"
-            )
-        ),
-    )
+    add_from(parser)
     parser.add_argument("--save", metavar="FILE", help=str(say("keep the record, for --from and --on")))
     parser.add_argument(
         "--bundle",

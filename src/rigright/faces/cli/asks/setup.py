@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_from
 
 if TYPE_CHECKING:
     from rigright.report.set_up import SetUp
@@ -29,12 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on", metavar="MACHINE", help=str(say('the cards: "8x h100"; this machine when nothing is said'))
     )
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        help=str(say("another machine: what `probe --save` or `--bundle` wrote, nvidia-smi -q -x ...")),
-    )
+    add_from(parser)
     parser.add_argument(
         "--os",
         dest="system",

@@ -8,6 +8,7 @@ from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.asks.diagnose import show_progress
+from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
 SUMMARY = say("which part to change first: gain, cost, what it needs, and the roll-out")
@@ -24,12 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--machines", metavar="N", help=str(say("how many machines such as this get the change"))
     )
     parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: $8000, 5万")))
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help=str(say("a machine that `probe --save` or --bundle wrote")),
-    )
+    add_from(parser)
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -39,7 +35,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.upgrade.frame import upgrade
 
     result = upgrade(
-        options.source,
+        options.from_file,
         bound=options.bound,
         machines=1 if options.machines is None else parse_count(options.machines),
         budget_usd=None if options.budget is None else usd_of(options.budget),

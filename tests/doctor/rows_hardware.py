@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from ledger import EVERY, GIB, NO_KEEPER, Row, finds, is_apart, is_fine, is_unseen, named, told_by, whole
+from ledger import EVERY, GIB, NO_KEEPER, Row, told_by, whole
 
 from healthy_hosts import SERVER_GPUS
 from rigright.base.units import GIGA, MIB
@@ -390,23 +389,3 @@ ROWS = {
         apart={"sensors": (), "unseen": ()},
     ),
 }
-
-
-@pytest.mark.parametrize("check", named(ROWS, "finds"))
-def test_each_fault_is_found(check):
-    finds(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "fine"))
-def test_a_good_machine_gets_a_good_word(check):
-    is_fine(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "unseen"))
-def test_what_is_not_told_is_not_observed(check):
-    is_unseen(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "apart"))
-def test_what_it_does_not_concern_is_left_alone(check):
-    is_apart(check, ROWS[check])

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from ledger import (
-    COMPARED,
-    GIB,
-    LEFT_OUT,
-    Row,
-    finds,
-    is_apart,
-    is_fine,
-    is_unseen,
-    named,
-    told_by,
-)
+from ledger import COMPARED, GIB, LEFT_OUT, Row, told_by
 
 from rigright.base.units import MEGA
 from rigright.doctor.record import Wanted
@@ -384,23 +372,3 @@ ROWS = {
         apart={},
     ),
 }
-
-
-@pytest.mark.parametrize("check", named(ROWS, "finds"))
-def test_each_fault_is_found(check):
-    finds(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "fine"))
-def test_a_good_machine_gets_a_good_word(check):
-    is_fine(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "unseen"))
-def test_what_is_not_told_is_not_observed(check):
-    is_unseen(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "apart"))
-def test_what_it_does_not_concern_is_left_alone(check):
-    is_apart(check, ROWS[check])

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from ledger import (
-    COMPARED,
-    EVERY,
-    NO_KEEPER,
-    NOW_S,
-    UNSET,
-    Row,
-    finds,
-    is_apart,
-    is_fine,
-    is_unseen,
-    named,
-    told_by,
-    whole,
-)
+from ledger import COMPARED, EVERY, NO_KEEPER, NOW_S, UNSET, Row, told_by, whole
 
 from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
@@ -594,23 +579,3 @@ ROWS = {
         apart=QUIET_LOG,
     ),
 }
-
-
-@pytest.mark.parametrize("check", named(ROWS, "finds"))
-def test_each_fault_is_found(check):
-    finds(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "fine"))
-def test_a_good_machine_gets_a_good_word(check):
-    is_fine(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "unseen"))
-def test_what_is_not_told_is_not_observed(check):
-    is_unseen(check, ROWS[check])
-
-
-@pytest.mark.parametrize("check", named(ROWS, "apart"))
-def test_what_it_does_not_concern_is_left_alone(check):
-    is_apart(check, ROWS[check])

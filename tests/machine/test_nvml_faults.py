@@ -235,6 +235,18 @@ def test_the_driver_is_unloaded_and_loaded_again(tmp_path, monkeypatch):
         assert live.error is None
 
 
+def test_a_driver_that_takes_long_to_start_is_waited_for_each_time():
+    """Without persistence it wakes every device first: that is no hang, and no reason to rest."""
+    play = {"like": "healthy_2x4090", "init": "@1.5 ok"}
+    devices, read = devices_of(play, patience_s=0.4)
+    assert states(devices) == ["ok"] * 2
+    assert dict(read.fields)["software"].driver_error is None
+    with opened(play, patience_s=0.4) as live:
+        assert states(live.tick()) == ["ok"] * 2
+        os.kill(live.child, signal.SIGKILL)
+        assert soon(lambda: states(live.tick()) == ["ok"] * 2)
+
+
 def test_a_child_that_is_killed_is_replaced():
     with opened("healthy_2x4090") as live:
         live.tick()

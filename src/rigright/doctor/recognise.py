@@ -22,9 +22,8 @@ def chip_of(device: Device) -> Chip | None:
     if named is not None and (named in listed or not listed):
         return named
     sized = [chip for chip in listed if _has_room(chip, device.mem_total_bytes)] or listed
-    if len(sized) == 1:
-        return sized[0]
-    return named
+    alike = [chip for chip in sized if _has_units(chip, device.sms)] or sized
+    return alike[0] if len(alike) == 1 else named
 
 
 def _named(device: Device) -> Chip | None:
@@ -47,3 +46,8 @@ def _has_room(chip: Chip, total_bytes: float | None) -> bool:
         return True
     sizes = (chip.mem_bytes / chip.devices, *chip.mem_options_bytes)
     return any(_LEAST_SEEN * size <= total_bytes <= _MOST_SEEN * size for size in sizes)
+
+
+def _has_units(chip: Chip, units: int | None) -> bool:
+    """Whether it has as many compute units as were counted: cards of one number differ in these."""
+    return units is not None and chip.sms is not None and round(chip.sms / chip.devices) == units

@@ -14,10 +14,15 @@ def total_bytes(device: Device, machine: Machine) -> float | None:
 
 
 def free_bytes(device: Device, machine: Machine) -> float | None:
-    """What a program could still take; of a shared memory what the system could make free."""
+    """What a program could still take; of a shared memory what the system could make free.
+
+    There NVIDIA's driver counts cached files as used; others tell what is left below a limit of the system.
+    """
     if device.unified_memory and machine.memory.available_bytes is not None:
-        own = device.mem_free_bytes
-        return machine.memory.available_bytes if own is None else max(own, machine.memory.available_bytes)
+        own, available = device.mem_free_bytes, machine.memory.available_bytes
+        if own is None:
+            return available
+        return max(own, available) if device.vendor == "nvidia" else min(own, available)
     if device.mem_free_bytes is not None:
         return device.mem_free_bytes
     if device.mem_total_bytes is None or device.mem_used_bytes is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.machine.amd.isa import shares_memory
 from rigright.machine.device import Device, Program
 from rigright.machine.host import Path
 from rigright.machine.record import Read
@@ -22,6 +23,8 @@ _MOST_DOCUMENTS = 16
 _TELLING = {"asic", "mem_usage", "usage", "bus", "process_list", "links", "power", "vram", "bdf"}
 _CARD = re.compile(r"card(\d{1,3})\Z")
 _SHARED = ("mi300a",)  # CPU and GPU in one package, one memory
+_NO_FIGURE = frozenset({"65535", "4294967295", "18446744073709551615"})  # all bits set: older ones for "N/A"
+_NEVER_ZERO = ("total", "max_hz", "limit_w", "limit_max_w", "slowdown_c", "shutdown_c", "most_c")
 
 
 def documents(text: str) -> list[Any]:
@@ -95,16 +98,21 @@ def read_rocm(document: Mapping[str, Any]) -> Read:
 
 
 def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...] | None) -> Device:
-    """The device; rocm-smi counts bytes, amd-smi binary megabytes."""
+    """The device; rocm-smi counts bytes, amd-smi binary megabytes. A limit of nothing is not known."""
+    told = {key: value for key, value in fields.items() if value or not key.endswith(_NEVER_ZERO)}
     for name in ("total", "used"):
-        if f"vram.{name}" in fields:
-            fields.setdefault(f"mem_{name}_bytes", fields[f"vram.{name}"])
-    total, used = fields.get("mem_total_bytes"), fields.get("mem_used_bytes")
+        if f"vram.{name}" in told:
+            told.setdefault(f"mem_{name}_bytes", told[f"vram.{name}"])
+    isa, name = told.get("isa"), str(told.get("name", "")).lower()
+    inside = shares_memory(isa)
+    if inside and (told.get("gtt.total") or 0) > (told.get("mem_total_bytes") or 0):
+        told |= {"mem_total_bytes": told["gtt.total"], "mem_used_bytes": told.get("gtt.used")}
+        told.pop("mem_free_bytes", None)
+    total, used = told.get("mem_total_bytes"), told.get("mem_used_bytes")
     if total is not None and used is not None:
-        fields.setdefault("mem_free_bytes", total - used)
-    name = str(fields.get("name", "")).lower()
-    shared = True if any(word in name for word in _SHARED) else None
-    return device_from(fields, vendor="amd", index=index, programs=programs, unified_memory=shared)
+        told.setdefault("mem_free_bytes", total - used)
+    shared = True if inside or any(word in name for word in _SHARED) else None
+    return device_from(told, vendor="amd", index=index, programs=programs, unified_memory=shared)
 
 
 def _flat(card: Mapping[str, Any]) -> dict[str, str]:
@@ -114,11 +122,12 @@ def _flat(card: Mapping[str, Any]) -> dict[str, str]:
 
 def _leaves(thing: Any, path: tuple[str, ...], *, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(thing, dict) and "value" in thing:
-        yield "/".join(path), f"{thing['value']} {thing.get('unit', '')}".strip()
+        if str(thing["value"]) not in _NO_FIGURE:
+            yield "/".join(path), f"{thing['value']} {thing.get('unit', '')}".strip()
     elif isinstance(thing, dict) and depth < _MOST_DEPTH:
         for name, inner in thing.items():
             yield from _leaves(inner, (*path, str(name)), depth=depth + 1)
-    elif isinstance(thing, str | int | float):
+    elif isinstance(thing, str | int | float) and str(thing) not in _NO_FIGURE:
         yield "/".join(path), str(thing)
 
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from rigright.base.units import KILO, MEGA
+from rigright.machine.amd.isa import isa_of, shares_memory
 from rigright.machine.device import Clocks, Device, Ecc, PcieLink, Power, Thermal
 from rigright.machine.host import Path
+from rigright.machine.pci.on_card import slot_side
 from rigright.machine.told.values import read_value
 from rigright.machine.world import World
 
@@ -29,8 +31,8 @@ def cards(world: World) -> tuple[Device, ...]:
         for name in world.names(DRM)
         if _CARD.match(name) and world.text(f"{DRM}/{name}/device/vendor") == VENDOR
     ]
-    nodes = _nodes(world)
-    known = [_with_node(device, nodes) for device in sorted(found, key=lambda one: one.pci or "")]
+    nodes = gpu_nodes(world)
+    known = [_with_node(world, device, nodes) for device in sorted(found, key=lambda one: one.pci or "")]
     return tuple(replace(device, index=place) for place, device in enumerate(known))
 
 
@@ -62,15 +64,17 @@ def _card(world: World, folder: str) -> Device:
 
 
 def _link(world: World, folder: str) -> PcieLink:
-    def told(kind: str, name: str) -> Any:
-        return read_value(kind, world.text(f"{folder}/{name}"))
+    slot = slot_side(world, folder)
+
+    def told(kind: str, name: str, at: str = slot) -> Any:
+        return read_value(kind, world.text(f"{at}/{name}"))
 
     return PcieLink(
         gen=told("gen", "current_link_speed"),
         gen_max=told("gen", "max_link_speed"),
         lanes=told("lanes", "current_link_width"),
         lanes_max=told("lanes", "max_link_width"),
-        replays=told("count", "pcie_replay_count"),
+        replays=told("count", "pcie_replay_count", folder),
     )
 
 
@@ -137,7 +141,7 @@ def _address(place: str | None) -> str | None:
     return name if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", name) else None
 
 
-def _nodes(world: World) -> dict[str, dict[str, int]]:
+def gpu_nodes(world: World) -> dict[str, dict[str, int]]:
     """The properties of each node of the compute topology that is a GPU, by its PCI address."""
     found = {}
     for name in world.names(KFD)[:_MOST_NODES]:
@@ -157,33 +161,45 @@ def _located(told: Mapping[str, int]) -> str:
     return f"{told.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
 
 
-def _with_node(device: Device, nodes: Mapping[str, Mapping[str, int]]) -> Device:
+def inside(world: World) -> frozenset[str]:
+    """The addresses of graphics inside a processor."""
+    nodes = gpu_nodes(world).items()
+    return frozenset(pci for pci, told in nodes if shares_memory(isa_of(told.get("gfx_target_version", 0))))
+
+
+def _with_node(world: World, device: Device, nodes: Mapping[str, Mapping[str, int]]) -> Device:
     """With its compute units and instruction set; one that has CPU cores too shares the memory."""
     told = nodes.get(device.pci or "")
     if told is None:
         return device
     per_unit = told.get("simd_per_cu") or 1
-    return replace(
+    isa = isa_of(told.get("gfx_target_version", 0))
+    in_processor = shares_memory(isa)
+    whole = replace(
         device,
-        isa=isa_of(told.get("gfx_target_version", 0)),
+        isa=isa,
         sms=told["simd_count"] // per_unit,
         clocks=replace(device.clocks, sm_max_hz=told["max_engine_clk_fcompute"] * MEGA)
         if told.get("max_engine_clk_fcompute")
         else device.clocks,
-        unified_memory=told.get("cpu_cores_count", 0) > 0,
+        unified_memory=in_processor or told.get("cpu_cores_count", 0) > 0,
     )
+    return _with_main_memory(world, whole) if in_processor else whole
 
 
-def isa_of(version: int) -> str | None:
-    """The name of an instruction set: 90402 -> "gfx942", 110001 -> "gfx1101"."""
-    if not version:
-        return None
-    return f"gfx{version // 10_000}{version // 100 % 100:x}{version % 100:x}"
+def _with_main_memory(world: World, device: Device) -> Device:
+    """Programs take from the larger: what the firmware set aside, or what the kernel lends them (GTT)."""
+    folder = f"/sys/bus/pci/devices/{device.pci}"
+    total, used = (scaled(world.text(f"{folder}/mem_info_gtt_{name}"), 1.0) for name in ("total", "used"))
+    if total is None or total <= (device.mem_total_bytes or 0):
+        return device
+    free = None if used is None else total - used
+    return replace(device, mem_total_bytes=total, mem_used_bytes=used, mem_free_bytes=free)
 
 
 def paths(world: World, devices: tuple[Device, ...]) -> tuple[Path, ...]:
     """Pairs of cards that the topology joins by Infinity Fabric."""
-    nodes = _nodes(world)
+    nodes = gpu_nodes(world)
     places = {nodes[one.pci]["node"]: one.index for one in devices if one.pci in nodes}
     found = {}
     for node, index in places.items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rigright.base.units import MEGA, MIB
@@ -13,6 +14,13 @@ from rigright.machine.system import Software
 from rigright.machine.told.values import address, read_value
 
 _MOST_DEVICES = 256
+_VERSION = re.compile(r"(?:[A-Z]\w*_)?(\d+(?:\.\d+)+)")  # "I915_23.10.72_PSB_..."; not a hash
+_NAMELESS = re.compile(r"Intel Graphics \[0x[0-9a-f]+\]")  # what Level Zero calls a card newer than itself
+_OF_TILES: dict[str, Callable[[Sequence[float]], float]] = {  # of all others the greatest
+    "XPUM_STATS_POWER": sum,
+    "XPUM_STATS_MEMORY_USED": sum,
+    "XPUM_STATS_GPU_UTILIZATION": lambda each: sum(each) / len(each),
+}
 
 
 def parsed(text: str) -> Any:
@@ -42,18 +50,34 @@ def read_list(*documents: Any, now: Mapping[int, Any] | None = None) -> Read:
     devices = tuple(
         _device(index, one, stats=_stats((now or {}).get(index))) for index, one in sorted(told.items())
     )
-    driver = next((str(one["driver_version"]) for one in told.values() if one.get("driver_version")), None)
+    versions = (_VERSION.match(str(one.get("driver_version", ""))) for one in told.values())
+    driver = next((match[1] for match in versions if match), None)
     return Read(fields=(("devices", devices), ("software", Software(driver=driver))))
 
 
 def _stats(document: Any) -> dict[str, float]:
-    """Figures by their name: "XPUM_STATS_POWER"."""
-    level = document.get("device_level") if isinstance(document, dict) else None
-    return {
-        str(one.get("metrics_type")): float(one["value"])
-        for one in (level if isinstance(level, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("value"), int | float)
-    }
+    """Figures by their name: "XPUM_STATS_POWER"; of the tiles together what is told of them alone."""
+    told = document if isinstance(document, dict) else {}
+    tiles = told.get("tile_level")
+    of_tiles: dict[str, list[float]] = {}
+    for tile in tiles[:_MOST_DEVICES] if isinstance(tiles, list) else ():
+        for name, value in _figures(tile.get("data_list") if isinstance(tile, dict) else None):
+            of_tiles.setdefault(name, []).append(value)
+    joined = {name: _OF_TILES.get(name, max)(values) for name, values in of_tiles.items()}
+    return {**joined, **dict(_figures(told.get("device_level")))}
+
+
+def _figures(listed: Any) -> Iterator[tuple[str, float]]:
+    for one in listed if isinstance(listed, list) else ():
+        value = one.get("value") if isinstance(one, dict) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield str(one.get("metrics_type")), float(value)
+
+
+def _used_bytes(stats: Mapping[str, float]) -> float | None:
+    """Mebibytes, of older versions bytes: no card holds as many mebibytes as one holds bytes."""
+    told = stats.get("XPUM_STATS_MEMORY_USED")
+    return told if told is None or told >= MIB else told * MIB
 
 
 def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
@@ -62,9 +86,10 @@ def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) 
     def read(kind: str, name: str) -> Any:
         return read_value(kind, values.get(name))
 
-    total, free = read("raw_bytes", "memory_physical_size_byte"), read("raw_bytes", "memory_free_size_byte")
-    used_mib = stats.get("XPUM_STATS_MEMORY_USED")
-    used = used_mib * MIB if used_mib is not None else None if total is None or free is None else total - free
+    total = read("raw_bytes", "memory_physical_size_byte") or None
+    free = read("raw_bytes", "memory_free_size_byte")
+    now = _used_bytes(stats)
+    used = now if now is not None or total is None or free is None else total - free
     clock_mhz, busy = stats.get("XPUM_STATS_GPU_FREQUENCY"), stats.get("XPUM_STATS_GPU_UTILIZATION")
     most_mhz = read("number", "core_clock_rate_mhz")
     return Device(
@@ -78,7 +103,7 @@ def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) 
         cores=read("count", "number_of_eus"),
         mem_total_bytes=total,
         mem_used_bytes=used,
-        mem_free_bytes=free if used_mib is None or total is None else total - used_mib * MIB,
+        mem_free_bytes=free if now is None or total is None else total - now,
         pcie=PcieLink(
             gen_max=read("count", "pcie_generation"), lanes_max=read("count", "pcie_max_link_width")
         ),
@@ -96,7 +121,8 @@ def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) 
 
 
 def _name(told: str | None) -> str | None:
-    return None if told is None else told.replace("(R)", "").replace("(TM)", "").strip()
+    name = (told or "").replace("(R)", "").replace("(TM)", "").strip()
+    return None if not name or _NAMELESS.fullmatch(name) else name
 
 
 def _id(told: str | None) -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from rigright.base.units import KILO
+
 GENS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 MOST_LANES = 32
 BRIDGE = "0x0604"
 _KEPT = ("0x03", "0x12", "0x0108", "0x02")  # graphics, processing accelerators, NVMe, network
 _SWITCHES = {("0x0680", "10de")}  # NVSwitch
-_GTS = re.compile(r"(\d+(?:\.\d+)?) ?GT/s")
+_GTS = re.compile(r"(\d+(?:\.\d+)?) ?([GM])T/s")
 _PCI = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?\Z", re.IGNORECASE)
 
 
@@ -25,7 +27,9 @@ def pci_key(pci: str | None) -> str:
 def gen_of(speed: str | None) -> int | None:
     """The PCIe generation of "16.0 GT/s PCIe" or "1 (16.0GT/s x16)"; "Unknown" is none."""
     match = _GTS.search(speed or "")
-    return GENS.get(float(match.group(1))) if match else None
+    if match is None:
+        return None
+    return GENS.get(float(match[1]) / (KILO if match[2] == "M" else 1))
 
 
 def lanes_of(width: int | None) -> int | None:

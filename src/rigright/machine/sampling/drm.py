@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
+from rigright.machine.amd.kernel import inside
 from rigright.machine.pci.link import gen_of
+from rigright.machine.pci.on_card import slot_side
 from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import World
@@ -15,6 +17,8 @@ _VENDORS = {"0x1002": "amd", "0x8086": "intel"}
 _ACCELERATORS = {"0x10de": "nvidia", "0x1002": "amd"}
 _SHOWN_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")  # display, 3D, other display, accelerator
 _AGAIN_S = 60.0
+_LIMITS = ("power1_cap", "power1_max", "power2_max", "power2_cap")  # amdgpu; i915; xe, of the package
+_ENERGIES = ("energy1_input", "energy2_input")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,8 @@ class _Card:
     sensors: str | None
     index: int
     vendor: str
+    slot: str  # the function whose link is the slot's
+    memory: str = "vram"  # or "gtt", what the kernel lends to graphics inside a processor
     labels: dict[str, str] = field(default_factory=dict)  # what a temperature is of -> its number
 
 
@@ -58,18 +64,18 @@ class DrmReader:
             name=self._kept.text(f"{at}/product_name") or None,
             busy_share=_part(self._number(f"{at}/gpu_busy_percent"), 100),
             mem_busy_share=_part(self._number(f"{at}/mem_busy_percent"), 100),
-            mem_used_bytes=self._number(f"{at}/mem_info_vram_used"),
-            mem_total_bytes=self._number(f"{at}/mem_info_vram_total"),
-            power_w=_part(self._first(f"{sensors}/power1_average", f"{sensors}/power1_input"), MEGA),
-            power_limit_w=_part(self._number(f"{sensors}/power1_cap"), MEGA),
-            energy_j=_part(self._number(f"{sensors}/energy1_input"), MEGA),
+            mem_used_bytes=self._number(f"{at}/mem_info_{card.memory}_used"),
+            mem_total_bytes=self._number(f"{at}/mem_info_{card.memory}_total"),
+            power_w=_part(self._sensor(sensors, "power1_average", "power1_input"), MEGA),
+            power_limit_w=_part(self._sensor(sensors, *_LIMITS), MEGA),
+            energy_j=_part(self._sensor(sensors, *_ENERGIES), MEGA),
             gpu_c=self._celsius(card, "junction", "edge", "pkg"),
             mem_c=self._celsius(card, "mem", "vram"),
             fan_share=fan / most_fan if fan is not None and most_fan else None,
             sm_hz=self._number(f"{sensors}/freq1_input"),
             mem_hz=self._number(f"{sensors}/freq2_input"),
-            pcie_gen=gen_of(self._kept.text(f"{at}/current_link_speed")),
-            pcie_lanes=_whole(self._number(f"{at}/current_link_width")),
+            pcie_gen=gen_of(self._kept.text(f"{card.slot}/current_link_speed")),
+            pcie_lanes=_whole(self._number(f"{card.slot}/current_link_width")),
             pcie_replays=_whole(self._number(f"{at}/pcie_replay_count")),
         )
 
@@ -79,8 +85,10 @@ class DrmReader:
                 return _part(self._number(f"{card.sensors}/temp{card.labels[name]}_input"), KILO)
         return None
 
-    def _first(self, *paths: str) -> float | None:
-        return next((found for path in paths if (found := self._number(path)) is not None), None)
+    def _sensor(self, sensors: str, *names: str) -> float | None:
+        """The first of these that is there."""
+        read = (self._number(f"{sensors}/{name}") for name in names)
+        return next((found for found in read if found is not None), None)
 
     def _number(self, path: str) -> float | None:
         told = (self._kept.text(path) or "").strip()
@@ -89,6 +97,7 @@ class DrmReader:
 
 def _cards(world: World) -> list[_Card]:
     found: list[_Card] = []
+    lent = _lent(world)
     for name in world.names(_DRM):
         at = f"{_DRM}/{name}/device"
         vendor = _VENDORS.get(world.text(f"{at}/vendor") or "")
@@ -99,9 +108,28 @@ def _cards(world: World) -> list[_Card]:
         if vendor == "intel" and sensors is None:
             continue  # a processor's own graphics
         index = sum(one.vendor == vendor for one in found)
-        labels = _labels(world, sensors) if sensors else {}
-        found.append(_Card(folder=folder, sensors=sensors, index=index, vendor=vendor, labels=labels))
+        found.append(
+            _Card(
+                folder=folder,
+                sensors=sensors,
+                index=index,
+                vendor=vendor,
+                slot=slot_side(world, folder),
+                memory="gtt" if folder.rpartition("/")[2] in lent else "vram",
+                labels=_labels(world, sensors) if sensors else {},
+            )
+        )
     return found
+
+
+def _lent(world: World) -> frozenset[str]:
+    """Addresses of graphics inside a processor to which the kernel lends more than the firmware set aside."""
+
+    def size(pci: str, name: str) -> int:
+        told = world.text(f"/sys/bus/pci/devices/{pci}/mem_info_{name}_total") or ""
+        return int(told) if told.isdecimal() else 0
+
+    return frozenset(pci for pci in inside(world) if size(pci, "gtt") > size(pci, "vram"))
 
 
 def _labels(world: World, sensors: str) -> dict[str, str]:

@@ -115,10 +115,23 @@ def _amd_id(told: str) -> str | None:
     return f"1002:{digits}" if re.fullmatch(r"[0-9a-f]{4}", digits) else None
 
 
-def _bracketed(told: str) -> str:
+def _amd_isa(told: str) -> str | None:
+    """An instruction set; rocm-smi 6.0 wrote the step of gfx90a in decimals: "gfx9010"."""
+    match = re.fullmatch(r"gfx90(1[0-5])", told.lower())
+    name = f"gfx90{int(match.group(1)):x}" if match else told.lower()
+    return name if re.fullmatch(r"gfx[0-9a-f]{3,4}", name) else None
+
+
+def _bracketed(told: str) -> str | None:
     """The name that people know, where a code name stands before it: "Navi 22 [Radeon RX 6700]"."""
     match = re.search(r"\[([^\]]+)\]\s*\Z", told)
-    return match.group(1) if match else told
+    name = match.group(1) if match else told
+    return None if re.fullmatch(r"0x[0-9a-fA-F]+", name) else name
+
+
+def _version(told: str) -> str | None:
+    """A driver's version; the kernel's own amdgpu has none, and tools put the kernel's name there."""
+    return told if re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){1,3}", told) else None
 
 
 def _word(told: str) -> str:
@@ -130,10 +143,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "gen": gen_of,
     "lanes": _lanes,
     "amd_id": _amd_id,
+    "amd_isa": _amd_isa,
     "bracketed": _bracketed,
-    "raw_bytes": scaled({"": 1, "b": 1}),
+    "raw_bytes": scaled({**_SIZES, "": 1}),
     "mark": _mark,
     "word": _word,
+    "version": _version,
     "bytes": scaled(_SIZES),
     "rate": scaled(_RATES),
     "hz": scaled({"mhz": MEGA, "": MEGA}),

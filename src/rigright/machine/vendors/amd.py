@@ -23,6 +23,7 @@ _ASKED = (
 )
 _OLDER = ("rocm-smi", "--showallinfo", "--json")
 _MODULE = "/sys/module/amdgpu/version"
+_PATIENCE_S = 6.0  # eight cards keep amd-smi busy for longer than other commands
 
 
 def read(world: World) -> Read:
@@ -46,7 +47,7 @@ def read(world: World) -> Read:
 
 def _told(world: World) -> Read:
     """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
-    said = at_once(lambda argv: world.run(*argv), _ASKED)
+    said = at_once(lambda argv: world.run(*argv, patience_s=_PATIENCE_S), _ASKED)
     answers = [document for one in said for document in _documents(one)]
     if answers:
         return read_answers(*answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
@@ -11,6 +12,7 @@ from rigright.machine.amd.kernel import scaled
 from rigright.machine.device import Device, PcieLink, Power, Thermal
 from rigright.machine.filled import devices_filled
 from rigright.machine.intel.answers import listed, parsed, read_list
+from rigright.machine.pci.on_card import slot_side
 from rigright.machine.record import Read, Unseen
 from rigright.machine.told.values import read_value
 from rigright.machine.world import World
@@ -64,22 +66,46 @@ def _cards(world: World) -> tuple[Device, ...]:
 
 
 def _card(world: World, folder: str, *, place: str) -> Device:
-    chip = next(iter(world.names(f"{folder}/hwmon")), None)
-    sensors = f"{folder}/hwmon/{chip}"
     device = (world.text(f"{folder}/device") or "").removeprefix("0x")
-    gen: object = read_value("gen", world.text(f"{folder}/current_link_speed"))
-    lanes: object = read_value("lanes", world.text(f"{folder}/current_link_width"))
+    slot = slot_side(world, folder)
+
+    def told(kind: str, name: str) -> Any:
+        return read_value(kind, world.text(f"{slot}/{name}"))
+
     return Device(
         index=0,
         vendor="intel",
         pci=place or None,
         pci_id=f"8086:{device}" if device else None,
         pcie=PcieLink(
-            gen=gen if isinstance(gen, int) else None, lanes=lanes if isinstance(lanes, int) else None
+            gen=told("gen", "current_link_speed"),
+            gen_max=told("gen", "max_link_speed"),
+            lanes=told("lanes", "current_link_width"),
+            lanes_max=told("lanes", "max_link_width"),
         ),
-        power=Power(limit_w=scaled(world.text(f"{sensors}/power1_max"), _MICRO)),
-        thermal=Thermal(gpu_c=scaled(world.text(f"{sensors}/temp1_input"), _MILLI)),
+        **_sensors(world, folder),
     )
+
+
+def _sensors(world: World, folder: str) -> dict[str, Any]:
+    """Limits and heat of its hwmon: i915 tells of the card first, xe of the package second."""
+    chip = next(iter(world.names(f"{folder}/hwmon")), None)
+    if chip is None:
+        return {}
+    place = f"{folder}/hwmon/{chip}"
+
+    def first(names: tuple[str, ...], scale: float) -> float | None:
+        read = (scaled(world.text(f"{place}/{name}"), scale) for name in names)
+        return next((value for value in read if value), None)
+
+    heat = {world.text(f"{place}/temp{at}_label") or "": f"temp{at}_input" for at in range(1, 5)}
+    return {
+        "power": Power(limit_w=first(("power1_max", "power2_max", "power1_cap", "power2_cap"), _MICRO)),
+        "thermal": Thermal(
+            gpu_c=first((heat.get("pkg", "temp1_input"),), _MILLI),
+            mem_c=first((heat["vram"],), _MILLI) if "vram" in heat else None,
+        ),
+    }
 
 
 def _without_tool() -> Unseen:

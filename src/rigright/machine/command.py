@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from rigright.base.errors import CommandError
+from rigright.base.units import KIB
 from rigright.base.words import say
 
 SIGNALLED = 128  # a shell adds the signal's number to it
@@ -28,6 +29,8 @@ class Ended:
     exit_code: int  # as a shell tells it
     by_signal: str | None  # "SIGKILL"
     lasted_s: float
+    cpu_s: float | None = None  # of it and of all it waited for
+    largest_bytes: float | None = None  # main memory of the largest of them
 
 
 @contextmanager
@@ -43,13 +46,27 @@ def started(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def wait(process: subprocess.Popen[bytes], *, since_s: float) -> Ended:
-    """Wait until it ends."""
+    """Wait until it ends, and hear from the system what it used."""
+    cpu_s, largest_bytes = _used(process) if hasattr(os, "wait4") else (None, None)
     code = process.wait()
     return Ended(
         exit_code=SIGNALLED - code if code < 0 else code,
         by_signal=_signal_name(-code) if code < 0 else None,
         lasted_s=time.monotonic() - since_s,
+        cpu_s=cpu_s,
+        largest_bytes=largest_bytes,
     )
+
+
+def _used(process: subprocess.Popen[bytes]) -> tuple[float, float | None]:
+    """Seconds of CPU and the most memory; a child starts with our own peak, so that no less can be told."""
+    import resource
+
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    unit = 1 if sys.platform == "darwin" else KIB
+    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * unit if used.ru_maxrss > ours else None
 
 
 def _signal_name(number: int) -> str:
@@ -68,7 +85,8 @@ def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
         if signal.Signals(number).name in _FROM_TERMINAL and _in_front():
             return
         for process in reach:
-            process.send_signal(number)
+            if process.returncode is None:
+                os.kill(process.pid, number)  # send_signal would take note of its end, and wait4 hear nothing
 
     numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}

@@ -18,7 +18,7 @@ class Course:
     median: float
     mean: float
     values: tuple[float | None, ...]  # the highest of each stretch
-    before: float | None = None  # what it was before the command started
+    before: float | None = None  # at the first look, before the command or just behind its start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,8 @@ class Measured:
     energy_j: tuple[tuple[int, float], ...]  # of each whole card while it ran
     slowed_s: tuple[tuple[str, float], ...]  # "gpu 0 sw_power_cap" -> seconds
     chips: tuple[str, ...]  # names of the devices that were used
+    working_w: tuple[tuple[int, float], ...] = ()  # what each card drew on average while it had work
+    first_look_s: float | None = None  # behind the start; 0: the cards were seen before it
     steps: float | None = None
     tokens: float | None = None
     held: tuple[Held, ...] = ()

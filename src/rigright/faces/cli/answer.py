@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rigright.report.page import Page
+if TYPE_CHECKING:
+    from rigright.report.page import Page
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rigright import __version__
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Commands, Line, Page, Shown, Table
+
+if TYPE_CHECKING:
+    from rigright.report.page import Page, Shown, Table
 
 ASKS = "rigright.faces.cli.asks"
 TAGLINE = say("The right rig for your model, and your rig set right.")
@@ -23,6 +27,8 @@ def verbs() -> tuple[str, ...]:
 
 def front_page() -> Page:
     """Help on the whole."""
+    from rigright.report.page import Commands, Line, Page
+
     return Page(
         title=f"rigright {__version__}",
         parts=(
@@ -43,6 +49,8 @@ def front_page() -> Page:
 
 
 def _table(title: Sentence, rows: tuple[tuple[Shown, ...], ...]) -> Table:
+    from rigright.report.page import Column, Table
+
     return Table(title=title, columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rigright import __version__
 from rigright.base import shelf
@@ -20,7 +20,9 @@ from rigright.faces.cli.parser import Parser, add_output, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 from rigright.report.draw.cells import clean
-from rigright.report.page import Page
+
+if TYPE_CHECKING:
+    from rigright.report.page import Page
 
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
-from rigright.report.page import Line, Page
+
+if TYPE_CHECKING:
+    from rigright.report.page import Page
 
 VERBS = {"compare", "explain", "fit", "plan", "validate"}  # that tell speeds
 
@@ -22,6 +24,7 @@ def add_anchors(parser: argparse.ArgumentParser) -> None:
 
 def noted(answer: Answer, used: AbstractSet[str]) -> Answer:
     """The same answer, saying which own runs have moved it."""
+    from rigright.report.page import Line
     from rigright.verbs.own_runs import sentence
 
     def page() -> Page:

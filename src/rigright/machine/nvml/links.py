@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.units import MEGA
 from rigright.machine.device import Device, DirectLink
-from rigright.machine.host import Path
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.raw import Raw, floats
 from rigright.machine.told.values import address
+
+if TYPE_CHECKING:
+    from rigright.machine.host import Path
 
 VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
 _COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")
@@ -69,6 +71,8 @@ def cpu_links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
 
 def paths_of(devices: Sequence[Device], pairs: Iterable[Sequence[Any]]) -> tuple[Path, ...]:
     """The path of each pair whose way the driver told; links between them come before the bus."""
+    from rigright.machine.host import Path
+
     by_index = {device.index: device for device in devices}
     found = []
     for a, b, level, peer in pairs:

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
-from rigright.machine.nvml.full import read_of, trouble_of
 from rigright.machine.nvml.held import HANDLE, Held
 from rigright.machine.nvml.owners import owner_of
 from rigright.machine.nvml.raw import Raw, is_gone
 from rigright.machine.nvml.ticks import Keeper
-from rigright.machine.nvml.whole import read_whole
-from rigright.machine.record import Read
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import ROOT, World
+
+if TYPE_CHECKING:
+    from rigright.machine.record import Read
 
 PATIENCE_S = 2.0
 _CALL_S = 1.2  # the most for one call of a full reading
@@ -56,6 +56,8 @@ class Session:
     @property
     def error(self) -> Sentence | None:
         """Why the driver as a whole does not answer; None where it does."""
+        from rigright.machine.nvml.full import trouble_of
+
         return None if self._asking.trouble is None else trouble_of(self._asking.trouble)
 
     @property
@@ -71,6 +73,9 @@ class Session:
 
     def devices(self) -> Read:
         """Everything that the driver tells, within a few seconds."""
+        from rigright.machine.nvml.full import read_of  # a session of ticks starts without what it needs
+        from rigright.machine.nvml.whole import read_whole
+
         with self._lock:
             whole = read_whole(self._asking, patience_s=min(self._patience_s, _CALL_S))
             return read_of(whole, self._asking, owner=lambda pid: owner_of(self._world, pid))

@@ -43,17 +43,25 @@ class DriverReader:
     def read(self, wait_s: float = WAIT_S) -> tuple[DeviceTick, ...]:
         """The devices now, or as they were with state "stale" and an age."""
         with self._wake:
-            if self._asked == self._answered:
-                self._asked += 1
-            if self._thread is None:
-                self._thread = Thread(target=self._work, daemon=True, name="driver")
-                self._thread.start()
-            self._wake.notify_all()
+            self._ask()
             answered = self._wake.wait_for(lambda: self._asked == self._answered, wait_s)
             if answered and not self._failed:
                 return self._devices
             age_s = self._clock() - self._read_s
             return tuple(_aged(one, age_s) for one in self._devices)
+
+    def wake(self) -> None:
+        """Ask without waiting; the next reading takes the answer."""
+        with self._wake:
+            self._ask()
+
+    def _ask(self) -> None:
+        if self._asked == self._answered:
+            self._asked += 1
+        if self._thread is None:
+            self._thread = Thread(target=self._work, daemon=True, name="driver")
+            self._thread.start()
+        self._wake.notify_all()
 
     def close(self) -> None:
         """Let the thread end; one that hangs in the driver ends with the program."""

@@ -40,6 +40,11 @@ class Sampler:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def wake(self) -> None:
+        """Let the driver start, beside whatever is done until the first tick."""
+        if self._driver is not None:
+            self._driver.wake()
+
     def tick(self, wait_s: float = WAIT_S) -> Tick:
         """The machine now; a driver that has not answered within the wait shows as stale."""
         devices = self._driver.read(wait_s) if self._driver is not None else ()

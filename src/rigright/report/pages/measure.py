@@ -162,7 +162,7 @@ def plain(measured: Measured, language: str) -> dict[str, Any]:
     from rigright.machine.stored import plain as as_data
 
     data: dict[str, Any] = as_data(measured, language)
-    pairs = ("gpu_peak_bytes", "energy_j", "slowed_s")
+    pairs = ("gpu_peak_bytes", "energy_j", "working_w", "slowed_s")
     named = {name: {str(key): value for key, value in data[name]} for name in pairs}
     held = [{**one, "inside": two.inside} for one, two in zip(data["held"], measured.held, strict=True)]
     return {**data, **named, "held": held}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rigright.base.units import MIB
 from rigright.machine.tick import DeviceTick, Tick
@@ -13,6 +14,8 @@ from rigright.verbs.measure.series import Series
 
 LEAST_ADDED_BYTES = 64 * MIB  # a device whose memory grew less was not used
 LEAST_BUSY = 0.05
+_TRUSTED_S = 1.0  # behind the first tick: work that the cards were seen with later may be the command's
+_METER_S = 2.0  # of work: cards of Ampere and later average their power over the last second
 IDLE = ("idle",)
 
 
@@ -20,8 +23,12 @@ class Book:
     """All ticks of one command."""
 
     def __init__(self, before: Tick) -> None:
-        """`before` is the machine as it was when the command had not started."""
+        """`before` is the machine as it was when the command had not started.
+
+        Where its driver was not awake then, the first look at the cards stands for it.
+        """
         self.before = before
+        self._began_s = before.clock_s
         self.samples = 0
         self.host_peak_bytes = 0.0
         self.read_bytes: float | None = None
@@ -29,17 +36,20 @@ class Book:
         self._followed: dict[str, tuple[Quantity, Series]] = {}
         self._own: dict[int, float] = {}  # most the command's programs held of a device
         self._drawn: dict[int, float] = defaultdict(float)
+        self._worked: dict[int, tuple[float, float]] = {}  # joules and seconds with work
         self._slowed: dict[tuple[int, str], float] = defaultdict(float)
         self._last = before
 
     def take(self, tick: Tick) -> None:
         """One more moment."""
         self.samples += 1
+        if tick.devices and not self.before.devices:
+            self.before = replace(self.before, clock_s=tick.clock_s, devices=tick.devices)
         for quantity in (*of_devices(tick.devices), *of_host()):
             self._series(quantity).add(quantity.read(tick))
         passed_s = max(0.0, tick.clock_s - self._last.clock_s)
         for device in tick.devices:
-            self._drawn[device.index] += self._joules(device, passed_s)
+            self._draw(device, passed_s)
             for word in device.slowed_by or ():
                 if word not in IDLE:
                     self._slowed[device.index, word] += passed_s
@@ -55,6 +65,13 @@ class Book:
         """The series of a quantity; one that turns up late starts then."""
         return self._followed.setdefault(quantity.name, (quantity, Series()))[1]
 
+    def _draw(self, device: DeviceTick, passed_s: float) -> None:
+        joules = self._joules(device, passed_s)
+        self._drawn[device.index] += joules
+        if device.power_w is not None and (device.busy_share or 0.0) > LEAST_BUSY:
+            before_j, before_s = self._worked.get(device.index, (0.0, 0.0))
+            self._worked[device.index] = before_j + device.power_w * passed_s, before_s + passed_s
+
     def _joules(self, device: DeviceTick, passed_s: float) -> float:
         """Energy since the tick before: the card's counter, else its power over that time."""
         last = next((one for one in self._last.devices if one.index == device.index), None)
@@ -68,7 +85,9 @@ class Book:
 
     def _woke(self, index: int) -> bool:
         busy = self._of(index, "busy")
-        started_busy = next((one.busy_share for one in self.before.devices if one.index == index), None)
+        started_busy = None
+        if self.before.clock_s - self._began_s < _TRUSTED_S:
+            started_busy = next((one.busy_share for one in self.before.devices if one.index == index), None)
         works = busy is not None and busy.count > 0 and busy.mean - (started_busy or 0.0) > LEAST_BUSY
         return works or self.added_bytes(index) >= LEAST_ADDED_BYTES
 
@@ -92,6 +111,11 @@ class Book:
     def joules(self, indexes: Iterable[int]) -> tuple[tuple[int, float], ...]:
         """What each card drew in all; one that tells no power is left out."""
         return tuple((index, self._drawn[index]) for index in indexes if self._drawn.get(index))
+
+    def working_w(self, indexes: Iterable[int]) -> tuple[tuple[int, float], ...]:
+        """What each card drew on average while it had work; nothing of one that had it too briefly."""
+        seen = ((index, *self._worked.get(index, (0.0, 0.0))) for index in indexes)
+        return tuple((index, joules / time_s) for index, joules, time_s in seen if time_s >= _METER_S)
 
     def slowed(self) -> tuple[tuple[str, float], ...]:
         """How long each card was held back, and by what."""

@@ -5,22 +5,27 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.machine import command as run
+from rigright.machine.sampling.driver import WAIT_S
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
 from rigright.report.measured import Measured
 from rigright.verbs.measure.book import Book
-from rigright.verbs.measure.planned import Planned, hold, read_plan
-from rigright.verbs.measure.saved import check, save
+
+if TYPE_CHECKING:
+    from rigright.verbs.measure.planned import Planned
 
 EVERY_S = 0.2
 LEAST_EVERY_S = 0.02
-FIRST_PATIENCE_S = 3.0  # for the driver to wake before the command is started
+GRACE_S = 0.1  # for the driver to wake before the command is started; a slower one wakes beside it
+LATE_S = 0.5  # behind the start: a first look at the cards that is worth a word
 LAST_PATIENCE_S = 2.0  # for the sampler's last word, when the command has ended
 
 
@@ -38,25 +43,39 @@ def measure(
         raise AskError(say('nothing is to be run; write the command behind "--": -- python train.py'))
     if every_s < LEAST_EVERY_S:
         raise AskError(say("every {time} s is too often; 0.02 s is the least", time=f"{every_s:g}"))
+    ticks = Sampler(here())
+    try:
+        ticks.wake()
+        planned = _asked(plan, save_as)
+        book = Book(ticks.tick(GRACE_S))
+        began_s, at_s = time.monotonic(), time.time()
+        with run.started(command) as process:
+            ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
+    finally:
+        ticks.close()
+    told = replace(
+        _told(book, ended, command=command, every_s=every_s),
+        at_s=at_s,
+        first_look_s=_late_s(book, began_s),
+        steps=steps,
+        tokens=tokens,
+    )
+    measured = replace(told, notes=tuple(_notes(book, told)))
+    measured = measured if planned is None else _held(measured, planned)
+    return measured if save_as is None else _kept(measured, save_as, planned=planned)
+
+
+def _asked(plan: str | None, save_as: str | None) -> Planned | None:
+    """The plan to hold it against; what could not be saved afterwards is refused now."""
+    if plan is None and save_as is None:
+        return None
+    from rigright.verbs.measure.planned import read_plan
+    from rigright.verbs.measure.saved import check
+
     planned = None if plan is None else read_plan(plan)
     if save_as is not None:
         check(save_as, planned=planned)
-    ticks = Sampler(here())
-    try:
-        book = Book(ticks.tick(FIRST_PATIENCE_S))
-        began_s, at_s = time.monotonic(), time.time()
-        before_s, before_bytes = _children()
-        with run.started(command) as process:
-            ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
-        cpu_s, largest_bytes = _children()
-    finally:
-        ticks.close()
-    if largest_bytes is not None and largest_bytes > (before_bytes or 0.0):  # else it was another child's
-        book.host_peak_bytes = max(book.host_peak_bytes, largest_bytes)
-    spent_s = None if cpu_s is None or before_s is None else cpu_s - before_s
-    told = _told(book, ended, command=command, at_s=at_s, every_s=every_s)
-    measured = _held(replace(told, cpu_s=spent_s, steps=steps, tokens=tokens), planned)
-    return measured if save_as is None else _kept(measured, save_as, planned=planned)
+    return planned
 
 
 def _followed(
@@ -79,7 +98,7 @@ def _sample(book: Book, ticks: Sampler, *, stop: threading.Event, every_s: float
     due_s = time.monotonic()
     while not stop.is_set():
         try:
-            book.take(ticks.tick())
+            book.take(ticks.tick(WAIT_S if book.before.devices else min(every_s, WAIT_S)))
         except (RigError, OSError):
             continue  # a moment that cannot be read is a gap
         finally:
@@ -87,58 +106,55 @@ def _sample(book: Book, ticks: Sampler, *, stop: threading.Event, every_s: float
             stop.wait(due_s - time.monotonic())
 
 
-def _children() -> tuple[float | None, float | None]:
-    """Seconds of CPU that ended children took, and the largest of them in bytes."""
-    try:
-        import resource
-    except ImportError:  # no such count on Windows
-        return None, None
-    import sys
-
-    from rigright.base.units import KIB
-
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    unit = 1 if sys.platform == "darwin" else KIB
-    return used.ru_utime + used.ru_stime, used.ru_maxrss * unit
+def _late_s(book: Book, began_s: float) -> float | None:
+    """How long after the start the cards were first seen; None where there are none."""
+    return max(0.0, book.before.clock_s - began_s) if book.before.devices else None
 
 
-def _told(book: Book, ended: run.Ended, *, command: Sequence[str], at_s: float, every_s: float) -> Measured:
+def _told(book: Book, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
     used = book.used()
     names = {device.index: device.name or "" for device in book.before.devices}
     return Measured(
         command=tuple(command),
         exit_code=ended.exit_code,
         by_signal=ended.by_signal,
-        at_s=at_s,
+        at_s=0.0,
         lasted_s=ended.lasted_s,
         samples=book.samples,
         every_s=every_s,
         courses=book.courses(used),
         gpu_peak_bytes=tuple((index, book.added_bytes(index)) for index in used),
-        host_peak_bytes=book.host_peak_bytes or None,
-        cpu_s=None,
+        host_peak_bytes=max(book.host_peak_bytes, ended.largest_bytes or 0.0) or None,
+        cpu_s=ended.cpu_s,
         read_bytes=book.read_bytes,
         written_bytes=book.written_bytes,
         energy_j=book.joules(used),
+        working_w=book.working_w(used),
         slowed_s=book.slowed(),
         chips=tuple(names.get(index, "") for index in used),
-        notes=_notes(book, used, lasted_s=ended.lasted_s, every_s=every_s),
     )
 
 
-def _notes(book: Book, used: tuple[int, ...], *, lasted_s: float, every_s: float) -> tuple[Sentence, ...]:
-    notes = []
-    if book.before.devices and not used:
-        notes.append(say("the command used none of the accelerators"))
-    if any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
-        notes.append(say("an accelerator was busy before the command started: figures hold both"))
-    if lasted_s < 10 * every_s:
-        notes.append(say("it ran for few samples; a shorter --every sees more"))
-    return tuple(notes)
+def _notes(book: Book, measured: Measured) -> Iterator[Sentence]:
+    if book.before.devices and not measured.chips:
+        yield say("the command used none of the accelerators")
+    late_s = measured.first_look_s or 0.0
+    if late_s > LATE_S and measured.chips:
+        yield say(
+            "the cards were first seen {time} after the start: what was drawn before, and memory that no "
+            "program is named for, is not counted",
+            time=show_seconds(late_s),
+        )
+    elif any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
+        yield say("an accelerator was busy before the command started: figures hold both")
+    if measured.lasted_s < 10 * measured.every_s:
+        yield say("it ran for few samples; a shorter --every sees more")
 
 
 def _kept(measured: Measured, file: str, *, planned: Planned | None) -> Measured:
     """Save it; what cannot be saved is still told."""
+    from rigright.verbs.measure.saved import save
+
     try:
         save(measured, file, planned=planned)
     except RigError as error:
@@ -149,5 +165,10 @@ def _kept(measured: Measured, file: str, *, planned: Planned | None) -> Measured
     return measured
 
 
-def _held(measured: Measured, planned: Planned | None) -> Measured:
-    return measured if planned is None else replace(measured, held=hold(measured, planned))
+def _held(measured: Measured, planned: Planned) -> Measured:
+    """Its figures beside the plan's, and why one of them is not."""
+    from rigright.verbs.measure.planned import hold, unheld
+
+    return replace(
+        measured, held=hold(measured, planned), notes=(*measured.notes, *unheld(measured, planned))
+    )

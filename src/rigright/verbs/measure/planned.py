@@ -10,10 +10,11 @@ from typing import Any
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.units import MIB
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.cost.memory_bands import band
 from rigright.facts.engines import find_engine
 from rigright.report.measured import Held, Measured
+from rigright.verbs.measure.power import held_power, why_no_power
 
 MOST_BYTES = 16 * MIB
 _MOST = 1e30  # of any figure of a plan
@@ -108,8 +109,17 @@ def read_plan(file: str) -> Planned:
 
 
 def hold(measured: Measured, planned: Planned) -> tuple[Held, ...]:
-    """Memory of the fullest card, and speed where the user said how many tokens it was."""
+    """Memory of the fullest card, its power, and speed where the user said how many tokens it was."""
     return tuple(_each(measured, planned))
+
+
+def unheld(measured: Measured, planned: Planned) -> Iterator[Sentence]:
+    """Why power is not held against a plan that has it."""
+    if planned.figure("power_w") is None or any(one.name == "power" for one in measured.held):
+        return
+    if not measured.chips:
+        return
+    yield why_no_power(measured)
 
 
 def _each(measured: Measured, planned: Planned) -> Iterator[Held]:
@@ -136,3 +146,4 @@ def _each(measured: Measured, planned: Planned) -> Iterator[Held]:
             high=speed[2],
             measured=measured.tokens / measured.lasted_s,
         )
+    yield from held_power(measured, chip=planned.plan.get("chip"), work=planned.wish.get("work"))

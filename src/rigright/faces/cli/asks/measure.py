@@ -33,7 +33,6 @@ def add(parser: Parser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Measure."""
-    from rigright.report.pages import measure as pages
     from rigright.verbs.measure.frame import EVERY_S, measure
 
     result = measure(
@@ -44,6 +43,8 @@ def answer(options: argparse.Namespace) -> Answer:
         tokens=None if options.tokens is None else parse_amount(options.tokens),
         save_as=options.save,
     )
+    from rigright.report.pages import measure as pages  # the command shall not have to wait for it
+
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),

@@ -1,0 +1,73 @@
+"""A card's power held against a plan: its own figure is at the wall, its law knows the part of the cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.errors import RigError
+from rigright.base.words import Sentence, say
+from rigright.cost.power import Draw, busy_in, draw_w
+from rigright.facts.chips import Chip, by_id
+from rigright.facts.find import find_chips
+from rigright.report.measured import Held, Measured
+from rigright.search.figures import PHASES
+
+METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
+
+
+def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[Held]:
+    """What a card drew while it worked, and at most; nothing where other cards were used than planned."""
+    found = by_id().get(chip) if isinstance(chip, str) else None
+    phase = PHASES.get(work) if isinstance(work, str) else None
+    if found is None or found.tdp_w is None or phase is None or not measured.working_w:
+        return
+    if not all(_is(name, found) for name in measured.chips):
+        return
+    drawn = draw_w((found,), busy_in(phase))
+    yield _held(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
+    peak = _peak_w(measured)
+    if peak is not None:
+        yield Held(
+            name="peak power",
+            label=say("power of a card at most, against its rating"),
+            unit="w",
+            planned=found.tdp_w,
+            low=float(drawn.low[0]),
+            high=found.tdp_w * (1 + METER),
+            measured=peak,
+        )
+
+
+def why_no_power(measured: Measured) -> Sentence:
+    """What was missing for it."""
+    if any(one.unit == "w" for one in measured.courses) and not measured.working_w:
+        return say("power is not held against the plan: no card was seen at work for long enough")
+    if not measured.working_w:
+        return say("power is not held against the plan: the driver does not tell it")
+    return say("power is not held against the plan: these are not the cards that were planned")
+
+
+def _held(drawn: Draw, watts: float) -> Held:
+    return Held(
+        name="power",
+        label=say("power of a card while it works"),
+        unit="w",
+        planned=float(drawn.value[0]),
+        low=float(drawn.low[0]),
+        high=float(drawn.high[0]),
+        measured=watts,
+    )
+
+
+def _is(name: str, chip: Chip) -> bool:
+    """Whether a driver's name may mean this chip."""
+    try:
+        return any(one.id == chip.id for one in find_chips(name))
+    except RigError:
+        return False
+
+
+def _peak_w(measured: Measured) -> float | None:
+    """The most that any card drew at one moment."""
+    peaks = (one.peak for one in measured.courses if one.unit == "w")
+    return max(peaks, default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Iterator
 
@@ -126,9 +127,14 @@ def is_contained(case: Case) -> bool:
     return case.machine.system.is_contained
 
 
+def program(python: Python) -> str:
+    """A Python as a shell takes it: its folder may hold spaces, and worse."""
+    return shlex.quote(python.path)
+
+
 def pip(python: Python, words: str) -> str:
     """A pip command for one Python."""
-    return f"{python.path} -m pip {words}"
+    return f"{program(python)} -m pip {words}"
 
 
 def set_sysctl(name: str, value: str) -> Step:

@@ -10,6 +10,7 @@ from rigright.doctor.record import Finding, Step
 from rigright.report.diagnosed import Group, groups
 from rigright.report.draw.cells import clean, wrap
 from rigright.report.named import machine_name
+from rigright.report.typed import is_root, typed
 
 _WIDE = 96
 _HEAD = (
@@ -29,11 +30,11 @@ def script(examined: Examined, language: str) -> str:
     if not found:
         lines += _remark(say("There is nothing to mend."), language)
     for place, group in enumerate(found, 1):
-        lines += [*_group(group, place, language=language), ""]
+        lines += [*_group(group, place, language=language, by_root=is_root(examined.case.machine)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _group(group: Group, place: int, *, language: str) -> Iterator[str]:
+def _group(group: Group, place: int, *, language: str, by_root: bool) -> Iterator[str]:
     """One finding: what it is, why it matters, then its steps."""
     first = group.first
     title = say("{place}. {says}", place=place, says=first.title)
@@ -44,24 +45,24 @@ def _group(group: Group, place: int, *, language: str) -> Iterator[str]:
     yield from _remark(say("severity: {severity}", severity=_severity(first)), language)
     yield from _remark(say("why: {why}", why=first.why), language)
     for finding in group.findings:
-        yield from _steps(finding, language=language, with_name=len(group.findings) > 1)
+        yield "#"
+        if len(group.findings) > 1 and finding.about:
+            yield from _remark(say("{about}:", about=finding.about), language)
+        yield from _steps(finding, language=language, by_root=by_root)
     if first.verify:
         yield from _remark(say("to verify:"), language)
-        yield from _off(first.verify)
+        yield from _off(typed(first.verify, by_root=by_root))
 
 
 def _severity(finding: Finding) -> Sentence:
     return {"fault": say("fault"), "warning": say("warning"), "note": say("note")}[finding.severity]
 
 
-def _steps(finding: Finding, *, language: str, with_name: bool) -> Iterator[str]:
-    yield "#"
-    if with_name and finding.about:
-        yield from _remark(say("{about}:", about=finding.about), language)
+def _steps(finding: Finding, *, language: str, by_root: bool) -> Iterator[str]:
     for step in finding.fix:
         yield from _remark(say("- {says}{marks}", says=step.says, marks=_marks(step, language)), language)
         if step.command:
-            yield from _off(f"sudo {step.command}" if step.as_root else step.command)
+            yield from _off(typed(step.command, needs_root=step.as_root, by_root=by_root))
 
 
 def _marks(step: Step, language: str) -> str:

@@ -26,6 +26,7 @@ class Target:
     open_kernel: bool | None = None
     secure_boot: bool | None = None
     seen: bool = False  # a machine that was read, not one that was named
+    by_root: bool = False  # who asks is root on it already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +62,22 @@ class SetupStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """What was asked for, as a Python of the machine has it."""
+
+    name: str
+    version: str
+    build: str | None
+    python: str  # its path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
     """The answer."""
 
     target: Target
     pick: Pick | None  # None: nothing in the tables fits
+    already: Installed | None = None  # it is there and goes together: nothing is to be done
     kept: Pick | None = None  # the newest set that the driver of now runs, where it is another one
     branch: int | None = None  # of the driver
     open_kernel: bool | None = None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import textwrap
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say, tell
 from rigright.report.set_up import Pick, SetUp, SetupStep
+from rigright.report.typed import typed
 
 WIDTH = 96
-_NEEDS_SHELL = re.compile(r"[|>]|&&")
 
 
 def script(result: SetUp, language: str) -> str:
@@ -19,7 +18,7 @@ def script(result: SetUp, language: str) -> str:
     lines = ["#!/usr/bin/env bash", *_comment(_head(result), language), "set -eu", ""]
     for step in result.steps:
         lines += [*_comment((step.title,), language, mark="## "), *_comment((step.why,), language)]
-        lines += [_line(command, step) for command in step.commands]
+        lines += [_line(command, step, by_root=result.target.by_root) for command in step.commands]
         if step.disturbs and "reboot" in " ".join(step.commands):
             lines += _comment(
                 (say("take the # away, or restart by hand; then run this file again: what is done stays"),),
@@ -141,11 +140,7 @@ def _comment(said: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> 
     return found
 
 
-def _line(command: str, step: SetupStep) -> str:
+def _line(command: str, step: SetupStep, *, by_root: bool) -> str:
     """A command as the script has it: root's through sudo, a restart only after it was read."""
-    line = _rooted(command) if step.as_root else command
+    line = typed(command, needs_root=step.as_root, by_root=by_root)
     return f"# {line}" if "reboot" in command else line
-
-
-def _rooted(command: str) -> str:
-    return f"sudo sh -c {shlex.quote(command)}" if _NEEDS_SHELL.search(command) else f"sudo {command}"

@@ -9,6 +9,7 @@ network ones) tell none. Source: node_exporter's standard alerts.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -38,12 +39,12 @@ def _finding(mount: Mount, *, share: float) -> Finding:
     return Finding(
         severity="fault" if share < FULL else "warning",
         title=title,
-        evidence=seen(title, f"df -i {mount.path}"),
+        evidence=seen(title, f"df -i {shlex.quote(mount.path)}"),
         why=say("writing fails with no space left although there is space"),
         fix=(
             step(
                 say("see where the files are"),
-                f"du --inodes -x --max-depth=3 {mount.path} | sort -n | tail -20",
+                f"du --inodes -x --max-depth=3 {shlex.quote(mount.path)} | sort -n | tail -20",
             ),
             step(say("pack small files into shards (tar, parquet, webdataset)")),
         ),

@@ -11,6 +11,7 @@ Express base specification (SMART log); smartmontools; Backblaze's drive statist
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -55,9 +56,9 @@ def _judged(disk: Disk) -> tuple[Severity, Sentence] | None:
 def _finding(disk: Disk, severity: Severity, *, title: Sentence) -> Finding:
     is_array = disk.kind == "array"
     command = (
-        f"cat /proc/mdstat; mdadm --detail /dev/{disk.name}"
+        f"cat /proc/mdstat; mdadm --detail /dev/{shlex.quote(disk.name)}"
         if is_array
-        else f"sudo smartctl -a /dev/{disk.name}"
+        else f"sudo smartctl -a /dev/{shlex.quote(disk.name)}"
     )
     copy = step(say("copy what matters elsewhere now, then replace it"), disturbs=True)
     cool = step(say("give it air or a heat sink"), disturbs=True)

@@ -10,6 +10,7 @@ sync; a soft NFS mount. Source: mount(8), nfs(5).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -52,7 +53,7 @@ def _judged(mount: Mount) -> Iterator[Finding]:
         yield _finding(mount, "fault", title=title, why=why, fix=(look, check_it), confidence="likely")
     if mount.kind in DISK and "sync" in options:
         why = say("each write waits for the disk: checkpoints take many times as long")
-        again = as_root(say("mount it without sync"), f"mount -o remount,async {mount.path}")
+        again = as_root(say("mount it without sync"), f"mount -o remount,async {shlex.quote(mount.path)}")
         yield _finding(
             mount, "warning", title=say("{path} is mounted with sync", path=mount.path), why=why, fix=(again,)
         )
@@ -83,7 +84,7 @@ def _finding(
     fix: tuple[Step, ...],
     confidence: Confidence = "sure",
 ) -> Finding:
-    command = f"findmnt {mount.path}"
+    command = f"findmnt {shlex.quote(mount.path)}"
     return Finding(
         severity=severity,
         title=title,

@@ -10,6 +10,7 @@ Read-only ones are left out. Source: thresholds of node_exporter's standard aler
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.units import GIB, show_bytes
@@ -32,7 +33,9 @@ def check(case: Case) -> Iterator[Verdict]:
             continue
         if not mount.size_bytes or mount.free_bytes is None:
             yield NotSeen(
-                why=say("it did not tell its space in time"), see=f"df -h {mount.path}", about=mount.path
+                why=say("it did not tell its space in time"),
+                see=f"df -h {shlex.quote(mount.path)}",
+                about=mount.path,
             )
             continue
         looked += 1
@@ -57,10 +60,13 @@ def _finding(mount: Mount, severity: Severity) -> Finding:
     return Finding(
         severity=severity,
         title=title,
-        evidence=seen(title, f"df -h {mount.path}"),
+        evidence=seen(title, f"df -h {shlex.quote(mount.path)}"),
         why=say("the next checkpoint or download ends with an error, and may leave half a file"),
         fix=(
-            step(say("see what is large"), f"du -xh --max-depth=2 {mount.path} | sort -h | tail -20"),
+            step(
+                say("see what is large"),
+                f"du -xh --max-depth=2 {shlex.quote(mount.path)} | sort -h | tail -20",
+            ),
             step(
                 say(
                     "caches of models and packages are often it: ~/.cache/huggingface, pip cache, docker "

@@ -9,6 +9,7 @@ which the next boot takes: warning. Only looked at where DKMS manages the driver
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -55,8 +56,8 @@ def _lacking(case: Case, kernel: str, *, runs: bool) -> Finding:
         if runs
         else say("the next boot takes it, and then no card works"),
         fix=(
-            as_root(say("install its headers"), f"{install} install {headers}{kernel}"),
-            as_root(say("build all modules for it"), f"dkms autoinstall -k {kernel}"),
+            as_root(say("install its headers"), f"{install} install {shlex.quote(headers + kernel)}"),
+            as_root(say("build all modules for it"), f"dkms autoinstall -k {shlex.quote(kernel)}"),
         ),
         about=kernel,
     )

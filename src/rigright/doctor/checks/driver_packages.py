@@ -13,6 +13,7 @@ methods.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -106,5 +107,5 @@ def _left(packages: list[Package]) -> Iterator[Finding]:
             ),
             evidence=seen(shown, "dpkg -l | grep '^rc' | grep -i nvidia"),
             why=say("old settings of modprobe or services may still speak"),
-            fix=(as_root(say("remove them"), f"apt purge {shown.replace(',', '')}"),),
+            fix=(as_root(say("remove them"), f"apt purge {shlex.join(sorted(old.values()))}"),),
         )

@@ -10,6 +10,7 @@ catalog.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -45,7 +46,11 @@ def _on_the_bus(place: str | None) -> tuple[Evidence, ...]:
     """What else looks at the card, without its driver."""
     if place is None:
         return ()
-    return (Evidence(shows=say("its place on the bus is {at}", at=place), command=f"lspci -nnk -s {place}"),)
+    return (
+        Evidence(
+            shows=say("its place on the bus is {at}", at=place), command=f"lspci -nnk -s {shlex.quote(place)}"
+        ),
+    )
 
 
 def _lost(device: Device, place: str | None) -> Finding:

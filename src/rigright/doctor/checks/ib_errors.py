@@ -11,6 +11,7 @@ azurehpc-health- checks (flaps); NVIDIA's counter documentation.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -50,7 +51,7 @@ def _judged(port: Port, hours: float) -> Iterator[Sentence]:
 
 
 def _finding(port: Port, title: Sentence) -> Finding:
-    card, _, number = port.name.partition("/")
+    card, number = (shlex.quote(one) for one in port.name.partition("/")[::2])
     command = f"grep -H . /sys/class/infiniband/{card}/ports/{number}/counters/*"
     cable = step(say("clean or replace the cable and transceiver, then clear the counters and look again"))
     flow = step(say("set up flow control (PFC, ECN) alike on cards and switches"))

@@ -11,6 +11,7 @@ leptonai/gpud (expected rate and ports only where configured).
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 
@@ -70,7 +71,7 @@ def _odd(port: Port, usual: float, *, most: int) -> Sentence | None:
 
 
 def _finding(port: Port, title: Sentence) -> Finding:
-    card, _, number = port.name.partition("/")
+    card, number = (shlex.quote(one) for one in port.name.partition("/")[::2])
     command = f"ibstat {card} {number}" if port.kind == "infiniband" else f"rdma link show {card}/{number}"
     return Finding(
         severity="warning",

@@ -12,6 +12,7 @@ hides something. Source: Linux documentation, admin-guide/kernel-parameters.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -65,7 +66,7 @@ def _finding(case: Case, word: str, *, severity: Severity, why: Sentence) -> Fin
                 say("take it out of /etc/default/grub, then write the boot menu anew")
                 if debian
                 else say("take it out"),
-                "update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={word}",
+                "update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={shlex.quote(word)}",
             ),
             reboot(),
         ),

@@ -10,6 +10,7 @@ cable. Source: Azure node health checks (link flaps in 24 hours); NCCL troublesh
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -53,7 +54,7 @@ def check(case: Case) -> Iterator[Verdict]:
             title=say("a link went down {count} times since the start", count=len(same)),
             why=say("collectives across it wait, and jobs end at their time limit"),
             fix=(
-                step(say("look at its errors"), f"ethtool -S {name} || perfquery"),
+                step(say("look at its errors"), f"ethtool -S {shlex.quote(name)} || perfquery"),
                 step(say("change cable or transceiver, then the port of the switch")),
             ),
             severity="warning",

@@ -52,7 +52,7 @@ def check(case: Case) -> Iterator[Verdict]:
             fix=(
                 as_root(
                     say("let programs ask for them"),
-                    "sh -c 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'",
+                    "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
                 ),
             ),
         )

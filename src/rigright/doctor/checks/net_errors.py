@@ -10,6 +10,7 @@ times, or a bond with a member down. Source: Linux network statistics; threshold
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.units import MEGA
@@ -46,7 +47,8 @@ def _judged(port: Port) -> Iterator[Sentence]:
 
 
 def _finding(port: Port, title: Sentence) -> Finding:
-    command = f"ip -s link show {port.name}; ethtool -S {port.name} | grep -iE 'err|crc|drop'"
+    name = shlex.quote(port.name)
+    command = f"ip -s link show {name}; ethtool -S {name} | grep -iE 'err|crc|drop'"
     return Finding(
         severity="warning",
         title=title,

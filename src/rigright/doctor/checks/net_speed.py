@@ -11,6 +11,7 @@ GbE and more).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.units import GIGA, MEGA
@@ -57,19 +58,18 @@ def _judged(port: Port) -> Severity | None:
 
 
 def _slow(port: Port, severity: Severity) -> Finding:
+    name = shlex.quote(port.name)
     now, most = _rate(port.bytes_per_s or 0.0), _rate(port.max_bytes_per_s or GIGA / BITS)
     return Finding(
         severity=severity,
         title=say("the port runs at {now}, its card can {most}", now=now, most=most),
-        evidence=seen(say("{now} of {most}", now=now, most=most), f"ethtool {port.name}"),
+        evidence=seen(say("{now} of {most}", now=now, most=most), f"ethtool {name}"),
         why=say("data sets, checkpoints and other machines are reached at this rate"),
         fix=(
             step(say("try another cable and another port of the switch")),
-            step(
-                say("look at what the other side offers"), f"ethtool {port.name} | grep -A20 'Link partner'"
-            ),
+            step(say("look at what the other side offers"), f"ethtool {name} | grep -A20 'Link partner'"),
         ),
-        verify=f"ethtool {port.name} | grep Speed",
+        verify=f"ethtool {name} | grep Speed",
         about=port.name,
     )
 

@@ -10,6 +10,7 @@ data/outdated.csv and the package's own pages, told in each row below.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -64,13 +65,13 @@ def _is_conda(python: Python, package: Package) -> bool:
 
 def _outdated(python: Python, package: Package) -> Finding:
     harms, why, instead = _GONE[package.name]
-    steps = [step(say("remove it"), pip(python, f"uninstall -y {package.name}"))]
+    steps = [step(say("remove it"), pip(python, f"uninstall -y {shlex.quote(package.name)}"))]
     if instead:
         steps.append(step(say("install what took its place"), pip(python, f"install '{instead}'")))
     return Finding(
         severity="warning" if harms else "note",
         title=say("{package} is outdated", package=package.name),
-        evidence=seen(f"{package.name} {package.version}", pip(python, f"show {package.name}")),
+        evidence=seen(f"{package.name} {package.version}", pip(python, f"show {shlex.quote(package.name)}")),
         why=why,
         fix=tuple(steps),
         about=python.path,

@@ -12,6 +12,7 @@ Same files: warning. Mixed CUDAs: note. Source: the packages' own file lists; Py
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 
@@ -61,16 +62,16 @@ def _twice(python: Python, name: str, *, shown: str, severe: bool) -> Finding:
     return Finding(
         severity="warning" if severe else "note",
         title=say("{package} is installed twice: {versions}", package=name, versions=shown),
-        evidence=seen(shown, pip(python, f"show -f {name}")),
+        evidence=seen(shown, pip(python, f"show -f {shlex.quote(name)}")),
         why=say("which one an import finds depends on the order of folders, not on pip's word"),
         fix=(
             step(
                 say("remove it until pip knows of none, then install it once"),
-                pip(python, f"uninstall -y {name}"),
+                pip(python, f"uninstall -y {shlex.quote(name)}"),
             ),
-            step(say("install it again"), pip(python, f"install {name}")),
+            step(say("install it again"), pip(python, f"install {shlex.quote(name)}")),
         ),
-        verify=pip(python, f"show {name}"),
+        verify=pip(python, f"show {shlex.quote(name)}"),
         confidence="likely",
         about=python.path,
     )

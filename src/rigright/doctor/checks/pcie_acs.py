@@ -12,6 +12,7 @@ access control services); PCI Express base specification, section 6.12.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 
@@ -62,7 +63,7 @@ def _finding(ports: list[PciDevice], *, virtual_iommu: bool) -> Finding:
         ),
         as_root(
             say("or, until the next reboot, on each of the ports"),
-            f"setpci -s {ports[0].address} ECAP_ACS+0x6.w=0000",
+            f"setpci -s {shlex.quote(ports[0].address)} ECAP_ACS+0x6.w=0000",
         ),
     ]
     if virtual_iommu:

@@ -11,6 +11,7 @@ held against NVML; NVIDIA XID 143 (initialisation failed), 54 (power cable).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -63,7 +64,8 @@ def _missing(one: PciDevice, chip: Chip | None) -> Finding:
         title=unlisted if has_driver else without,
         evidence=(
             Evidence(
-                shows=say("the bus shows it at {at}", at=one.address), command=f"lspci -nnk -s {one.address}"
+                shows=say("the bus shows it at {at}", at=one.address),
+                command=f"lspci -nnk -s {shlex.quote(one.address)}",
             ),
             Evidence(
                 shows=say("the driver's list is without it"),
@@ -74,6 +76,6 @@ def _missing(one: PciDevice, chip: Chip | None) -> Finding:
         fix=(see_kernel_log(), start)
         if has_driver
         else (install, *((load,) if one.id[:4] == "10de" else ())),
-        verify="nvidia-smi -L" if one.id[:4] == "10de" else f"lspci -nnk -s {one.address}",
+        verify="nvidia-smi -L" if one.id[:4] == "10de" else f"lspci -nnk -s {shlex.quote(one.address)}",
         about=one.address,
     )

@@ -11,6 +11,7 @@ since boot. Source: NVIDIA DCGM, PCIe replay thresholds (dcgm_pcie health rule);
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -65,7 +66,7 @@ def _judged(
 
 def _finding(one: PciDevice, *, judged: tuple[Severity, Sentence], about: str) -> Finding:
     severity, title = judged
-    command = f"grep -H TOTAL /sys/bus/pci/devices/{one.address}/aer_dev_*"
+    command = f"grep -H TOTAL /sys/bus/pci/devices/{shlex.quote(one.address)}/aer_dev_*"
     return Finding(
         severity=severity,
         title=title,

@@ -9,6 +9,7 @@ D3.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -35,15 +36,13 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _asleep(device: Device, *, address: str, state: str) -> Finding:
-    control = f"/sys/bus/pci/devices/{address}/power/control"
+    folder = shlex.quote(f"/sys/bus/pci/devices/{address}")
     return Finding(
         severity="note",
         title=say("the kernel has put the card to sleep ({state})", state=state),
-        evidence=seen(
-            say("its power state is {state}", state=state), f"cat /sys/bus/pci/devices/{address}/power_state"
-        ),
+        evidence=seen(say("its power state is {state}", state=state), f"cat {folder}/power_state"),
         why=say("the first job after a pause waits for it to wake, and counters start anew"),
-        fix=(as_root(say("keep it awake until the next reboot"), f"sh -c 'echo on > {control}'"),),
-        verify=f"cat {control}",
+        fix=(as_root(say("keep it awake until the next reboot"), f"echo on > {folder}/power/control"),),
+        verify=f"cat {folder}/power/control",
         about=label(device),
     )

@@ -11,6 +11,7 @@ together. Source: PCI Express base specification; the boards' manuals.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -48,7 +49,7 @@ def check(case: Case) -> Iterator[Verdict]:
 def _narrow(device: Device, *, port: PciDevice, card: int, wider: str | None, hurts: bool) -> Finding:
     lanes = port.lanes_max or 0
     severity: Severity = "warning" if hurts and lanes < NARROW and not device.links else "note"
-    command = f"sudo lspci -vv -s {port.address} | grep -E 'LnkCap:|LnkSta:'"
+    command = f"sudo lspci -vv -s {shlex.quote(port.address)} | grep -E 'LnkCap:|LnkSta:'"
     move = say("move it to {slot}, which is free and wider", slot=wider)
     look = say("the board's manual tells which slots are wired with more lanes, and what shares them")
     return Finding(

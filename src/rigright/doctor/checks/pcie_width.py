@@ -14,6 +14,7 @@ GoogleCloudPlatform/cluster-toolkit issue 5972 (false alarms on Grace).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -68,7 +69,7 @@ def _narrow(
     device: Device, *, lanes: int, most: int, wire: Wire | None, confidence: Confidence = "sure"
 ) -> Finding:
     at = wire.below.address if wire is not None else device.pci
-    command = f"sudo lspci -vv -s {at} | grep -E 'LnkCap:|LnkSta:'" if at else None
+    command = f"sudo lspci -vv -s {shlex.quote(at)} | grep -E 'LnkCap:|LnkSta:'" if at else None
     shows = say("{at} runs on {lanes} of {most} lanes", at=at or "?", lanes=lanes, most=most)
     wired = step(say("a slot wired with fewer lanes looks the same: the board's manual tells it"))
     return Finding(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
+from rigright.doctor.stack import pip
 from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.engine_needs import torch_indexes
 from rigright.machine.system import Python
@@ -34,7 +35,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _no_such(case: Case, python: Python, *, name: str) -> Finding:
-    show = f"{python.path} -m pip config list"
+    show = pip(python, "config list")
     newest = max((int(match[1]) for known in torch_indexes() if (match := _CUDA.fullmatch(known))), default=0)
     url = index_of(best_build(case))
     return Finding(
@@ -45,7 +46,7 @@ def _no_such(case: Case, python: Python, *, name: str) -> Finding:
         fix=(
             step(
                 say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
-                f"{python.path} -m pip config set global.extra-index-url {url}" if url else None,
+                pip(python, f"config set global.extra-index-url {url}") if url else None,
             ),
         ),
         confidence="maybe" if int(name[2:]) > newest else "sure",

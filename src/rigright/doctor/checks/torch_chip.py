@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
-from rigright.doctor.stack import capabilities, frameworks
+from rigright.doctor.stack import capabilities, frameworks, program
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
 from rigright.facts.software import Capability, written
 from rigright.machine.system import Framework, Python
@@ -46,7 +46,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _show(python: Python) -> str:
-    return f'{python.path} -c "import torch; print(torch.cuda.get_arch_list())"'
+    return f'{program(python)} -c "import torch; print(torch.cuda.get_arch_list())"'
 
 
 def _none(case: Case, python: Python, *, torch: Framework, name: str, capability: Capability) -> Finding:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
-from rigright.doctor.stack import frameworks
+from rigright.doctor.stack import frameworks, program
 from rigright.doctor.torch_fit import reinstall
 from rigright.machine.system import Framework, Python
 
@@ -42,7 +42,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _unfit(case: Case, python: Python, *, torch: Framework) -> Finding:
     told = "torch.__version__, torch.version.cuda, torch.cuda.is_available()"
-    show = f'{python.path} -c "import torch; print({told})"'
+    show = f'{program(python)} -c "import torch; print({told})"'
     alone = (torch.build or "").startswith("cpu")
     return Finding(
         severity="warning",

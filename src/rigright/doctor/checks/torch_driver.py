@@ -10,11 +10,12 @@ Too old: fault. Newer within its major number: fine. Source: CUDA compatibility 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Evidence, Finding, Fine, Verdict, step
-from rigright.doctor.stack import driver, numbers
+from rigright.doctor.stack import driver, numbers, pip
 from rigright.doctor.torch_fit import reinstall
 from rigright.facts.software import driver_for, tensorflow_releases, version_of, written
 from rigright.machine.system import Framework, Python
@@ -59,7 +60,8 @@ def cuda_of(framework: Framework) -> str | None:
 
 def _too_old(case: Case, python: Python, *, framework: Framework, needs: str) -> Finding:
     cuda = cuda_of(framework) or "?"
-    show = f"{python.path} -m pip show {framework.name}; nvidia-smi --query-gpu=driver_version --format=csv"
+    package = pip(python, f"show {shlex.quote(framework.name)}")
+    show = f"{package}; nvidia-smi --query-gpu=driver_version --format=csv"
     older = (reinstall(case, python),) if framework.name == "torch" else ()
     return Finding(
         severity="fault",

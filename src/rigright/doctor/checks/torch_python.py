@@ -9,11 +9,12 @@ Outside the range of the installed release: warning. Source: data/torch.csv, dat
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.doctor.stack import numbers
+from rigright.doctor.stack import numbers, pip, program
 from rigright.doctor.torch_fit import row_of
 from rigright.facts.engine_needs import pythons_of
 from rigright.facts.software import tensorflow_releases
@@ -51,7 +52,7 @@ def _range(framework: Framework) -> str | None:
 
 
 def _outside(python: Python, framework: Framework, *, told: str) -> Finding:
-    show = f"{python.path} --version; {python.path} -m pip show {framework.name}"
+    show = f"{program(python)} --version; {pip(python, f'show {shlex.quote(framework.name)}')}"
     return Finding(
         severity="warning",
         title=say(

@@ -10,6 +10,7 @@ guide; NVIDIA driver installation guide, version locking.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -39,7 +40,7 @@ def check(case: Case) -> Iterator[Verdict]:
         why=say("after such an update no new program can use a card until the next restart"),
         fix=(
             as_root(
-                say("hold the driver, and change it when you choose to"), f"apt-mark hold {' '.join(loose)}"
+                say("hold the driver, and change it when you choose to"), f"apt-mark hold {shlex.join(loose)}"
             ),
         ),
         confidence="likely",

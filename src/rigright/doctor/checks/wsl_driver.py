@@ -9,6 +9,7 @@ user guide.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
@@ -38,7 +39,7 @@ def check(case: Case) -> Iterator[Verdict]:
     inside = installed(case, _DRIVERS)
     files = case.machine.software.device_files
     if inside:
-        names = " ".join(one.name for one in inside)
+        names = shlex.join(one.name for one in inside)
         mend = as_root(say("remove it; the libraries of Windows are then found again"), f"apt purge {names}")
         yield _finding(
             "fault",

@@ -10,9 +10,11 @@ from typing import Any
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.examine import Examined, group_of
 from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
+from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
 from rigright.report.named import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.report.typed import is_root, of_host, typed
 
 MOST_EVIDENCE = 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
@@ -30,7 +32,7 @@ def page(result: Examined, *, everything: bool = False) -> Page:
     shown = tuple(one for one in found if everything or one.first.severity != "note")
     parts: list[Part] = [_verdict(result), *([_overview(shown)] if len(shown) > 1 else [])]
     for group in shown:
-        parts += _finding(group)
+        parts += _finding(group, by_root=is_root(result.case.machine))
     notes = tuple(_note(group) for group in found if group.first.severity == "note")
     if notes and not everything:
         parts.append(Points(items=notes, title=say("worth knowing")))
@@ -38,7 +40,7 @@ def page(result: Examined, *, everything: bool = False) -> Page:
         parts.append(_all_fine(result))
     unseen = blind(result)
     if unseen:
-        parts.append(_unseen(unseen))
+        parts.append(_unseen(unseen, result.case.machine))
     parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
@@ -99,31 +101,31 @@ def _count(severity: str, count: int) -> Sentence | None:
     }[severity]
 
 
-def _finding(group: Group) -> Iterator[Part]:
+def _finding(group: Group, *, by_root: bool) -> Iterator[Part]:
     """A finding in full."""
     first = group.first
     title = say("{about}: {title}", about=group.about, title=first.title) if group.about else first.title
     yield Line(said=title, tone=_TONES[first.severity])
-    yield Table(columns=_BLANK, rows=tuple(_rows(group)))
+    yield Table(columns=_BLANK, rows=tuple(_rows(group, by_root=by_root)))
 
 
-def _rows(group: Group) -> Iterator[tuple[Shown, Shown]]:
+def _rows(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
     first = group.first
-    yield from _seen(group)
+    yield from _seen(group, by_root=by_root)
     yield say("why it matters"), first.why
     for place, step in enumerate(first.fix, 1):
         many = len(first.fix) > 1
         yield say("fix") if place == 1 else "", _step(step, place=place if many else None)
         if step.command:
-            yield "", _typed(step)
+            yield "", f"$ {typed(step.command, needs_root=step.as_root, by_root=by_root)}"
     if first.verify:
-        yield say("verify"), f"$ {first.verify}"
+        yield say("verify"), f"$ {typed(first.verify, by_root=by_root)}"
     if first.confidence in _SURE:
         yield say("sure?"), _SURE[first.confidence]
     yield say("check"), group.check
 
 
-def _seen(group: Group) -> Iterator[tuple[Shown, Shown]]:
+def _seen(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
     """Evidence, each command once."""
     shown = list(dict.fromkeys((one.about, item) for one in group.findings for item in one.evidence))
     commands: dict[str, None] = {}
@@ -135,7 +137,7 @@ def _seen(group: Group) -> Iterator[tuple[Shown, Shown]]:
             commands[item.command] = None
     if len(shown) > MOST_EVIDENCE:
         yield "", say("and {count} more", count=len(shown) - MOST_EVIDENCE)
-    yield from (("", f"$ {command}") for command in list(commands)[:MOST_EVIDENCE])
+    yield from (("", f"$ {typed(command, by_root=by_root)}") for command in list(commands)[:MOST_EVIDENCE])
 
 
 def _step(step: Step, *, place: int | None) -> Shown:
@@ -143,21 +145,22 @@ def _step(step: Step, *, place: int | None) -> Shown:
     return said if place is None else say("{place}. {says}", place=place, says=said)
 
 
-def _typed(step: Step) -> str:
-    return f"$ sudo {step.command}" if step.as_root else f"$ {step.command}"
-
-
 def _note(group: Group) -> Shown:
     title = group.first.title
     return say("{about}: {title}", about=group.about, title=title) if group.about else title
 
 
-def _unseen(found: tuple[Blind, ...]) -> Table:
+def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
     """What could not be looked at, with what would show it."""
     rows: list[tuple[Shown, Shown]] = []
     for one in found:
-        rows.append(("-", say("{titles}: {why}", titles=with_commas(one.titles), why=one.why)))
-        rows += [("", f"$ {one.see}")] if one.see else []
+        titles, see = with_commas(one.titles), one.see or ""
+        if of_host(see, machine):
+            rows.append(("-", say("{titles}: {why}; on the host:", titles=titles, why=one.why)))
+            rows.append(("", f"$ {see}"))
+            continue
+        rows.append(("-", say("{titles}: {why}", titles=titles, why=one.why)))
+        rows += [("", f"$ {typed(see, by_root=is_root(machine))}")] if see else []
     dim: Tone = "dim"
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
 

@@ -17,6 +17,7 @@ from rigright.report.named import machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of
+from rigright.report.typed import is_root, of_host, typed
 
 if TYPE_CHECKING:
     from rigright.machine.bundle.write import Bundled
@@ -225,7 +226,8 @@ def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
     for one in machine.unseen:
         kinds.setdefault((one.why, one.see), []).append(one)
     items: list[Shown] = [
-        _blind(why, see, what=[one.what for one in same]) for (why, see), same in kinds.items()
+        _blind(why, see, what=[one.what for one in same], machine=machine)
+        for (why, see), same in kinds.items()
     ]
     most = len(items) if everything else MOST_UNSEEN
     if len(items) > most:
@@ -234,10 +236,13 @@ def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
         yield Points(items=tuple(items), title=say("not observed"), tone="dim")
 
 
-def _blind(why: Sentence, see: str | None, *, what: list[str]) -> Sentence:
+def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine) -> Sentence:
     names = ", ".join(dict.fromkeys(what))
     if see is None:
         return say("{what}: {why}", what=names, why=why)
+    if of_host(see, machine):
+        return say("{what}: {why}; `{see}` on the host shows it", what=names, why=why, see=see)
+    see = typed(see, by_root=is_root(machine))
     return say("{what}: {why}; `{see}` shows it", what=names, why=why, see=see)
 
 

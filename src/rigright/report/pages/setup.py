@@ -9,6 +9,7 @@ from typing import Any
 from rigright.base.words import Sentence, say, tell
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.set_up import Pick, SetUp, SetupStep
+from rigright.report.typed import typed
 
 _BLANK = (Column(head=""), Column(head="", flexible=True))
 
@@ -21,7 +22,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     if result.kept is not None:
         parts.append(Line(said=_kept(result, result.kept), tone="strong"))
     for number, step in enumerate(result.steps, 1):
-        parts += _step(number, step)
+        parts += _step(number, step, by_root=result.target.by_root)
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     if result.unknown:
@@ -108,17 +109,11 @@ def _kept(result: SetUp, kept: Pick) -> Sentence:
     )
 
 
-def _step(number: int, step: SetupStep) -> Iterator[Part]:
+def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
     yield Line(said=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
     if step.commands:
-        commands = tuple(
-            ("sudo " if step.as_root and not _is_piped(one) else "") + one for one in step.commands
-        )
-        yield Commands(items=commands, title=say("as root") if step.as_root else None)
-
-
-def _is_piped(command: str) -> bool:
-    return "|" in command or ">" in command
+        commands = (typed(one, needs_root=step.as_root, by_root=by_root) for one in step.commands)
+        yield Commands(items=tuple(commands))
 
 
 def _next(result: SetUp, asked: str) -> Iterator[str]:

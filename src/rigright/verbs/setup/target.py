@@ -17,34 +17,49 @@ from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
 from rigright.report.set_up import Target
+from rigright.report.typed import is_root
 from rigright.verbs.here import is_place
 from rigright.verbs.probe import probe
 
 MOST_KINDS = 8
-_OS = re.compile(r"\s*([a-z]+)[\s:-]*(\d+(?:\.\d+)?)?\s*\Z", re.IGNORECASE)
+WSL = "wsl"
+_OS = re.compile(r"\s*([a-z]+(?:[ -][a-z]+)*)[\s:-]*(\d+(?:\.\d+)?)?\s*\Z", re.IGNORECASE)
 _IDS = {
     "alma": "almalinux",
-    "redhat": "rhel",
-    "rockylinux": "rocky",
+    "amazon": "amzn",
+    "amazon linux": "amzn",
+    "leap": "opensuse-leap",
+    "opensuse": "opensuse-leap",
+    "opensuse leap": "opensuse-leap",
+    "opensuse tumbleweed": "opensuse-tumbleweed",
     "oracle": "ol",
-    "windows": "windows",
-    "wsl": "wsl",
+    "oracle linux": "ol",
+    "red hat": "rhel",
+    "redhat": "rhel",
+    "rocky linux": "rocky",
+    "rockylinux": "rocky",
+    "suse": "sles",
+    "tumbleweed": "opensuse-tumbleweed",
 }
+_OF_WSL = "2"
 _ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
 _EMBEDDED = "embedded"
 _WITH_SWITCHES = 8  # cards, from which a box of such chips has them
 
 
-def target_of(on: str | None, from_file: str | None, *, os_asked: str | None) -> Target:
-    """What is known of the machine; an asked system goes before the one that was read."""
+def look(on: str | None, from_file: str | None) -> Machine | None:
+    """The machine that is looked at; None where cards are named."""
     place = from_file if from_file is not None else on if on is not None and is_place(on) else None
-    found = (
-        _named(on) if on is not None and place is None else _seen(probe(place if place != "here" else None))
-    )
+    return None if on is not None and place is None else probe(place if place != "here" else None)
+
+
+def target_of(on: str | None, machine: Machine | None, *, os_asked: str | None) -> Target:
+    """What is known of the machine; an asked system goes before the one that was read."""
+    found = _named(on or "") if machine is None else _seen(machine)
     if os_asked is None:
         return found
     os_id, version = _system(os_asked)
-    virtual = "wsl2" if os_id == "wsl" else None
+    virtual = "wsl2" if os_id == WSL else None
     return replace(found, os_id=os_id, os_version=version, os_name=os_asked, virtual=virtual)
 
 
@@ -105,6 +120,7 @@ def _seen(machine: Machine) -> Target:
         open_kernel=machine.software.open_kernel,
         secure_boot=system.secure_boot,
         seen=True,
+        by_root=is_root(machine),
     )
 
 
@@ -117,11 +133,11 @@ def _cards(case: Case) -> str:
 def _system(asked: str) -> tuple[str, str | None]:
     """A system as people name it: "ubuntu 24.04", "debian12", "rocky 9"."""
     match = _OS.match(asked)
-    name = match[1].lower() if match else ""
-    os_id = _IDS.get(name, name)
-    known = sorted({one for row in driver_packages() for one in row.os} | {"wsl"})
+    name = " ".join(match[1].lower().replace("-", " ").split()) if match else ""
+    os_id = _IDS.get(name, name.replace(" ", "-"))
+    known = sorted({one for row in driver_packages() for one in row.os})
     if match is None or os_id not in known:
         raise AskError(
             say('"{asked}" is no system of our table; it knows {known}', asked=asked, known=", ".join(known))
         )
-    return os_id, match[2]
+    return os_id, _OF_WSL if os_id == WSL else match[2]

@@ -9,10 +9,12 @@ from typing import Any
 
 from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
-from rigright.machine.nvidia_smi import log, sheets, text, xml
+from rigright.machine.nvidia_smi import complaints, log, picture, sheets, text, xml
 from rigright.machine.record import Read
 
-_COMMAND = re.compile(r"^(?:#\s*)?[$>#]\s+(?:\S*/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE
+)
 _RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)
 _MOST_SECTIONS = 200
 
@@ -21,34 +23,46 @@ Reader = Callable[[str], Read]
 
 def is_capture(told: str) -> bool:
     """Whether some of it is nvidia-smi's."""
-    return bool(_COMMAND.search(told)) or _reader(told) is not None
+    return bool(_COMMAND.search(told) or _readers(told) or complaints.is_complaint(told))
 
 
 def read_capture(told: str) -> Read:
     """The machine of one moment: the closest readings count, and of a command run twice the first."""
-    known = [(reader, section) for section in sections(told) if (reader := _reader(section)) is not None]
+    told = told.replace("\xa0", " ")  # as web pages have it
+    known = [(reader, section) for section in sections(told) for reader in _readers(section)]
+    if not known:
+        return complaints.read_complaint(told)
     found = Read()
     for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
         found = laid(found, reader(section))
-    return found
+    return _with_lost(found, told)
 
 
 def sections(told: str) -> list[str]:
-    """The text under each heading that names a command; all of it where there is none."""
+    """The text under each heading that names a command, and what stands before the first."""
     plain = _RULE.sub("", told)
-    starts = [match.end() for match in _COMMAND.finditer(plain)][:_MOST_SECTIONS]
-    if not starts:
+    heads = list(_COMMAND.finditer(plain))[:_MOST_SECTIONS]
+    if not heads:
         return [told]
-    ends = [*[match.start() for match in _COMMAND.finditer(plain)][1 : len(starts)], len(plain)]
-    return [plain[start:end] for start, end in zip(starts, ends, strict=True)]
+    ends = [*[match.start() for match in heads[1:]], len(plain)]
+    under = [plain[head.end() : end] for head, end in zip(heads, ends, strict=True)]
+    before = plain[: heads[0].start()]
+    return [before, *under] if before.strip() else under
 
 
-def _reader(section: str) -> Reader | None:
-    """What can read it, judged by what it holds."""
-    for is_one, reader in _READERS:
-        if is_one(section):
-            return reader
-    return None
+def _readers(section: str) -> list[Reader]:
+    """All that can read some of it, judged by what it holds."""
+    return [reader for is_one, reader in _READERS if is_one(section)]
+
+
+def _with_lost(found: Read, told: str) -> Read:
+    """With the cards that nvidia-smi names only to say that it cannot reach them."""
+    fields: dict[str, Any] = dict(found.fields)
+    devices: tuple[Device, ...] = fields.get("devices", ())
+    seen = {one.pci for one in devices}
+    first = max((one.index for one in devices), default=-1) + 1
+    gone = [one for one in complaints.lost(told, first=first) if one.pci not in seen]
+    return replace(found, fields=tuple({**fields, "devices": (*devices, *gone)}.items()))
 
 
 def _topo(section: str) -> Read:
@@ -69,15 +83,15 @@ def _list(section: str) -> Read:
 
 
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
-_LIST = re.compile(r"GPU \d+: .*\(UUID: ")
+_LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
 _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
     (lambda told: xml.START in told, xml.read_xml),
     (lambda told: log.MARK in told, log.read_log),
     (sheets.is_sheet, sheets.read_sheet),
-    (lambda told: "CPU Affinity" in told, _topo),
+    (lambda told: "CPU Affinity" in told or text.paths_of(told), _topo),
     (_LINKS.search, _links),
-    (lambda told: _LIST.match(told.lstrip()), _list),
-    (sheets.is_picture, sheets.read_picture),
+    (_LIST.search, _list),
+    (picture.is_picture, picture.read_picture),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 

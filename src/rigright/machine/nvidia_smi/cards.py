@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from rigright.machine.device import Device, Program, Slice
+from rigright.machine.system import Software
 from rigright.machine.told.device import device_from
 from rigright.machine.told.fields import read_fields
+from rigright.machine.told.values import read_value, seen
 
 Form = Literal["xml", "text", "query"]
 TABLE = "nvidia_smi.csv"
 _INTEGRATED = ("gb10", "thor", "orin", "xavier", "tegra", "jetson", "n1x")  # CPU and GPU share one memory
 _LOST = "gpu is lost"
 _RESET = "gpu requires reset"
+_VITAL = MappingProxyType(  # what the driver tells of every card that lives
+    {
+        "xml": ("temperature/gpu_temp", "performance_state"),
+        "text": ("Temperature/GPU Current Temp", "Performance State"),
+        "query": ("temperature.gpu", "pstate"),
+    }
+)
+_ERRORS = {"err!", "unknown error", "[unknown error]"}
+_KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
+_VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){1,3}(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +49,17 @@ def device_of(told: Told, index: int) -> Device:
         found,
         vendor="nvidia",
         index=index,
-        state="lost" if _LOST in said else "ok",
+        state="lost" if _LOST in said or _is_dead(told) else "ok",
         unified_memory=_unified(found),
         recovery=_recovery(found, needs_reset=_RESET in said),
         slices=told.slices,
         programs=told.programs,
     )
+
+
+def _is_dead(told: Told) -> bool:
+    """Whether even what every card tells comes back as an error."""
+    return all(told.values.get(word, "").lower() in _ERRORS for word in _VITAL[told.form])
 
 
 def _recovery(found: Mapping[str, Any], *, needs_reset: bool) -> str | None:
@@ -59,3 +78,23 @@ def _recovery(found: Mapping[str, Any], *, needs_reset: bool) -> str | None:
 def _unified(found: Mapping[str, Any]) -> bool | None:
     name = str(found.get("name", "")).lower()
     return True if any(word in name for word in _INTEGRATED) else None
+
+
+def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str | None) -> Program | None:
+    """A process that holds memory of a card; None where its number is not told."""
+    number = read_value("count", pid)
+    held: Any = read_value("bytes", mem)
+    role = _KINDS.get((kind or "").lower(), "compute")
+    return (
+        Program(pid=number, name=seen(name), kind=role, mem_bytes=held) if isinstance(number, int) else None
+    )
+
+
+def software_of(*, driver: str | None, cuda: str | None = None) -> Software:
+    """The driver's version and the CUDA it brings, without what some drivers write behind them."""
+    return Software(driver=_version(driver), driver_cuda=_version(cuda))
+
+
+def _version(told: str | None) -> str | None:
+    match = _VERSION.match(told or "")
+    return match.group() if match else None

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rigright.machine.device import Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of
+from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.system import Software
 from rigright.machine.told.values import read_value, seen
 
 MARK = "NVSMI LOG"
 _CARD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")
 _MOST_DEPTH = 16
 _MOST_CARDS = 512
-_KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
 _PROGRAM, _SLICE = "Processes/Process ID", "MIG Device"
-_MIB = "FB Memory Usage"
+_MEMORY = ("FB Memory Usage", "Shared FB Memory Usage")  # of an instance, until driver 595 and since
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ def read_log(text: str) -> Read:
     head: dict[str, str] = {}
     blocks: list[_Block] = []
     path: list[tuple[int, str]] = []
-    for line in text.splitlines():
+    for line in _lines(text):
         card = _CARD.match(line)
         if card and len(blocks) < _MOST_CARDS:
             blocks.append(_Block({"PCI/Bus Id": card.group(1)}))
@@ -52,8 +50,19 @@ def read_log(text: str) -> Read:
         elif colon and indent == 0:
             head[name] = value.strip()
     devices = tuple(device_of(_told(block), index) for index, block in enumerate(blocks))
-    software = Software(driver=seen(head.get("Driver Version")), driver_cuda=seen(head.get("CUDA Version")))
+    software = software_of(
+        driver=head.get("KMD Version", head.get("Driver Version")),
+        cuda=head.get("CUDA UMD Version", head.get("CUDA Version")),
+    )
     return Read(fields=(("devices", devices), ("software", software)))
+
+
+def _lines(text: str) -> list[str]:
+    """The first log in it, from the edge it was pasted at."""
+    before, _, log = text.partition(MARK)
+    edge = before.rpartition("\n")[2].rstrip("=")
+    lines = log.partition(MARK)[0].splitlines()
+    return [line.removeprefix(edge) for line in lines] if edge.isspace() else lines
 
 
 def _put(block: _Block, where: str, *, value: str) -> None:
@@ -71,20 +80,15 @@ def _put(block: _Block, where: str, *, value: str) -> None:
 
 
 def _told(block: _Block) -> Told:
-    known = bool(block.programs) or "Processes" in block.values
+    known = bool(block.programs) or seen(block.values.get("Processes")) is not None
     programs = tuple(one for one in map(_program, block.programs) if one is not None)
     slices = tuple(one for one in map(_slice, block.slices) if one is not None)
     return Told(form="text", values=block.values, slices=slices, programs=programs if known else None)
 
 
 def _program(told: dict[str, str]) -> Program | None:
-    pid = read_value("count", told["pid"])
-    mem: Any = read_value("bytes", told.get("Used GPU Memory"))
-    kind = _KINDS.get(told.get("Type", "").lower(), "compute")
-    return (
-        Program(pid=pid, name=seen(told.get("Name")), kind=kind, mem_bytes=mem)
-        if isinstance(pid, int)
-        else None
+    return program_of(
+        told["pid"], name=told.get("Name"), kind=told.get("Type"), mem=told.get("Used GPU Memory")
     )
 
 
@@ -94,7 +98,13 @@ def _slice(told: dict[str, str]) -> Slice | None:
         return None
     inner: Any = {
         "compute_instance": read_value("count", told.get("Compute Instance ID")),
-        "mem_total_bytes": read_value("bytes", told.get(f"{_MIB}/Total")),
-        "mem_used_bytes": read_value("bytes", told.get(f"{_MIB}/Used")),
+        "mem_total_bytes": _memory(told, "Total"),
+        "mem_used_bytes": _memory(told, "Used"),
     }
     return Slice(gpu_instance=instance, **inner)
+
+
+def _memory(told: dict[str, str], what: str) -> object:
+    return next(
+        (read_value("bytes", told[f"{one}/{what}"]) for one in _MEMORY if f"{one}/{what}" in told), None
+    )

@@ -13,8 +13,9 @@ from rigright.machine.told.values import read_value
 MOST_DEVICES = 512
 _MOST_LINKS = 64
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m|(?<![\w.])\[\d{1,2}m")
-_NODE = re.compile(r"(GPU|NIC)(\d{1,3})\b|mlx\S+|[a-z]+\d+_\d+|bnxt\S+")
-_KIND = re.compile(r"(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|C2C)\Z")
+_PLACE = re.compile(r"GPU\d{1,3}\Z")
+_KIND = re.compile(r"(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\Z")
+_OLD_KINDS = {"SOC": "SYS"}  # until driver 384
 _GPU = re.compile(r"GPU (\d{1,3}): (.{1,200}?) \(UUID: ([^)\s]{1,80})\)")
 _MIG = re.compile(r"MIG (\S{1,40})\s+Device\s+(\d{1,3}): \(UUID: ([^)\s]{1,100})\)")
 _LINK = re.compile(r"Link (\d{1,2}): (<?inactive>?|([0-9.]{1,9}) GB/s)", re.IGNORECASE)
@@ -25,25 +26,24 @@ _ALL_DOWN = "all links are inactive"
 def paths_of(topo: str) -> tuple[Path, ...]:
     """How each pair of cards reaches each other, of `nvidia-smi topo -m`."""
     names, rows = _matrix(topo)
-    places = {name: int(name[3:]) for name in names if name.startswith("GPU")}
+    places = {name: int(name[3:]) for name in names if _PLACE.match(name)}
     found = {}
     for row, cells in rows.items():
         for name, cell in zip(names, cells, strict=False):
             if row in places and name in places and places[row] < places[name] and _KIND.match(cell):
-                found[places[row], places[name]] = cell
+                found[places[row], places[name]] = _OLD_KINDS.get(cell, cell)
     return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(found.items()))
 
 
 def numa_of(topo: str) -> dict[int, int]:
     """The memory domain next to each card, where the matrix tells of one."""
-    head = next((line for line in _lines(topo) if "NUMA Affinity" in line), "")
     names, rows = _matrix(topo)
-    if not head:
+    if "NUMA Affinity" not in topo:
         return {}
     found = {}
     for row, cells in rows.items():
         domain = cells[len(names) + 1] if len(cells) > len(names) + 1 else ""
-        if row.startswith("GPU") and domain.isdecimal():
+        if _PLACE.match(row) and domain.isdecimal():
             found[int(row[3:])] = int(domain)
     return found
 
@@ -57,20 +57,20 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
     names: list[str] = []
     rows: dict[str, list[str]] = {}
     for line in _lines(topo):
-        cells = [cell for cell in re.split(r"\t+\s*| {2,}", line.strip()) if cell]
+        cells = line.split()
         if not names:
             names = _heads(line)
-        elif cells and _NODE.fullmatch(cells[0]) and len(rows) < MOST_DEVICES:
+        elif cells and cells[0] in names and len(rows) < MOST_DEVICES:
             rows[cells[0]] = cells[1:]
         elif rows:
             break
-    return names, {name: [cell.strip() for cell in cells] for name, cells in rows.items()}
+    return names, rows
 
 
 def _heads(line: str) -> list[str]:
     """GPUs and network cards of the first line, which stand before "CPU Affinity"."""
     told = line.partition("CPU Affinity")[0].split()
-    return told if told and told[0].startswith("GPU") and all(map(_NODE.fullmatch, told)) else []
+    return told if told and all(map(_PLACE.match, told[: 1 if "Affinity" in line else None])) else []
 
 
 def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -11,10 +10,10 @@ from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.device import Device, Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of
+from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.complaints import lost
 from rigright.machine.record import Read, Unseen
-from rigright.machine.system import Software
-from rigright.machine.told.values import address, read_value, seen
+from rigright.machine.told.values import read_value, seen
 
 START = "<nvidia_smi_log"
 _END = "</nvidia_smi_log>"
@@ -23,8 +22,6 @@ MOST_CHARS = 32 * MIB
 _MOST_DEPTH = 32
 _MOST_CARDS = 512
 _LISTS = {"mig_device", "process_info"}  # elements of a card that come many times
-_KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
-_GONE = re.compile(r"device handle for GPU.{0,12}?([0-9A-Fa-f]{4,8}(?::[0-9A-Fa-f]{2}){2}\.[0-7])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +76,14 @@ def read_xml(text: str) -> Read:
     """Cards and driver of the log; what nvidia-smi could not reach is told as lost."""
     log = _parsed(text)
     devices = tuple(_device(card, index) for index, card in enumerate(log.cards))
-    lost = _lost(text[: max(text.find(START), 0)], first=len(devices))
-    software = Software(
-        driver=seen(log.head.get("driver_version")), driver_cuda=seen(log.head.get("cuda_version"))
+    gone = lost(text[: max(text.find(START), 0)], first=len(devices))
+    software = software_of(
+        driver=log.head.get("kmd_version", log.head.get("driver_version")),
+        cuda=log.head.get("cuda_umd_version", log.head.get("cuda_version")),
     )
     return Read(
-        fields=(("devices", (*devices, *lost)), ("software", software)),
-        unseen=_missing(log, shown=len(devices) + len(lost)),
+        fields=(("devices", (*devices, *gone)), ("software", software)),
+        unseen=_missing(log, shown=len(devices) + len(gone)),
     )
 
 
@@ -101,7 +99,7 @@ def _parsed(text: str) -> _Log:
     parser.CharacterDataHandler = log.say
     parser.EntityDeclHandler = _refuse
     parser.buffer_text = True
-    end = text.rfind(_END)
+    end = text.find(_END, begin)
     try:
         parser.Parse(text[begin : end + len(_END) if end > begin else None], _IS_ALL)
     except (expat.ExpatError, ValueError) as error:
@@ -151,20 +149,8 @@ def _programs(card: _Card) -> tuple[Program, ...] | None:
 
 
 def _program(told: dict[str, str]) -> Program | None:
-    pid = read_value("count", told.get("pid"))
-    if not isinstance(pid, int):
-        return None
-    mem: Any = read_value("bytes", told.get("used_memory"))
-    kind = _KINDS.get(told.get("type", "").lower(), "compute")
-    return Program(pid=pid, name=seen(told.get("process_name")), kind=kind, mem_bytes=mem)
-
-
-def _lost(before: str, *, first: int) -> tuple[Device, ...]:
-    """Cards that nvidia-smi complains of before its log: "Unable to determine the device handle ..."."""
-    found = dict.fromkeys(match.group(1) for match in _GONE.finditer(before[:MIB]))
-    return tuple(
-        Device(index=first + place, vendor="nvidia", state="lost", pci=address(where))
-        for place, where in enumerate(found)
+    return program_of(
+        told.get("pid"), name=told.get("process_name"), kind=told.get("type"), mem=told.get("used_memory")
     )
 
 

@@ -1,8 +1,6 @@
-"""Layers dealt out to stages and unlike cards: none is lost, none done twice, and order changes nothing."""
+"""Layers dealt out to stages: none is lost and none done twice; bands by what is known of a case."""
 
 from __future__ import annotations
-
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,21 +12,12 @@ from rigright.arch.sources import zoo
 from rigright.cost.bands import band
 from rigright.cost.known import CHIP, CLASS, NOTHING, Known
 from rigright.cost.shards import share, stage_bounds
-from rigright.cost.speed.split import Held, SplitTime, split_times
-from rigright.cost.speed.stream import stream_of
 from rigright.cost.speed.told import MEASURED, at, tell
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
-WORK = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
-LAYERS = len(LLAMA.trunk.layers)
-CARDS = {
-    name: stream_of([by_id()[name]], find_engine("llama.cpp"), weights="gguf:Q4_K_M")
-    for name in ("rtx-3090", "rtx-4090", "rtx-3060-12gb")
-}
 SUBJECTS = ("speed_serving", "speed_streams", "speed_training", "speed_images")
 widths = st.sampled_from([1, 2, 4, 8, 16])
 
@@ -56,48 +45,6 @@ def test_what_ranks_hold_together_is_at_least_the_whole(cut, tp, ep, kv_heads):
     assert one(share(cut, Layout(), kv_heads=kv_heads)) == 1, "one rank holds all"
     wider = one(share(cut, Layout(tp=2 * tp, ep=ep), kv_heads=kv_heads))
     assert wider <= part
-
-
-def dealt(*hands):
-    return split_times(
-        WORK, [Held(stream=CARDS[name], layers=count) for name, count in hands], prompt_tok=512
-    )
-
-
-@settings(max_examples=30)
-@given(first=st.integers(1, LAYERS - 2), data=st.data())
-def test_cards_may_stand_in_any_order(first, data):
-    second = data.draw(st.integers(1, LAYERS - first - 1))
-    hands = [("rtx-3090", first), ("rtx-4090", second), ("rtx-3060-12gb", LAYERS - first - second)]
-    mixed = data.draw(st.permutations(hands))
-    for item in fields(SplitTime):
-        assert one(getattr(dealt(*mixed), item.name)) == pytest.approx(one(getattr(dealt(*hands), item.name)))
-
-
-@settings(max_examples=30)
-@given(moved=st.integers(1, LAYERS - 2))
-def test_each_layer_costs_what_it_costs_on_its_card(moved):
-    """Linear: the time between all on one card and all on the other lies on a line."""
-    few, more = (
-        dealt(("rtx-4090", LAYERS - count), ("rtx-3060-12gb", count)) for count in (moved, moved + 1)
-    )
-    start, end = (
-        dealt(("rtx-4090", LAYERS - 1), ("rtx-3060-12gb", 1)),
-        dealt(("rtx-4090", 1), ("rtx-3060-12gb", LAYERS - 1)),
-    )
-    each = (one(end.token_s) - one(start.token_s)) / (LAYERS - 2)
-    assert one(more.token_s) - one(few.token_s) == pytest.approx(each, rel=1e-6)
-    assert each > 0, "the slower card makes each of its layers later"
-
-
-@settings(max_examples=20)
-@given(context=st.integers(16, 16_000), more=st.integers(1, 16_000))
-def test_more_to_look_back_at_never_makes_a_token_sooner(context, more):
-    held = [Held(stream=CARDS["rtx-3090"], layers=20), Held(stream=CARDS["rtx-4090"], layers=12)]
-    near, far = (
-        split_times(WORK, held, prompt_tok=512, context_tok=tok) for tok in (context, context + more)
-    )
-    assert one(far.token_s) >= one(near.token_s)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

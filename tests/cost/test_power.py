@@ -1,4 +1,4 @@
-"""Power: laws of watts and joules, and what was measured of chips and whole nodes."""
+"""Power: laws of watts, and what was measured of chips and whole nodes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 
 from rigright.cost.power import (
     Busy,
-    Draw,
     busy_in,
-    busy_of,
     draw_w,
-    energy_j,
-    energy_per_unit_j,
-    kwh,
     machine_w,
     pue_of,
 )
@@ -26,8 +21,8 @@ rated = st.sampled_from(RATED)
 share = st.floats(0, 1)
 
 
-def watts(chip, busy, **more):
-    return float(draw_w([chip], busy, **more).value[0])
+def watts(chip, busy):
+    return float(draw_w([chip], busy).value[0])
 
 
 @given(chip=rated, compute=share, memory=share, more=share)
@@ -45,13 +40,6 @@ def test_a_chip_that_rests_part_of_the_time_draws_between_idle_and_full(chip, co
     assert part == pytest.approx(idle + duty * (full - idle))
 
 
-@given(chip=rated, compute=share, memory=share, limit=st.floats(0.5, 1.0))
-def test_a_cap_holds_and_changes_nothing_below_it(chip, compute, memory, limit):
-    busy = Busy(compute=compute, memory=memory)
-    free, capped = watts(chip, busy), watts(chip, busy, limit_w=limit * chip.tdp_w)
-    assert capped == pytest.approx(min(free, limit * chip.tdp_w))
-
-
 @given(chip=rated, compute=share, memory=share)
 def test_the_band_holds_the_value(chip, compute, memory):
     found = draw_w([chip], Busy(compute=compute, memory=memory))
@@ -66,19 +54,6 @@ def test_many_chips_equal_each_alone():
     together = draw_w(RATED, busy)
     for place, chip in enumerate(RATED):
         assert watts(chip, busy) == together.value[place]
-
-
-def test_energy_is_power_times_time_however_it_is_counted():
-    drawn = Draw(value=500.0, low=400.0, high=600.0)
-    assert energy_j(drawn, 7200).value == 3_600_000
-    assert float(kwh(drawn, 7200).value) == pytest.approx(1.0)
-    assert float(energy_per_unit_j(drawn, 50).high) == pytest.approx(12.0)
-
-
-def test_what_a_pass_keeps_in_use_follows_from_its_seconds():
-    reading = busy_of(0.001, 0.01, total_s=0.012)
-    assert reading.memory > 5 * reading.compute
-    assert busy_of(5.0, 5.0, total_s=1.0) == Busy(compute=1.0, memory=1.0)
 
 
 def test_decode_draws_less_than_prefill_and_training_on_every_chip():

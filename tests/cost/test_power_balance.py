@@ -1,4 +1,4 @@
-"""Watts and joules of every chip and machine: between idle and rating, added up, and the same in any unit."""
+"""Watts of every chip and machine: between idle and rating, and added up."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from rigright.cost.power import (
     MODULES,
     Busy,
-    Draw,
     busy_in,
-    busy_of,
     draw_w,
-    energy_j,
-    energy_per_unit_j,
-    kwh,
     machine_w,
     pue_of,
 )
@@ -27,10 +22,6 @@ RATED = tuple(chip for chip in chips() if chip.tdp_w)
 PHASES = ("idle", "decode", "serve", "prefill", "training", "image")
 rated = st.sampled_from(RATED)
 share = st.floats(0, 1)
-draws = st.builds(
-    lambda value, below, above: Draw(value=value, low=value * below, high=value * above),
-    st.floats(1, 1e5), st.floats(0.3, 1), st.floats(1, 3),
-)  # fmt: skip
 
 
 def each(phase):
@@ -67,17 +58,6 @@ def test_each_share_that_is_used_more_draws_no_less(chip, compute, memory, duty,
         assert watts(**{name: value}) >= watts() - 1e-9, name
 
 
-@given(chip=rated, compute=share, memory=share, caps=st.lists(st.floats(0.2, 2), min_size=2, max_size=5))
-def test_caps_of_one_card_are_an_array_and_rise_together(chip, compute, memory, caps):
-    caps = np.sort(np.array(caps)) * chip.tdp_w
-    found = draw_w([chip], Busy(compute=compute, memory=memory), limit_w=caps).value
-    assert found.shape == caps.shape
-    assert (np.diff(found) >= -1e-9).all()
-    assert (found <= np.minimum(caps, chip.tdp_w) + 1e-9).all()
-    for cap, value in zip(caps, found, strict=True):
-        assert value == draw_w([chip], Busy(compute=compute, memory=memory), limit_w=float(cap)).value[0]
-
-
 @given(chip=rated, count=st.integers(1, 64), boxes=st.integers(1, 8), phase=st.sampled_from(PHASES))
 def test_a_machine_draws_its_chips_a_share_around_each_and_its_boxes(chip, count, boxes, phase):
     """Linear: chips and boxes told apart add up to both told at once."""
@@ -87,32 +67,6 @@ def test_a_machine_draws_its_chips_a_share_around_each_and_its_boxes(chip, count
     assert whole == pytest.approx(count * one + boxes * box)
     assert one >= drawn.value[0]
     assert box > 0
-
-
-@given(drawn=draws, first=st.floats(1, 1e6), second=st.floats(1, 1e6))
-def test_energy_of_two_hours_is_that_of_each(drawn, first, second):
-    both = energy_j(drawn, first + second)
-    for name in ("low", "value", "high"):
-        apart = getattr(energy_j(drawn, first), name) + getattr(energy_j(drawn, second), name)
-        assert getattr(both, name) == pytest.approx(apart)
-
-
-@given(drawn=draws, rate=st.floats(1e-3, 1e6), seconds=st.floats(1, 1e6))
-def test_what_is_made_holds_all_the_energy_that_went_in(drawn, rate, seconds):
-    """Joules a token, times all tokens, are the joules of the time; and kilowatt hours are the same again."""
-    whole = energy_j(drawn, seconds).value
-    assert energy_per_unit_j(drawn, rate).value * rate * seconds == pytest.approx(whole)
-    assert kwh(drawn, seconds).value * 3.6e6 == pytest.approx(whole)
-
-
-@given(compute=st.floats(0, 10), memory=st.floats(0, 10), total=st.floats(1e-3, 20))
-def test_what_a_pass_uses_are_shares(compute, memory, total):
-    found = busy_of(compute, memory, total_s=total)
-    assert 0 <= found.compute <= 1
-    assert 0 <= found.memory <= 1
-    longer = busy_of(compute, memory, total_s=2 * total)
-    assert longer.compute <= found.compute
-    assert longer.memory <= found.memory
 
 
 def test_machines_made_for_modules_draw_more_around_them_than_desks():

@@ -155,24 +155,28 @@ def test_more_replicas_never_end_later(rows):
 
 
 @cache
-def machine(model, on, tp):
+def machine(model, on, layout):
     """Work, rates without the terms that only services have, and the pace of a replica."""
     work = work_of(open_model(model), weights="bf16", kv="16bit")
     told = rates_of([find_node(on).cards[0].chip], find_engine("vllm"), weights="bf16")
     bare = replace(told, request_s=np.zeros(1), ahead=np.zeros(1), mixed=np.ones(1))
-    layout = Layout(tp=tp)
     law = law_of(work, bare, layout=layout)
     pace = pace_of(law, layout=layout, max_seqs=64, budget_tok=8192, context_tok=16_384)
     return work, bare, layout, pace
 
 
 @pytest.mark.parametrize(
-    ("model", "on", "tp"), [("llama-3.1-8b", "1x h100", 1), ("mixtral-8x7b", "4x a100 80gb", 4)]
+    ("model", "on", "layout"),
+    [
+        ("llama-3.1-8b", "1x h100", Layout()),
+        ("mixtral-8x7b", "4x a100 80gb", Layout(tp=4)),
+        ("llama-3.1-8b", "4x rtx 4090", Layout(pp=4)),
+    ],
 )
 @pytest.mark.parametrize(("prompt", "output"), [(512, 128), (2048, 256), (4096, 32)])
-def test_one_user_is_told_alike_by_the_formula_and_by_the_replay(model, on, tp, prompt, output):
+def test_one_user_is_told_alike_by_the_formula_and_by_the_replay(model, on, layout, prompt, output):
     """The limit in which nothing is left to chance: the closed form is the replay."""
-    work, rates, layout, pace = machine(model, on, tp)
+    work, rates, layout, pace = machine(model, on, layout)
     shop = make_shop("vllm_sync", blocks=1 << 20, seats=64, budget=8192, pace=pace)
     _, told = played(make_load([(0.0, prompt, output)]), shop)
     found = serve(
@@ -190,7 +194,7 @@ def test_one_user_is_told_alike_by_the_formula_and_by_the_replay(model, on, tp, 
 @pytest.mark.parametrize("users", [4, 16, 48])
 def test_many_users_are_told_nearly_alike(users):
     """Answers long enough to share passes: throughput within a tenth, a token's time within a seventh."""
-    work, rates, layout, pace = machine("llama-3.1-8b", "1x h100", 1)
+    work, rates, layout, pace = machine("llama-3.1-8b", "1x h100", Layout())
     shop = make_shop("vllm_sync", blocks=1 << 20, seats=64, budget=8192, pace=pace)
     load = make_load([(0.0, 1024, 256)] * (users * 8), users=users)
     found, told = played(load, shop)

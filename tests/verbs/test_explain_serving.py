@@ -126,6 +126,21 @@ def test_unlike_cards_get_layers_by_their_memory():
     assert large > 1.8 * small
 
 
+def test_a_lone_user_of_several_cards_waits_for_each_in_turn():
+    """Cards that hold layers work one after another: a further one makes room, not tokens."""
+    wish = ServingWish(weights="Q4_K_M", engine="llama.cpp", context_tok=8192)
+    fast, slow, both, swapped, four = (
+        explain("llama-3.1-8b", on, wish=wish).speed.tpot_s.value
+        for on in (
+            *("rtx 4090", "rtx 3060 12gb", "rtx 4090 + rtx 3060 12gb", "rtx 3060 12gb + rtx 4090"),
+            "4x rtx 4090",
+        )
+    )
+    assert fast < both < slow
+    assert both == pytest.approx(swapped)
+    assert fast < four < 1.2 * fast
+
+
 def test_free_memory_is_what_counts():
     free, busy = (explain("llama-3.1-8b", on) for on in ("rtx 4090", "rtx 4090 (9 GiB free)"))
     assert free.fits

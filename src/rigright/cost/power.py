@@ -1,4 +1,4 @@
-"""Watts of chips and machines by how much of them is in use, and the energy of what they make.
+"""Watts of chips and machines by how much of them is in use.
 
 Chips are named in their order; every figure is a number or an array with one entry a chip (or a plan).
 """
@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.units import KILO
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 
 SUBJECT = "power"
-S_PER_H = 3600
 MODULES = ("SXM", "OAM")  # forms of chips that stand on a board of their own kind, in servers made for them
 
 
@@ -33,15 +31,11 @@ class Busy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """Watts, or joules, with the band that four of five measured runs should lie in."""
+    """Watts with the band that four of five measured runs should lie in."""
 
     value: Numbers
     low: Numbers
     high: Numbers
-
-    def times(self, factor: Numbers) -> Draw:
-        """The same of so many, or for so long."""
-        return Draw(value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
 
 def busy_in(phase: str) -> Busy:
@@ -50,22 +44,15 @@ def busy_in(phase: str) -> Busy:
     return Busy(compute=found["compute"], memory=found["memory"])
 
 
-def busy_of(compute_s: Numbers, memory_s: Numbers, *, total_s: Numbers, reach: float = 0.75) -> Busy:
-    """What a pass keeps in use, from the seconds that computing and reading alone would take."""
-    share = reach / np.maximum(total_s, 1e-12)
-    return Busy(compute=np.minimum(compute_s * share, 1.0), memory=np.minimum(memory_s * share, 1.0))
-
-
-def draw_w(chips: Sequence[Chip], busy: Busy, *, limit_w: Numbers | None = None) -> Draw:
-    """Watts of each chip; `limit_w` is a cap that somebody set. nan: nobody says what the chip is rated."""
+def draw_w(chips: Sequence[Chip], busy: Busy) -> Draw:
+    """Watts of each chip. nan: nobody says what it is rated."""
     terms = [terms_of(corrections(SUBJECT)["chips"], chip) for chip in chips]
     rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in chips])
-    most = rated if limit_w is None else np.minimum(rated, limit_w)
     idle, awake = rated * _column(terms, "idle"), rated * _column(terms, "awake")
     used = rated * (_column(terms, "compute") * busy.compute + _column(terms, "memory") * busy.memory)
-    working = np.minimum(idle + awake + used, most)
+    working = np.minimum(idle + awake + used, rated)
     value = idle + busy.duty * (working - idle)
-    high = np.minimum(value * _column(terms, "high"), np.maximum(most, value))
+    high = np.minimum(value * _column(terms, "high"), np.maximum(rated, value))
     return Draw(value=value, low=value * _column(terms, "low"), high=high)
 
 
@@ -84,21 +71,6 @@ def machine_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, boxes: 
 def pue_of(place: str) -> float:
     """What a building draws for each watt: "home", "office", "datacenter", "hyperscale"."""
     return float(corrections(SUBJECT)["pue"][place])
-
-
-def energy_j(drawn: Draw, seconds: Numbers) -> Draw:
-    """Energy of so long a time."""
-    return drawn.times(seconds)
-
-
-def energy_per_unit_j(drawn: Draw, units_per_s: Numbers) -> Draw:
-    """Energy of one token, image or request, of so many a second."""
-    return drawn.times(1.0 / np.asarray(units_per_s, dtype=float))
-
-
-def kwh(drawn: Draw, seconds: Numbers) -> Draw:
-    """The same as meters count it."""
-    return drawn.times(np.asarray(seconds, dtype=float) / (S_PER_H * KILO))
 
 
 def _host(chip: Chip) -> Mapping[str, float]:

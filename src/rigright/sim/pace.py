@@ -87,11 +87,15 @@ class Pace:
         more = self._prompt_s * (prompts / parts - 1) if prompts > parts else 0.0
         return bare + back + more
 
+    def _own(self, seqs: int) -> float:
+        """Sequences of one micro-batch: none is cut in parts."""
+        return max(seqs / self.rounds, min(seqs, 1))
+
     def _cells(self, seqs: int) -> tuple[Place, Place]:
         """Where so many sequences stand on the fine and on the coarse axis."""
         found = self._seqs_at.get(seqs)
         if found is None:
-            own = seqs / self.rounds
+            own = self._own(seqs)
             found = _place(self._seqs, own), _place(self._coarse_seqs, own)
             self._seqs_at[seqs] = found
         return found
@@ -100,7 +104,7 @@ class Pace:
         """Seconds at each mean context, for so many sequences."""
         row = self._rows.get(seqs)
         if row is None:
-            cell, part = _place(self._seqs, seqs / self.rounds)
+            cell, part = _place(self._seqs, self._own(seqs))
             low, high = self._decode[cell], self._decode[cell + 1]
             row = [one + (other - one) * part for one, other in zip(low, high, strict=True)]
             self._rows[seqs] = row

@@ -12,10 +12,11 @@ from hypothesis import strategies as some
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain, cores_per_s, reached, stored, stream_terms
+from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
 from rigright.cost.speed.work import Work, work_of
-from rigright.demand import Layout
+from rigright.demand import Layout, Traffic
 from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines
@@ -112,6 +113,26 @@ def test_one_stream_over_cards_is_no_faster_and_a_long_prompt_is() -> None:
     assert one < four < 1.2 * one
     assert prompt(on, tok=8192, cards=4)[0] < 0.6 * prompt(on, tok=8192)[0]
     assert prompt(on, tok=256, cards=4)[0] >= prompt(on, tok=256)[0]
+
+
+@pytest.mark.parametrize("name", ["rtx-4090", "mi300x", "apple-m3-ultra"])
+@pytest.mark.parametrize("cards", [1, 2, 4, 8])
+def test_a_service_for_one_user_makes_tokens_as_the_stream_does(name: str, cards: int) -> None:
+    """The law of streams was held against runs; what plans and explanations ask gives the same tokens."""
+    on = stream(name)
+    found = serve(
+        work(), on.rates, layout=Layout(pp=cards),
+        traffic=Traffic(prompt_tok=512, output_tok=64, concurrency=1),
+        limits=Limits(pool_tok=np.inf, max_seqs=8, budget_tok=2048),
+    )  # fmt: skip
+    alone = token(on, context_tok=512 + 64 / 2, cards=cards)
+    assert float(np.ravel(found.tpot_s)[0]) == pytest.approx(float(alone[0]))
+
+
+@given(running=some.integers(0, 100), stages=some.integers(1, 16))
+def test_a_pipeline_shares_sequences_out_and_cuts_none(running: int, stages: int) -> None:
+    own = float(micro_seqs(running, Layout(pp=stages)))
+    assert own * stages == pytest.approx(max(running, stages if running else 0))
 
 
 def test_rows_cut_over_cards_as_in_2023_lose_to_layers() -> None:

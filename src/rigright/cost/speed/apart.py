@@ -11,7 +11,7 @@ from rigright.cost.links import send_s
 from rigright.cost.memory_kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import LEAST, Limits
+from rigright.cost.speed.service import LEAST, Limits, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
@@ -185,7 +185,7 @@ def prompt_alone_s(
 def token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
     """A pass of one worker that makes the next token of so many sequences."""
     content = Pass(
-        decode_seqs=np.maximum(seqs, 1) / layout.pp,
+        decode_seqs=micro_seqs(np.maximum(seqs, 1), layout),
         decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
         decode_each_tok=1 + traffic.drafted_tok,
     )

@@ -63,6 +63,8 @@ class Rates:
     host_layer_s: Numbers = 0.0  # the host's own time for a layer, beside which the chip works
     host_step_s: Numbers = 0.0
     host_expert_s: Numbers = 0.0
+    split_layer_s: Numbers = 0.0  # what a layer costs more where several cards work
+    hop_s: Numbers = 0.0  # from card to card, where runs told it: sending and all
 
 
 _PLAIN = (

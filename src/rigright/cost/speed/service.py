@@ -115,10 +115,15 @@ def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
     return np.maximum(np.minimum(room, limits.max_seqs), 1)
 
 
+def micro_seqs(running: Numbers, layout: Layout) -> Numbers:
+    """Sequences of one pass: a pipeline shares them out over its stages, and cuts none in parts."""
+    return np.maximum(running / layout.pp, np.minimum(running, 1))
+
+
 def _load(
     work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
-    passes = running / layout.pp
+    passes = micro_seqs(running, layout)
     fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     each = 1 + traffic.drafted_tok
     base = {

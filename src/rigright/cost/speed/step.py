@@ -93,7 +93,7 @@ def step(
     return StepTime(
         gemm_s=gemm,
         attention_s=attention,
-        link_s=link,
+        link_s=link + _hops(work, rates, layout=layout),
         fixed_s=np.maximum(fixed, _host(work, rates) - gemm - attention - link),
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
@@ -190,7 +190,15 @@ def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numb
     logits = rows * (work.vocab * ACT_BYTES) * held / rates.wire.bytes_per_s
     stages = np.asarray(layout.pp, dtype=float)
     outer = np.asarray(layout.tp) * stages > rates.wire.domain
-    return reduced + logits + (stages - 1) * send_s(size, wire=rates.wire, outer=outer)
+    handed = np.where(rates.hop_s > 0, 0.0, send_s(size, wire=rates.wire, outer=outer))
+    return reduced + logits + (stages - 1) * handed
+
+
+def _hops(work: Work, rates: Rates, *, layout: Layout) -> Numbers:
+    """What runs of single streams told of several cards: copies, and layers started one by one."""
+    stages = np.asarray(layout.pp, dtype=float)
+    split = np.where(np.asarray(layout.tp) * stages > 1, work.layers * rates.split_layer_s, 0.0)
+    return split + (stages - 1) * rates.hop_s
 
 
 def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:

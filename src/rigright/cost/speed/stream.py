@@ -31,8 +31,6 @@ class Stream:
 
     rates: Rates
     ubatch_tok: Numbers = np.inf  # tokens of a prompt worked on at once
-    split_layer_s: Numbers = 0.0  # what a layer costs more where several cards work
-    hop_s: Numbers = 0.0  # from card to card
     piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
     piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
     graph_tok: Numbers = np.inf  # longest context that a recorded graph of a pass covers
@@ -49,8 +47,6 @@ class Stream:
 
 _TERMS = (
     "ubatch_tok",
-    "split_layer_s",
-    "hop_s",
     "piped",
     "piped_elems",
     "row_card_s",
@@ -102,12 +98,10 @@ def prompt_s(
 def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
     cards = np.asarray(layout.pp, dtype=float)
     rows = np.asarray(stream.row_card_s) > 0
-    cut = replace(layout, tp=np.where(rows, cards, layout.tp), pp=1)
+    cut = replace(layout, tp=np.where(rows, cards, layout.tp), pp=np.where(rows, 1, cards))
     time = step(work, stream.rates, layout=cut, content=content)
     summed = np.where(rows & (cards > 1), work.layers * stream.row_card_s * cards, time.link_s)
-    split = np.maximum(cards, layout.tp) > 1
-    hops = split * work.layers * stream.split_layer_s + (cards - 1) * stream.hop_s
-    return time.total_s - time.link_s + np.where(rows, summed, time.link_s + hops)
+    return time.total_s - time.link_s + summed
 
 
 def _gain(work: Work, stream: Stream, *, cards: Numbers, passes: Numbers) -> Numbers:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.rates import Rates, rates_of
-from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.told import tell
 from rigright.cost.speed.work import Work, work_of
@@ -117,7 +117,7 @@ def _prompt_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, 
 def _token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, running: float) -> StepTime:
     """A pass that makes the next token of everybody at work."""
     context = traffic.prompt_tok + traffic.output_tok / 2
-    content = Pass(decode_seqs=running / layout.pp, decode_context_tok=context)
+    content = Pass(decode_seqs=micro_seqs(running, layout), decode_context_tok=context)
     return step(work, rates, layout=layout, content=content)
 
 

@@ -97,7 +97,9 @@ def test_a_time_may_be_cut_out(file):
 def test_means_and_percentiles_are_weighed_by_time(steps):
     stands = np.array([step for step, _ in steps])
     values = np.array([value for _, value in steps])
-    found = Series(at_s=np.cumsum(stands), stands_s=stands, numbers={"x": values}, words={})
+    found = Series(
+        at_s=np.cumsum(stands).tolist(), stands_s=stands.tolist(), numbers={"x": values.tolist()}, words={}
+    )
     told = figures(found, "x")
     assert told.mean == pytest.approx(float((stands * values).sum() / stands.sum()))
     assert told.least <= told.p95 <= told.most
@@ -108,8 +110,8 @@ def test_means_and_percentiles_are_weighed_by_time(steps):
 
 
 def test_a_counter_that_begins_anew_takes_nothing_away():
-    counter = np.array([100.0, 200.0, np.nan, 300.0, 10.0, 60.0])
-    found = Series(at_s=np.arange(6.0), stands_s=np.ones(6), numbers={"gpu0.energy_j": counter}, words={})
+    counter = [100.0, 200.0, None, 300.0, 10.0, 60.0]
+    found = Series(at_s=range(6), stands_s=[1.0] * 6, numbers={"gpu0.energy_j": counter}, words={})
     assert energy_j(found, "gpu0") == 250
     assert energy_j(found, "gpu1") is None
 

@@ -1,121 +1,146 @@
-"""Columns of the history as arrays over one time, and what is told of each."""
+"""Columns of the history over one time, and what is told of each.
+
+Plain lists: of an hour they are done before numpy is loaded, and of a day as fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cached_property
+from itertools import groupby, pairwise
+from operator import mul
+from typing import cast
 
 from rigright.machine.history.columns import AT, PEAK
 from rigright.machine.history.store import Columns
 from rigright.report.watched import Figures
 
-Numbers = NDArray[np.float64]
+Numbers = Sequence[float | None]
 BINS = 120  # stretches of a picture
 _GAP = 3.0  # usual steps, beyond which nobody looked
 _LEAST_GAP_S = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """All columns over one time, and for how long each row stands."""
 
-    at_s: Numbers
-    stands_s: Numbers
-    numbers: Mapping[str, Numbers]  # nan where nothing was read
-    words: Mapping[str, tuple[str | None, ...]]
+    at_s: Sequence[float]
+    stands_s: Sequence[float]
+    numbers: Mapping[str, Numbers]  # None where nothing was read
+    words: Mapping[str, Sequence[str | None]]
 
     @property
     def seen_s(self) -> float:
         """Time for which there are rows."""
-        return float(self.stands_s.sum())
+        return sum(self.stands_s)
+
+    @cached_property
+    def bins(self) -> list[tuple[int, slice]]:
+        """The stretches of the picture, each with rows that lie in it."""
+        low, high = min(self.at_s), max(self.at_s)
+        count = min(BINS, len(self.at_s))
+        per_s = count / max(high - low, 1e-9)
+        found, start = [], 0
+        for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in self.at_s):
+            stop = start + sum(1 for _ in rows)
+            found.append((place, slice(start, stop)))
+            start = stop
+        return found
 
 
 def series(stretches: Iterable[Columns]) -> Series:
     """Stretches one after another, in the order of their time."""
     parts = sorted(stretches, key=lambda one: float(one[AT][0] or 0))
-    sizes = [len(part[AT]) for part in parts]
-    names = dict.fromkeys(name for part in parts for name in part)
-    worded = {
-        name for part in parts for name, column in part.items() if any(isinstance(v, str) for v in column)
-    }
-    at_s = np.array([at for part in parts for at in part[AT]], dtype=float)
-    stands = [_stands(np.array(part[AT], dtype=float)) for part in parts]
-    numbers = {
-        name: np.concatenate(
-            [
-                np.array(part.get(name, [None] * size), dtype=float)
-                for part, size in zip(parts, sizes, strict=True)
-            ]
-        )
-        for name in names
-        if name not in worded and name != AT
-    }
-    words = {
-        name: tuple(
-            value if isinstance(value, str) else None
-            for part, size in zip(parts, sizes, strict=True)
-            for value in part.get(name, [None] * size)
-        )
-        for name in worded
-    }
-    joined = np.concatenate(stands) if stands else np.zeros(0)
-    return Series(at_s=at_s, stands_s=joined, numbers=numbers, words=words)
+    times = [[float(at or 0) for at in part[AT]] for part in parts]
+    columns = {name: _joined(name, parts) for name in dict.fromkeys(name for part in parts for name in part)}
+    worded = {name for name, column in columns.items() if str in set(map(type, column))}
+    return Series(
+        at_s=[at for part in times for at in part],
+        stands_s=[stands for part in times for stands in _stands(part)],
+        numbers={
+            name: cast("Numbers", column)
+            for name, column in columns.items()
+            if name not in worded and name != AT
+        },
+        words={name: [one if isinstance(one, str) else None for one in columns[name]] for name in worded},
+    )
 
 
-def _stands(at_s: Numbers) -> Numbers:
+def _joined(name: str, parts: Iterable[Columns]) -> list[float | str | None]:
+    """One column through all stretches."""
+    return [value for part in parts for value in part.get(name) or [None] * len(part[AT])]
+
+
+def _stands(at_s: Sequence[float]) -> list[float]:
     """How long each row stands for: until the next, unless nobody looked for long, or the clock was set."""
     if len(at_s) < 2:
-        return np.ones(len(at_s))
-    steps = np.diff(at_s)
-    usual = float(np.median(np.abs(steps))) or 1.0
+        return [1.0] * len(at_s)
+    steps = [after - before for before, after in pairwise(at_s)]
+    usual = _middle(sorted(map(abs, steps))) or 1.0
     most = max(_GAP * usual, _LEAST_GAP_S)
-    good = np.where((steps > 0) & (steps <= most), steps, usual)
-    return np.append(good, usual)
+    return [*(step if 0 < step <= most else usual for step in steps), usual]
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
 def figures(found: Series, column: str) -> Figures | None:
     """Mean, percentile, extremes and picture of one column; None where nothing was read."""
-    values = found.numbers.get(column)
-    there = None if values is None else np.isfinite(values)
-    if values is None or there is None or not there.any():
+    values = found.numbers.get(column, ())
+    times = _times(values, found.stands_s)
+    if not times:
         return None
-    kept, weights = values[there], found.stands_s[there]
-    order = np.argsort(kept)
-    share = np.cumsum(weights[order]) / weights.sum()
-    peaks = found.numbers.get(column + PEAK, values)
+    peaks = [one for one in found.numbers.get(column + PEAK, ()) if one is not None]
     return Figures(
         column=column,
-        mean=float(np.average(kept, weights=weights)),
-        p95=float(kept[order][np.searchsorted(share, 0.95)]),
-        most=float(np.nanmax(np.where(np.isfinite(peaks), peaks, values))),
-        least=float(kept.min()),
-        last=float(kept[-1]),
-        values=_picture(found.at_s, values),
+        mean=sum(map(mul, times.keys(), times.values())) / sum(times.values()),
+        p95=_p95(times),
+        most=max(*times, *peaks) if peaks else max(times),
+        least=min(times),
+        last=next(value for value in reversed(values) if value is not None),
+        values=_picture(found, values),
     )
 
 
-def _picture(at_s: Numbers, values: Numbers) -> tuple[float | None, ...]:
+def _times(values: Numbers, stands_s: Sequence[float]) -> dict[float, float]:
+    """How long each value stood; kept values have steps, so that these are few."""
+    times: dict[float, float] = defaultdict(float)
+    for value, stood_s in zip(values, stands_s, strict=False):
+        if value is not None:
+            times[value] += stood_s
+    return times
+
+
+def _p95(times: Mapping[float, float]) -> float:
+    """The value that was not exceeded for 95 % of the time."""
+    bound, passed = 0.95 * sum(times.values()), 0.0
+    for value in sorted(times):
+        passed += times[value]
+        if passed >= bound:
+            break
+    return value
+
+
+def _picture(found: Series, values: Numbers) -> tuple[float | None, ...]:
     """Means of equal stretches of the whole time; None where nobody looked."""
-    low, high = float(at_s.min()), float(at_s.max())
-    bins = min(BINS, max(len(at_s), 1))
-    places = np.minimum(((at_s - low) / max(high - low, 1e-9) * bins).astype(int), bins - 1)
-    there = np.isfinite(values)
-    counts = np.bincount(places[there], minlength=bins)
-    sums = np.bincount(places[there], weights=values[there], minlength=bins)
-    return tuple(float(total / count) if count else None for total, count in zip(sums, counts, strict=True))
+    seen: dict[int, list[float]] = {}
+    for place, rows in found.bins:  # a clock that was set comes to one of them twice
+        seen.setdefault(place, []).extend(value for value in values[rows] if value is not None)
+    means = (seen.get(place) for place in range(max(seen) + 1))
+    return tuple(sum(one) / len(one) if one else None for one in means)
 
 
 def energy_j(found: Series, card: str) -> float | None:
     """What a card drew: by its own counter, or its power over the time."""
-    counter = found.numbers.get(f"{card}.energy_j")
-    if counter is not None and np.isfinite(counter).sum() > 1:
-        kept = counter[np.isfinite(counter)]
-        steps = np.diff(kept)
-        return float(steps[steps > 0].sum())  # a counter that began anew loses one step
-    power = found.numbers.get(f"{card}.power_w")
-    if power is None or not np.isfinite(power).any():
-        return None
-    return float(np.nansum(power * found.stands_s))
+    counter = [one for one in found.numbers.get(f"{card}.energy_j", ()) if one is not None]
+    if len(counter) > 1:  # one that began anew loses one step
+        return sum(max(after - before, 0.0) for before, after in pairwise(counter))
+    power = found.numbers.get(f"{card}.power_w", ())
+    drawn = [
+        watts * stood_s for watts, stood_s in zip(power, found.stands_s, strict=False) if watts is not None
+    ]
+    return sum(drawn) if drawn else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import compress
 from pathlib import Path
 
 from rigright.machine.history.store import History
@@ -29,8 +30,8 @@ def span_of(history: History, since_s: float | None, *, until_s: float | None) -
     cards = sorted({name.partition(".")[0] for name in names} - {"host"}, key=_order)
     return Span(
         path=str(Path(history.path)),
-        since_s=float(found.at_s.min()) if len(found.at_s) else since_s,
-        until_s=float(found.at_s.max()) if len(found.at_s) else until_s,
+        since_s=min(found.at_s, default=since_s),
+        until_s=max(found.at_s, default=until_s),
         n_moments=len(found.at_s),
         seen_s=found.seen_s,
         cards=tuple(_card(found, card) for card in cards),
@@ -47,15 +48,15 @@ def _card(found: Series, card: str) -> CardSpan:
     states = found.words.get(f"{card}.state", ())
     ok = [state == "ok" for state in states]
     told = [state is not None for state in states]
-    stands = found.stands_s
+    here_s, told_s = (sum(compress(found.stands_s, which)) for which in (ok, told))
     return CardSpan(
         card=card,
         name=_last(found, f"{card}.name"),
         uuid=_last(found, f"{card}.uuid"),
         figures=_figures(found, card, names=OF_CARD),
         energy_j=energy_j(found, card),
-        seen_s=float(stands[ok].sum()) if ok else 0.0,
-        away_s=float(stands[told].sum() - stands[ok].sum()) if ok else 0.0,
+        seen_s=here_s,
+        away_s=told_s - here_s,
         slowed_s=_slowed(found, card),
     )
 
@@ -75,5 +76,5 @@ def _slowed(found: Series, card: str) -> tuple[tuple[str, float], ...]:
     for words, stands_s in zip(found.words.get(f"{card}.slowed_by", ()), found.stands_s, strict=False):
         for reason in (words or "").split(","):
             if reason and reason not in _QUIET:
-                sums[reason] += float(stands_s)
+                sums[reason] += stands_s
     return tuple(sorted(sums.items(), key=lambda one: -one[1]))

@@ -102,8 +102,14 @@ class Heard(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
+    with watched(tmp_path_factory.mktemp("monitoring")) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def watched(folder):
+    """A healthy machine and all that watches it, until it is no more needed."""
     needs("prometheus", "prometheus-alertmanager")
-    folder = tmp_path_factory.mktemp("monitoring")
     driver = Driver.play("healthy_8xh100", folder)
     watch, metrics_db, manager, hook = (free_port() for _ in range(4))
     listener = HTTPServer(("127.0.0.1", hook), Heard)
@@ -142,7 +148,9 @@ def stack(tmp_path_factory):
             "prometheus", "--config.file=prometheus.yml", f"--storage.tsdb.path={folder}/tsdb",
             f"--web.listen-address=127.0.0.1:{metrics_db}", cwd=folder / "config",
         )  # fmt: skip
-        yield driver, f"http://127.0.0.1:{metrics_db}", listener, f"http://127.0.0.1:{watch}/metrics"
+        metrics = f"http://127.0.0.1:{watch}/metrics"
+        until(lambda: fetch(metrics), "the metrics")
+        yield driver, f"http://127.0.0.1:{metrics_db}", listener, metrics
     finally:
         started.stop()
         listener.shutdown()
@@ -167,7 +175,7 @@ def test_every_query_of_the_dashboard_runs_and_shows_the_machine(stack):
 
 def test_what_prometheus_stores_is_what_the_driver_plays(stack):
     _, base, _, _ = stack
-    assert query(base, "rigright_gpus_seen")[0]["value"][1] == "8"
+    until(lambda: query(base, "rigright_gpus_seen == 8"), "all cards")
     assert len(query(base, "rigright_gpu_temperature_celsius")) == 8
     assert all(
         one["metric"]["name"].endswith("H100 80GB HBM3") for one in query(base, "rigright_gpu_up == 1")
@@ -191,14 +199,14 @@ def test_a_healthy_machine_raises_no_alert(stack):
     assert firing == set()
 
 
-def test_a_card_that_is_lost_reaches_whoever_listens(stack):
-    driver, base, listener, _ = stack
-    until(lambda: query(base, "rigright_gpus_seen == 8"), "all cards")
-    driver.change(3, all="!15")
-    told = until(
-        lambda: [one for one in list(listener.alerts) if one["labels"]["alertname"] == "RigGpuDown"],
-        "the alert",
-    )
+def test_a_card_that_is_lost_reaches_whoever_listens(tmp_path):
+    with watched(tmp_path) as (driver, base, listener, _):
+        until(lambda: query(base, "rigright_gpus_seen == 8"), "all cards")
+        driver.change(3, all="!15")
+        told = until(
+            lambda: [one for one in list(listener.alerts) if one["labels"]["alertname"] == "RigGpuDown"],
+            "the alert",
+        )
     assert told[0]["labels"]["gpu"] == "3"
     assert told[0]["annotations"]["summary"].startswith("GPU 3 ")
     assert "reset the card" in told[0]["annotations"]["fix"]

@@ -38,6 +38,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._said = b""
+        self._ear = threading.Thread()
 
     def run(self, ask: Ask, end: Deadline | None = None) -> Iterator[Result | Skipped]:
         """What the part measures; a child that is late, dies or outlives the end is ended, and told of."""
@@ -94,7 +95,8 @@ class Child:
             start_new_session=True,
         )
         threading.Thread(target=_pass_on, args=(process.stdout, self._lines), daemon=True).start()
-        threading.Thread(target=self._overhear, args=(process.stderr,), daemon=True).start()
+        self._ear = threading.Thread(target=self._overhear, args=(process.stderr,), daemon=True)
+        self._ear.start()
         self._process = process
         return process
 
@@ -128,6 +130,7 @@ class Child:
         if process is not None and late_s is None:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(1.0)
+                self._ear.join(1.0)  # its last words may still be on their way
         said = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
         if late_s is not None:

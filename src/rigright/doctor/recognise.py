@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from rigright.base.errors import RigError
@@ -10,12 +11,14 @@ from rigright.facts.find import match_chip
 from rigright.machine.device import Device
 
 _LEAST_SEEN, _MOST_SEEN = 0.86, 1.02  # a driver's total against the advertised size
-_VIRTUAL = ("GRID ", "vGPU")  # a part of a card that a hypervisor hands out
+_VIRTUAL = re.compile(
+    r"GRID |vGPU|-\d{1,3}(?:[ABCQ]|CME|ME)\Z"
+)  # a part of a card that a hypervisor hands out
 
 
 def chip_of(device: Device) -> Chip | None:
     """The chip, or None where nothing known answers to it surely."""
-    if any(word in (device.name or "") for word in _VIRTUAL):
+    if _VIRTUAL.search(device.name or ""):
         return None
     named = _named(device)
     listed = [chip for chip in chips() if device.pci_id and device.pci_id in chip.pci_ids]

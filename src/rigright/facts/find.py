@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
 _MOST_SHOWN = 8
 _MOST_NEAR = 3
 _MARKS = frozenset({"open", "close", "plus"})
+_CUT = re.compile(r"([0-9A-Za-z]*)(?:\.\.\.|…)")  # nvidia-smi cuts long names short, maybe within a word
 _LEAST_SEEN, _MOST_SEEN = 0.86, 1.01  # a driver's total against the advertised size: T4 with ECC, H200
 
 
@@ -39,7 +41,8 @@ def match_chip(text: str, *, total_bytes: float | None = None) -> Match:
     known = by_id().get(text)
     if known:
         return Match(chip=known)
-    counted = read_counts(read_tokens(text))
+    cut = _CUT.search(text)
+    counted = read_counts(read_tokens(text if cut is None else text[: cut.start()]))
     return match_tokens(text, counted.name, total_bytes=total_bytes or counted.total_bytes)
 
 
@@ -53,10 +56,10 @@ def find_chips(text: str) -> tuple[Chip, ...]:
 
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
     """The chip that tokens mean; `text` is what an error quotes."""
-    cut = "..." in text or "…" in text  # nvidia-smi cuts long names short, maybe within a word
-    if cut and tokens and tokens[-1].kind == "unknown":
-        tokens = tokens[:-1]
+    cut = _CUT.search(text)
     said, agreeing = _read(text, tokens)
+    if cut is not None and cut.group(1):
+        agreeing = _begun(said, agreeing, part=cut.group(1).casefold())
     if not agreeing:
         return Match(chip=_rented(text, said))
     if total_bytes is not None:
@@ -65,6 +68,16 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     if not named and len(_by_chip(agreeing)) == 1:
         named = agreeing[:1]
     return _choose(text, said, meant=named or agreeing, sure=bool(named))
+
+
+def _begun(said: frozenset[str], agreeing: list[Calling], *, part: str) -> list[Calling]:
+    """The callings with a further word that begins so, one of their own before one that many bear."""
+    own = [
+        one for one in callings() if said <= one.may and any(word.startswith(part) for word in one.own - said)
+    ]
+    return (
+        own or [one for one in agreeing if any(word.startswith(part) for word in one.may - said)] or agreeing
+    )
 
 
 def _named(said: frozenset[str], agreeing: list[Calling]) -> list[Calling]:

@@ -2,7 +2,8 @@
 
 Without a program a card uses next to nothing (operators allow 15 MiB; a screen takes some hundred). More
 than 2 % and 600 MiB without any program, or a tenth of the card beyond what its programs hold: warning,
-likely: the rest of a program that died, or a program that is hidden from us in another container.
+likely: the rest of a program that died, or a program that is hidden from us in another container; in a
+container, or told by a text that may be from one: note, maybe.
 With `doctor --for PLAN`, programs that hold more than a tenth:
 warning, for a plan must do with what is free. Without a plan, programs at work are what cards are for.
 
@@ -58,7 +59,7 @@ def _unowned_bytes(device: Device, *, used: float, total: float) -> float | None
 
 def _unowned(case: Case, device: Device, *, unowned_bytes: float) -> Finding:
     unowned, used = show_bytes(unowned_bytes), show_bytes(device.mem_used_bytes or 0.0)
-    contained = case.machine.system.is_contained
+    contained = case.machine.system.is_contained or case.machine.system.kernel is None  # or not known
     return Finding(
         severity="note" if contained else "warning",
         title=say("memory is in use, and no program is seen that holds it"),

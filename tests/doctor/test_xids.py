@@ -41,7 +41,7 @@ ACTIONS = {  # as NVIDIA's catalog of 2025-10 has them, by hand from there
         139,
     ],
     "reset": [46, 48, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158],
-    "none": [37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 121, 137, 157, 160, 161],
+    "none": [37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 121, 137, 141, 152, 153, 157, 160, 161],
     "reboot": [79],
     "cables": [54],
     "restart_vm": [151],
@@ -59,7 +59,7 @@ def test_the_action_is_that_of_the_catalog(action, codes):
 
 
 def test_the_table_covers_the_catalog():
-    unused = {5, 10, 14, 15, 17, 23, 49, 50, 51, 52, 53, 55, 87, 90, 91, 108, 141}
+    unused = {5, 10, 14, 15, 17, 23, 49, 50, 52, 53, 55, 87, 90, 91, 108}
     assert set(range(1, 173)) - unused == set(xids())
     assert {one.hardware for one in xids().values()} == {"y", "n", "either"}
 
@@ -68,8 +68,8 @@ def test_the_table_covers_the_catalog():
     ("code", "severity"),
     [
         *((code, "fault") for code in (48, 54, 74, 79, 95, 119, 154)),
-        *((code, "warning") for code in (63, 92, 142, 900)),
-        *((code, "note") for code in (13, 31, 43, 94)),
+        *((code, "warning") for code in (92, 142, 900)),
+        *((code, "note") for code in (13, 31, 43, 63, 94)),
     ],
 )
 def test_a_code_weighs_what_its_action_says(code, severity):
@@ -144,6 +144,82 @@ def test_lines_of_the_log_come_to_the_same_findings_as_events():
     )
     machine = eight(events=events_of((None, UP_S - 60, line) for line in told))
     assert findings(machine, "xid_events") == [("xid_events", "fault", "gpu 2")]
+
+
+def told(code, rest, *, card="1b", ago_s=60.0):
+    line = f"NVRM: Xid (PCI:0000:{card}:00): {code}, {rest}"
+    return replace(xid(code, ago_s=ago_s, text=line), pci=f"0000:{card}:00")
+
+
+def to(action, **given):
+    return told(154, f"GPU recovery action changed from 0x0 (None) to {action}", **given)
+
+
+NONFATAL = told(145, "RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001)")
+FATAL = told(149, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x00000000)")
+
+
+@pytest.mark.parametrize(
+    ("events", "severity", "command"),
+    [
+        ((NONFATAL,), "note", "nvidia-smi nvlink -e"),
+        ((NONFATAL,) * 3, "warning", "nvidia-smi nvlink -e"),
+        ((FATAL,), "fault", "nvidia-smi --gpu-reset -i 2"),
+        ((NONFATAL, to("0x1 (GPU Reset Required)")), "fault", "nvidia-smi --gpu-reset -i 2"),
+        ((FATAL, to("0x2 (Node Reboot Required)")), "fault", "systemctl reboot"),
+        ((told(149, "words of another driver"),), "fault", "nvidia-smi nvlink -e"),
+    ],
+)
+def test_nvlink_of_the_fifth_generation_says_itself_whether_it_is_fatal(events, severity, command):
+    found = finding(eight(events=events), "xid_events")
+    assert (found.severity, found.fix[0].command) == (severity, command)
+
+
+@pytest.mark.parametrize(
+    ("action", "severity", "command"),
+    [
+        ("0x0 (None)", "note", None),
+        ("0x1 (GPU Reset Required)", "fault", "nvidia-smi --gpu-reset -i 2"),
+        ("0x1 (PF FLR)", "fault", "nvidia-smi --gpu-reset -i 2"),
+        ("0x2 (Node Reboot Required)", "fault", "systemctl reboot"),
+        ("0x2 (OS Reboot)", "fault", "systemctl reboot"),
+        ("0x4 (Drain and Reset)", "fault", None),
+    ],
+)
+def test_a_recovery_that_stands_alone_is_what_its_line_names(action, severity, command):
+    found = finding(eight(events=(to(action),)), "xid_events")
+    assert found.severity == severity
+    assert (found.fix[0].command if severity == "fault" else None) == command
+    drained = [step.command for step in found.fix if step.command and "reset" in step.command]
+    assert bool(drained) == ("Reset" in action or "FLR" in action)
+
+
+def test_a_recovery_goes_with_the_error_before_it_on_the_same_card():
+    bug, gsp = told(31, "MMU Fault"), told(119, "Timeout after 45s of waiting for RPC")
+    other = told(43, "channel 0x0b00000a", card="1c")
+    machine = eight(events=(bug, gsp, other, to("0x2 (Node Reboot Required)")))
+    commands = {
+        str(one.title)[:7]: (one.severity, one.fix[0].command)
+        for _, one in examine(case_of(machine), ("xid_events",)).findings
+    }
+    assert commands["XID 119"] == ("fault", "systemctl reboot")  # not the catalog's reset
+    assert commands["XID 31:"] == ("note", None)
+    assert commands["XID 43:"][0] == "note"
+    shown = [
+        str(one.shows) for one in finding(eight(events=(gsp, to("0x2 (OS Reboot)"))), "xid_events").evidence
+    ]
+    assert "OS Reboot" in shown[-1]
+
+
+def test_a_card_off_the_bus_is_told_of_once():
+    lines = (
+        "NVRM: Xid (PCI:0000:1b:00): 79, pid=0, GPU has fallen off the bus.",
+        "NVRM: GPU 0000:1b:00.0: GPU has fallen off the bus.",
+    )
+    both = eight(events=events_of((None, UP_S - 60, line) for line in lines))
+    assert [check for check, _, _ in findings(both, "xid_events", "log_driver")] == ["xid_events"]
+    alone = eight(events=events_of([(None, UP_S - 60, lines[1])]))
+    assert findings(alone, "log_driver") == [("log_driver", "fault", "0000:1b:00.0")]
 
 
 def test_codes_can_be_looked_up_by_number_and_by_word():

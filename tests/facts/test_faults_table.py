@@ -154,6 +154,8 @@ LINES = {
     "INFO: task nvidia-smi:991 blocked for more than 120 seconds.": "hung",
     "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [kworker/3:1:77]": "hung",
     "pcieport 0000:00:01.1: AER: Corrected error received: 0000:01:00.0": "aer",
+    "nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x001c address=0x0]": "iommu",
+    "DMAR: [DMA Read NO_PASID] Request device [c1:00.0] fault addr 0x100000": "iommu",
     "mce: [Hardware Error]: Machine check events logged": "mce",
     "EDAC MC0: 1 CE memory read error on CPU_SrcID#0": "mce",
     "nvme nvme0: I/O 23 QID 4 timeout, aborting": "disk",

@@ -33,13 +33,15 @@ def age_s(case: Case, event: Event) -> float | None:
     system = case.machine.system
     if event.at_s is not None and system.now_s is not None:
         return max(0.0, system.now_s - event.at_s)
-    if event.up_s is not None and system.up_s is not None:
+    if not event.earlier and event.up_s is not None and system.up_s is not None:
         return max(0.0, system.up_s - event.up_s)
     return None
 
 
 def is_before_boot(case: Case, event: Event) -> bool:
     """Whether the machine has been started anew since."""
+    if event.earlier:
+        return True
     age, up = age_s(case, event), case.machine.system.up_s
     return age is not None and up is not None and age > up
 
@@ -55,6 +57,8 @@ def when(event: Event) -> Sentence:
     """When it happened, for people."""
     if event.at_s is not None and 0 <= event.at_s < 100 * KILO * KILO * KILO:
         return say("{date} UTC", date=datetime.fromtimestamp(event.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S"))
+    if event.earlier:
+        return say("before the last start of the machine")
     if event.up_s is not None:
         return say("{seconds} s after the start of the machine", seconds=f"{event.up_s:.0f}")
     return say("at a time that is not told")

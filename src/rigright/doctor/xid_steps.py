@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from rigright.base.words import say
-from rigright.doctor.gpus import REPLACE, details, reboot, reset
+from rigright.doctor.gpus import DRAIN, REPLACE, details, reboot, reset
 from rigright.doctor.record import Step, as_root, step
 from rigright.facts.xids import Xid
 from rigright.machine.device import Device
 
 _RESTART = step(say("restart the program that was ended; other programs are not struck"))
+_LINKS = "nvidia-smi nvlink -e"
+_LOOK_AT_LINKS = step(say("see which link reports errors"), _LINKS)
 _NOW = {
     "restart_app": _RESTART,
     "look": step(say("look at the other XID of the same moment: it is the cause")),
@@ -17,7 +19,8 @@ _NOW = {
     "cables": step(
         say("switch off, then check that every power cable of the card sits tight"), disturbs=True
     ),
-    "links": step(say("see which link reports errors"), "nvidia-smi nvlink -e"),
+    "watch": step(say("look whether it goes on: such errors were mended by the link itself"), _LINKS),
+    "links": _LOOK_AT_LINKS,
     "recovery": step(
         say("read which recovery the driver asks for"),
         "nvidia-smi --query-gpu=index,gpu_recovery_action --format=csv",
@@ -42,17 +45,20 @@ _THEN = {
     ),
     "replace": REPLACE,
     "cables": step(say("check the cable to the screen")),
+    "links": _LOOK_AT_LINKS,
 }
 
 
-def steps_of(xid: Xid, device: Device | None) -> tuple[Step, ...]:
-    """Steps for one card; None: a card that does not answer any more."""
-    now, then = _NOW.get(xid.action), _THEN.get(xid.next)
-    if xid.action == "reset":
-        now = reset(device) if device else reboot()
-    elif xid.action == "reboot":
-        now = reboot()
+def steps_of(xid: Xid, device: Device | None, *, action: str | None = None) -> tuple[Step, ...]:
+    """Steps for one card (None: it does not answer any more); of another action than the catalog's."""
+    action = action or xid.action
+    now, then = (_NOW.get(action),), _THEN.get(xid.next)
+    anew = reset(device) if device and action != "reboot" else reboot()
+    if action in {"reset", "reboot"}:
+        now = (anew,)
+    elif action == "drain":
+        now = (DRAIN, anew)
     if xid.next == "rows":
         command = details(device, "ROW_REMAPPER,ECC") if device else None
         then = step(say("see whether rows of memory wait to be replaced, or could not be"), command)
-    return tuple(step for step in (now, then) if step is not None)
+    return tuple(step for step in (*now, then) if step is not None)

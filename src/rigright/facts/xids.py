@@ -18,7 +18,7 @@ class Xid:
     action: (
         str  # at once: "none", "look", "restart_app", "reset", "reboot", "recovery", "links", "cables", ...
     )
-    next: str  # then: "none", "app", "support", "rows", "replace", "update", "power", "cables"
+    next: str  # then: "none", "app", "support", "rows", "replace", "update", "power", "cables", "links"
     hardware: str  # "y", "n", "either"
     source: str
     as_of: str

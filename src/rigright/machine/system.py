@@ -122,6 +122,7 @@ class Software:
     driver_error: str | None = None  # what the driver said instead
     open_kernel: bool | None = None
     device_files: tuple[str, ...] | None = None  # below /dev: "nvidia0", "nvidiactl", "nvidia-uvm", "dxg"
+    closed_files: tuple[str, ...] | None = None  # "kfd", "dri/renderD128": those this user may not open
     dkms: tuple[tuple[str, str], ...] = ()  # ("nvidia/550.54.15 6.8.0-40", "installed")
     packages: tuple[Package, ...] = ()  # of the system, those of drivers, toolkits, containers
     toolkits: tuple[Toolkit, ...] = ()
@@ -142,7 +143,7 @@ class Software:
 class Event:
     """Something the kernel or a driver said happened."""
 
-    kind: str  # "xid", "sxid", "aer", "mce", "oom", "disk", "nvlink", "driver", "thermal"
+    kind: str  # of data/kernel_lines.csv: "xid", "sxid", "driver", "aer", "iommu", "mce", "oom", "disk", ...
     text: str  # the line, without secrets
     at_s: float | None = None  # seconds since 1970
     up_s: float | None = None  # or since boot
@@ -150,3 +151,4 @@ class Event:
     code: int | None = None
     pid: int | None = None
     program: str | None = None
+    earlier: bool | None = None  # the log tells that the machine was started anew since

@@ -1,10 +1,14 @@
-"""Errors of the bus that the kernel wrote down (AER), those not corrected first.
+"""Errors of the bus that the kernel wrote down (AER), and accesses that the IOMMU refused.
 
 Corrected errors are sent again and cost time; uncorrected ones lose data or the card. The counters since
 boot have a check of their own (pcie_errors); the log also holds what was before the last boot.
 
-Uncorrected: warning, fatal: fault. Corrected: from 100 lines of one device, note. Longer ago than a week
-or before the last boot: one step less. Source: Linux PCI Express AER documentation.
+An IOMMU refuses what no mapping allows: copies straight between cards are lost where it does not pass
+them through, and programs hang or get wrong data.
+
+Uncorrected: warning, fatal: fault. Corrected: from 100 of one device, note. Refused accesses of a card:
+warning. Longer ago than a week or before the last boot: one step less. Sources: Linux PCI Express AER
+documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
 """
 
 from __future__ import annotations
@@ -12,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.happened import events
+from rigright.doctor.happened import device_at, events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
 from rigright.doctor.record import Case, Verdict, step
 
 TITLE = say("the log holds no errors of the bus")
 _MANY = 100
 _WORDS = "AER|PCIe Bus Error"
+_BAD = ("uncorrect", "recoverable", "recover (", "recovery failed")
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -35,13 +40,37 @@ def check(case: Case) -> Iterator[Verdict]:
     )
     for same in by_place(events(case, "aer") or []).values():
         fatal = [one for one in same if "fatal" in one.text.lower() and "non-fatal" not in one.text.lower()]
-        bad = [one for one in same if "uncorrect" in one.text.lower()]
+        bad = [one for one in same if any(word in one.text.lower() for word in _BAD)]
+        errors = [one for one in same if "severity" in one.text] or same  # two lines tell of one error
         if fatal:
             title = say("fatal errors of the bus")
             yield finding(case, fatal, title=title, why=why, fix=fix, severity="fault")
         elif bad:
             title = say("uncorrected errors of the bus")
             yield finding(case, bad, title=title, why=why, fix=fix, severity="warning")
-        elif len(same) >= _MANY:
+        elif len(errors) >= _MANY:
             title = say("many corrected errors of the bus")
-            yield finding(case, same, title=title, why=why, fix=fix, severity="note")
+            yield finding(case, errors, title=title, why=why, fix=fix, severity="note")
+    yield from _refused(case)
+
+
+def _refused(case: Case) -> Iterator[Verdict]:
+    """Of cards alone: firmware of other devices sets off a few at each boot."""
+    for pci, same in by_place(events(case, "iommu") or []).items():
+        if device_at(case, pci) is not None:
+            yield finding(
+                case,
+                same,
+                title=say("the IOMMU refused accesses of a card"),
+                why=say("copies straight between cards are lost: programs hang, or compute with wrong data"),
+                fix=(
+                    step(
+                        say(
+                            "on bare metal, let the IOMMU pass through: iommu=pt on the kernel's command "
+                            "line, or switch it off in the firmware"
+                        )
+                    ),
+                    step(say("see whether it stops without such copies: NCCL_P2P_DISABLE=1")),
+                ),
+                severity="warning",
+            )

@@ -19,7 +19,9 @@ from rigright.doctor.record import Case, Verdict, as_root, step
 from rigright.machine.system import Event
 
 TITLE = say("the log holds no failures of disks")
-_NAME = re.compile(r"\b(nvme\d+(?:n\d+)?|sd[a-z]{1,2}|ata\d+|md\d+|dm-\d+|loop\d+|fd\d+|sr\d+)\b")
+_NAME = re.compile(
+    r"\b(nvme\d+(?:n\d+)?|mmcblk\d+|(?:sd|vd|xvd)[a-z]{1,2}|ata\d+|(?:md|nbd|loop|fd|sr|dm-)\d+)(?:p?\d+)?\b"
+)
 _LIGHT = ("loop", "fd", "sr")  # no disks
 _GRAVE = (
     "i/o error",
@@ -31,6 +33,9 @@ _GRAVE = (
     "read-only",
     "shut",
     "btrfs",
+    "crc error",
+    "sct ",
+    "disk failure",
 )
 
 

@@ -2,10 +2,11 @@
 
 "API mismatch" (another library than module), "RmInitAdapter failed" (a card that does not start: power,
 firmware, address space), "probe routine failed", an unsigned module refused, GSP gone silent, AMD's ring
-timeouts and resets, Intel's hangs.
+timeouts and resets, Intel's hangs; and a network card whose firmware no longer answers.
 
-Fault where a card did not start or a module was refused; warning for resets. Longer ago than a week or
-before the last boot: one step less. Source: data/kernel_lines.csv.
+Fault where a card did not start or a module was refused; warning for resets; note for what a program or
+the driver itself did wrong. A card off the bus that XID 79 tells of is not told of again. Longer ago than
+a week or before the last boot: one step less. Source: data/kernel_lines.csv.
 """
 
 from __future__ import annotations
@@ -17,17 +18,24 @@ from rigright.doctor.gpus import reboot
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
 from rigright.doctor.record import Case, Severity, Step, Verdict, step
+from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("drivers report no failure")
 _SETUP = "rigright setup"
+_LOST_XID = 79
 Meaning = tuple[tuple[str, ...], Severity, Sentence, Sentence, tuple[Step, ...]]
 _POWER = step(say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True)
 _LARGE = step(say("in the firmware, switch on addressing above 4 GiB and large BARs"))
 _SIGN = step(say("see how the module can be signed"), "rigright doctor --only driver_signing")
 _NEWER = step(say("change to the newest driver of its branch"), _SETUP)
+_FIRMWARE = step(say("install the newest linux-firmware, then reboot"), disturbs=True)
+_NEAR = step(say("move the card to a slot that hangs on the processor itself"), disturbs=True)
 _KNOWS = step(say("install a branch that knows it"), _SETUP)
 _PROGRAM = say("a program asked with a library of another version than the module")
+_KIND = step(say("cards from Blackwell on need the open one, cards before Turing the other"), _SETUP)
+_NIC = step(say("bring its firmware and driver to versions that go together"))
+_ENDED = say("the program that did it was ended")
 _USELESS = say("no program can use it")
 _LOST = say("what ran on it was lost")
 _GONE = say("it is gone until the machine is switched off and on")
@@ -42,6 +50,39 @@ _MEANINGS: tuple[Meaning, ...] = (
         ("rminitadapter failed", "rm_init_adapter failed"), "fault",
         say("a card did not start"), _USELESS, (_POWER, _LARGE, _NEWER),
     ),
+    (
+        ("i/o region",), "fault",
+        say("a card has no room in the address space"), _USELESS, (_LARGE,),
+    ),
+    (
+        ("use of the nvidia open", "open nvidia.ko"), "fault",
+        say("the kernel module is of the wrong kind for a card: open or closed"), _USELESS, (_KIND,),
+    ),
+    (
+        ("health compromised", "health poll failed", "leak of a command"), "fault",
+        say("the firmware of a network card does not answer"),
+        say("collectives across it wait, and jobs end at their time limit"), (reboot(), _NIC),
+    ),
+    (
+        ("uncorrectable hardware errors",), "fault",
+        say("a card made errors that it could not correct"),
+        say("what ran on it may have computed wrongly"), (reboot(), _NEWER),
+    ),
+    (
+        ("fatal error during gpu init",), "fault",
+        say("the driver could not start a card"), _USELESS, (_FIRMWARE, _LARGE, _NEWER),
+    ),
+    (
+        ("rejects atomics",), "fault",
+        say("ROCm does not take a card"),
+        say("its slot passes no PCIe atomics, which its firmware needs: ROCm programs do not see it"),
+        (_FIRMWARE, _NEAR),
+    ),
+    (
+        ("direct firmware load",), "note",
+        say("a firmware file of a card is missing"),
+        say("without some of them the card does not start, others it can do without"), (_FIRMWARE,),
+    ),
     (("probe routine",), "fault", say("the driver did not take a card"), _USELESS, (_NEWER, _POWER)),
     (("not supported by",), "fault", say("the driver does not know a card"), _USELESS, (_KNOWS,)),
     (
@@ -49,14 +90,23 @@ _MEANINGS: tuple[Meaning, ...] = (
         say("the kernel refused a module"), say("Secure Boot lets only signed modules in"), (_SIGN,),
     ),
     (
-        ("needs to be reset",), "fault",
+        ("needs to be reset", "reset_required", "global fatal error"), "fault",
         say("the driver says that a card needs a reset"), say("programs on it wait or die"),
         (reboot(), _NEWER),
     ),
     (
-        ("gsp",), "warning",
+        ("assert",), "note",
+        say("the driver met with what it did not expect"),
+        say("mostly harmless; it helps support where something else is wrong too"), (_NEWER,),
+    ),
+    (
+        ("gsp", "heartbeat", "gfw"), "warning",
         say("a card's system processor failed"), say("the card may hang: programs on it die"),
         (_NEWER, reboot()),
+    ),
+    (
+        ("page fault", "vm fault"), "note",
+        say("a card reached for memory that it may not"), _ENDED, (_NEWER,),
     ),
     (("reset",), "warning", say("a driver reset a card"), _LOST, (_NEWER,)),
     (("hang",), "warning", say("a card hung"), _LOST, (_NEWER,)),
@@ -65,10 +115,7 @@ _MEANINGS: tuple[Meaning, ...] = (
         ("fail",), "warning",
         say("a driver reported a failure"), say("the card may not work as it should"), (_NEWER,),
     ),
-    (
-        ("fault",), "warning",
-        say("a card reached for memory that it may not"), say("the program that did it was ended"), (_NEWER,),
-    ),
+    (("fault", "killed", "error"), "warning", say("a driver ended a program"), _ENDED, (_NEWER,)),
 )  # fmt: skip
 
 
@@ -80,11 +127,19 @@ def check(case: Case) -> Iterator[Verdict]:
         yield closed
     if fine is not None and case.machine.devices:
         yield fine
+    lost = {pci_key(one.pci) for one in events(case, "xid") or [] if one.code == _LOST_XID}
+    told = [one for one in events(case, "driver") or [] if not _is_known(one, lost)]
     for meaning in _MEANINGS:
         _, severity, title, why, fix = meaning
-        mine = [event for event in events(case, "driver") or [] if _meaning_of(event) is meaning]
+        mine = [event for event in told if _meaning_of(event) is meaning]
         for same in by_place(mine).values():
             yield finding(case, same, title=title, why=why, fix=fix, severity=severity)
+
+
+def _is_known(event: Event, lost: set[str]) -> bool:
+    """Whether it says once more that a card fell off the bus."""
+    is_lost = pci_key(event.pci) in lost if event.pci else bool(lost)
+    return is_lost and "fallen off the bus" in event.text
 
 
 def _meaning_of(event: Event) -> Meaning | None:

@@ -5,11 +5,12 @@ by nobody. Corrected ones that come again and again announce a module that fails
 
 Uncorrected: fault. Corrected: warning from ten lines on, else note. Programs killed because memory ran
 out: warning. Longer ago than a week or before the last boot: one step less. Source: Linux RAS
-documentation; mm/oom_kill.
+documentation; mm/oom_kill; Intel's and AMD's manuals on the state of machine check banks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -19,11 +20,15 @@ from rigright.doctor.record import Case, Verdict, as_root, step
 
 TITLE = say("the log holds no errors of memory, and no program killed for it")
 _MANY = 10
+_BANK = re.compile(r"bank \d+: [2367abef][0-9a-f]{15}")  # bit 61 of the state: not corrected
 _WORDS = "Hardware Error|EDAC|Out of memory"
 _UNCORRECTED = (
     "uncorrect",
     " ue ",
     "fatal",
+    "recoverable",
+    "panic",
+    "memory failure",
     "machine check exception",
     "machine check: processor context corrupt",
 )
@@ -44,7 +49,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _errors(case: Case) -> Iterator[Verdict]:
     found = events(case, "mce") or []
-    bad = [one for one in found if any(word in one.text.lower() for word in _UNCORRECTED)]
+    bad = [one for one in found if _is_bad(one.text.lower())]
     swap = as_root(say("find the module that the line names, and change it"), "ras-mc-ctl --errors")
     drain = step(say("let no new work start here until then"))
     if bad:
@@ -62,6 +67,10 @@ def _errors(case: Case) -> Iterator[Verdict]:
             fix=(swap,),
             severity="warning" if len(found) >= _MANY else "note",
         )
+
+
+def _is_bad(line: str) -> bool:
+    return any(word in line for word in _UNCORRECTED) or _BANK.search(line) is not None
 
 
 def _killed(case: Case) -> Iterator[Verdict]:

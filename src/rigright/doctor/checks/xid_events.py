@@ -2,12 +2,14 @@
 
 An XID names what went wrong on a card. Some ask for a reset or a reboot (fault), some mean worn memory or
 links, many only that a program made a mistake (note; from three on the same card, warning). XID 45 follows
-other errors and is told only where it stands alone; 154 repeats what an error before asks for; 171 and 172
-explain 48.
+other errors and is told only where it stands alone; 154 says what the driver asks for after an error, and
+goes before the catalog where it asks for more; 171 and 172 explain 48. XID 63 (a row of memory will be
+replaced) needs nothing at once: whether a reset waits is seen by rows_remapped. Of 144 to 150 (NVLink of the
+fifth generation) each line says itself whether it is fatal: those that are not are notes.
 
 What happened more than a week ago, or before the last boot, weighs one step less. The log may begin late,
 and XIDs of the time before are not in it: see the recovery action too. Source: data/xids.csv, from NVIDIA's
-XID catalog; `rigright look-up xids` shows it.
+XID catalog for Ampere and newer, of 2025-10; `rigright look-up xids` shows it.
 """
 
 from __future__ import annotations
@@ -17,18 +19,18 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import label
 from rigright.doctor.happened import device_at, events, quieter
-from rigright.doctor.log_lines import told
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, step
+from rigright.doctor.log_lines import LINE_CHARS, told
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
+from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.xids import Xid, xids
-from rigright.machine.device import Device
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors that the NVIDIA driver reported (XID)")
 MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
-_AFTER = {45, 154, 171, 172}  # told of another error
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
+_UNKNOWN = step(say("look the code up in the driver's documentation"))
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -40,10 +42,11 @@ def check(case: Case) -> Iterator[Verdict]:
         return
     if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
         yield Fine(says=say("none in the kernel log"))
+    asking = followed(found)
     for (pci, code), same in _grouped(found).items():
-        alone = {event.code for event in found if pci_key(event.pci) == pci} <= _AFTER
-        if code not in _AFTER or alone:
-            yield _finding(case, same, code=code, device=device_at(case, pci))
+        alone = {event.code for event in found if pci_key(event.pci) == pci} <= AFTER
+        if code not in AFTER or alone:
+            yield _finding(case, same, code=code, after=asking.get((pci, code)))
 
 
 def _grouped(found: list[Event]) -> dict[tuple[str, int], list[Event]]:
@@ -54,15 +57,17 @@ def _grouped(found: list[Event]) -> dict[tuple[str, int], list[Event]]:
     return groups
 
 
-def _finding(case: Case, same: list[Event], *, code: int, device: Device | None) -> Finding:
+def _finding(case: Case, same: list[Event], *, code: int, after: Event | None) -> Finding:
     xid, last = xids().get(code), same[-1]
-    severity = _severity(xid, same)
+    device = device_at(case, last.pci)
+    action = action_of(xid, same, after=after) if xid else ""
+    severity = _severity(xid, same, action=action)
     return Finding(
         severity=quieter(severity, case=case, event=last),
         title=_title(xid, code),
-        evidence=told(same, _SEE),
+        evidence=(*told(same, _SEE), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
         why=_why(xid, severity),
-        fix=steps_of(xid, device) if xid else (step(say("look the code up in the driver's documentation")),),
+        fix=steps_of(xid, device, action=action) if xid else (_UNKNOWN,),
         confidence="sure" if severity == "fault" else "likely",
         about=label(device) if device else last.pci,
     )
@@ -74,13 +79,15 @@ def _title(xid: Xid | None, code: int) -> Sentence:
     return say("XID {code}: {meaning}", code=code, meaning=xid.meaning)
 
 
-def _severity(xid: Xid | None, same: list[Event]) -> Severity:
-    if xid is None or xid.action in {"support", "update"}:
+def _severity(xid: Xid | None, same: list[Event], *, action: str) -> Severity:
+    if xid is None or action in {"support", "update"}:
         return "warning"
-    if xid.action in {"reset", "reboot", "cables", "links", "recovery"}:
+    if action in {"reset", "reboot", "drain", "cables", "links", "recovery"}:
         return "fault"
-    if xid.action == "none":
-        return "warning" if xid.hardware == "y" else "note"
+    if action == "none" and xid.hardware != "y":
+        return "note"
+    if action == "none" and xid.next != "rows":
+        return "warning"
     return "warning" if len(same) >= MANY else "note"
 
 

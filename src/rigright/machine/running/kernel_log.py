@@ -21,15 +21,22 @@ JOURNAL = (
 FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/dmesg")
 PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
-_UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
-_BOOT = re.compile(r"\[\s*(\d+\.\d+)\]\s?(.*)")
-_CALENDAR = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]\s?(.*)")
 _CLOCK = r"\d\d:\d\d:\d\d"
-_DATE = rf"(\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
-_SINCE = r"(?:\[\s*(\d+\.\d+)\] ?)?"
-_ISO = re.compile(rf"{_DATE} \S+ kernel: {_SINCE}(.*)")
-_ISO_BARE = re.compile(rf"{_DATE} (.*)")
-_SYSLOG = re.compile(rf"(\w{{3}} [ \d]\d {_CLOCK}) \S+ kernel: {_SINCE}(.*)")
+_DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
+_DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
+_KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
+_UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
+_BOOT = re.compile(r"\[\s*(\d+\.\d+)\](?: ?\[\s*[TC]\d+\])?\s?(.*)")
+_CALENDAR = re.compile(rf"\[(\w{{3}} {_DAY} \d{{4}})\]\s?(.*)")
+_STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dmesg -H
+_ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
+_ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (.*)")
+_SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
+_OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
+    rf"(?:{_DAY}(?:\.\d+)?|{_DATE}|\d{{9,11}}\.\d+) [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: "
+)
+_OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
+_RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
 _KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
 _LEVEL = re.compile(r"(?:<\d+>|\w+\s*:\w+\s*: (?=\[))")  # "<6>", or "kern  :err   : " of dmesg -x
 _A_DAY_S = 86400
@@ -57,12 +64,26 @@ def _text(world: World) -> str | None:
 def parsed(text: str, *, now_s: float | None = None, up_s: float | None = None) -> Iterator[Line]:
     """Each line with what its stamp says; seconds since boot become a time where now is known."""
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
-    for line in text.splitlines():
+    for line in _messages(text):
         at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1) if line[:1] in "<k" else line, now_s)
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
         if told:
             yield at_s, since_s, told
+
+
+def _messages(text: str) -> Iterator[str]:
+    """Lines of the kernel, those of one message together."""
+    kept = ""
+    for line in text.splitlines():
+        if _RUNS_ON.match(line) and kept:
+            kept += " " + line.strip()
+            continue
+        if kept:
+            yield kept
+        kept = "" if _OF_A_PROGRAM.match(line) and not _OF_DMESG.match(line) else line
+    if kept:
+        yield kept
 
 
 def _stamped(line: str, now_s: float | None) -> Line:
@@ -76,7 +97,7 @@ def _stamped(line: str, now_s: float | None) -> Line:
 
 def _iso(stamp: str) -> float | None:
     try:
-        return datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+        return datetime.fromisoformat(re.sub(" ?UTC", "Z", stamp).replace(",", ".")).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -110,6 +131,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Lin
     (_KMSG, lambda m, _: (None, int(m[1][:15]) / MEGA, m[2])),
     (_ISO, lambda m, _: (_iso(m[1]), _seconds(m[2]), m[3])),
     (_CALENDAR, lambda m, _: (_calendar(m[1], "%a %b %d %H:%M:%S %Y"), None, m[2])),
+    (_STEP, lambda m, _: (None, None, m[1])),
     (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
     (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),
 )

@@ -8,18 +8,22 @@ from dataclasses import replace
 from functools import cache
 
 from rigright.base.tables import DATA, read_rows, text
+from rigright.machine.running.kernel_log import Line
+from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot, joined
 from rigright.machine.system import Event
 
 MOST_CHARS = 300
 MOST_OF_A_KIND = 400  # the last ones are kept
 _PLACES = {  # what a pattern of the table may name
     "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
+    "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
     "<process>": r"[Pp]rocess (?P<pid>\d+) \((?P<program>[^)]*)\)",
 }
 _WORTH_A_LOOK = re.compile(  # words without which no pattern of the table fits: most lines have none
-    r"NVRM|SXid|amdgpu|nvidia|nouveau|i915|xe |knvlink|AER|PCIe Bus|Hardware Error|achine [Cc]heck|mce:"
-    r"|EDAC|emperature|throttled|ut of memory|blocked for|lockup|LOCKUP|rcu:|nvme|I/O error"
-    r"|medium error|target error|ata\d|EXT4-fs|XFS|BTRFS|read-only|ink (?:is )?[Dd]own|ink DOWN|NETDEV"
+    r"NVRM|SXid|amdgpu|kfd kfd|nvidia|nouveau|i915|xe |GPU HANG|knvlink|AER|PCIe Bus|AMD-Vi|DMAR"
+    r"|Hardware Error|ardware error|BERT|achine [Cc]heck|mce:|Memory failure|EDAC|emperature|throttled"
+    r"|ut of memory|blocked for|lockup|LOCKUP|INFO: rcu_|nvme|I/O error|medium error|target error|ata\d"
+    r"|md/raid|EXT4-fs|XFS|BTRFS|read-only|ink (?:is )?[Dd]own|ink DOWN|link status|NETDEV|mlx\d_core"
     r"|thermal|ockdown|unsigned|Loading of"
 )
 _WHO = re.compile(r"pid=(?P<pid>\d+)(?:, name=(?P<program>[^,]+))?")
@@ -67,23 +71,31 @@ def _event(kind: str, line: str, *, told: dict[str, str | None]) -> Event:
 
 
 def _address(said: str | None) -> str | None:
-    """A PCI address as sysfs writes it: four digits of domain, and a function."""
+    """A PCI address as sysfs writes it: a domain of four digits at least, and a function."""
     if said is None:
         return None
-    domain, _, rest = said.lower().partition(":")
-    return f"{domain[-4:]}:{rest}" + ("" if "." in rest else ".0")
+    said = said.lower().replace("0x", "")
+    domain, _, rest = said.partition(":") if said.count(":") > 1 else ("0000", "", said)
+    return f"{domain.lstrip('0').rjust(4, '0')}:{rest}" + ("" if "." in rest else ".0")
 
 
-def events_of(lines: Iterable[tuple[float | None, float | None, str]]) -> tuple[Event, ...]:
-    """The events of (seconds since 1970, since boot, text), oldest first; the last of each kind."""
+def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
+    """The events of lines with their times, oldest first; the last of each kind."""
     found: dict[str, list[Event]] = {}
     order: list[Event] = []
-    for at_s, up_s, line in lines:
+    boots = 0  # events that stand before the last start of the machine
+    for at_s, up_s, line in joined(lines):
+        if begins_boot(line):
+            boots = len(order)
         event = event_of(line)
         if event is None:
             continue
-        timed = replace(event, at_s=at_s, up_s=up_s)
+        timed = replace(event, at_s=at_s, up_s=up_s, earlier=is_of_earlier_boot(line) or None)
         found.setdefault(timed.kind, []).append(timed)
         order.append(timed)
     kept = {id(event) for events in found.values() for event in events[-MOST_OF_A_KIND:]}
-    return tuple(event for event in order if id(event) in kept)
+    return tuple(
+        replace(event, earlier=True) if place < boots else event
+        for place, event in enumerate(order)
+        if id(event) in kept
+    )

@@ -1,0 +1,55 @@
+"""What an XID asks for on a card: the catalog's action, or what its line or an XID 154 after it says."""
+
+from __future__ import annotations
+
+import re
+
+from rigright.facts.xids import Xid
+from rigright.machine.pci.link import pci_key
+from rigright.machine.system import Event
+
+CHANGED = 154  # "GPU recovery action changed from ... to ..."
+AFTER = {45, CHANGED, 171, 172}  # told of another error
+NVLINK5 = range(144, 151)  # their lines say of each error whether it is fatal
+_TO = re.compile(r"recovery action changed.* to 0x[0-9a-f]+ \(([^)]*)\)", re.IGNORECASE)
+_ACTIONS = (
+    ("boot", "reboot"),
+    ("drain", "drain"),
+    ("reset", "reset"),
+    ("flr", "reset"),
+    ("none", "none"),
+)
+_FATAL = re.compile(r"\b(non-?)?fatal\b", re.IGNORECASE)
+_HARDER = ("none", "drain", "reset", "reboot")
+
+
+def asked(event: Event) -> str | None:
+    """The recovery that a line of XID 154 names: "none", "drain", "reset", "reboot"."""
+    match = _TO.search(event.text) if event.code == CHANGED else None
+    words = match[1].lower() if match else ""
+    return next((action for word, action in _ACTIONS if word in words), None)
+
+
+def followed(found: list[Event]) -> dict[tuple[str, int], Event]:
+    """By card and code: the XID 154 that came after it and before any other error of the card."""
+    last: dict[str, int] = {}
+    asking: dict[tuple[str, int], Event] = {}
+    for event in found:
+        card = pci_key(event.pci)
+        if event.code is not None and event.code not in AFTER:
+            last[card] = event.code
+        elif asked(event) is not None and card in last:
+            asking[card, last[card]] = event
+    return asking
+
+
+def action_of(xid: Xid, same: list[Event], *, after: Event | None) -> str:
+    """The action at once: the harder of what the error asks for and what the driver asked for after it."""
+    own = xid.action
+    if xid.code == CHANGED:
+        own = asked(same[-1]) or own
+    elif xid.code in NVLINK5:
+        said = {match[1] is None for event in same if (match := _FATAL.search(event.text))}
+        own = own if not said else "reset" if True in said else "watch"
+    more = asked(after) if after is not None else None
+    return more if more and _HARDER.index(more) > _HARDER.index(own if own in _HARDER else "none") else own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, settings
 # a law holds on a slow machine too
 settings.register_profile("rigright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rigright")
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test waits for a hub that may not be there
 
 # who starts the tests in the background may have made them deaf to Ctrl-C; what they start shall hear it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

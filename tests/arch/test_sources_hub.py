@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +21,9 @@ from rigright.arch.sources import hub
 from rigright.arch.sources.open import examine, open_model
 from rigright.base.errors import AskError, MissingError
 
+needs_extra = pytest.mark.skipif(
+    find_spec("huggingface_hub") is None, reason="huggingface_hub is not installed"
+)
 NAME = "someone/Brand-New-3B"
 CONFIG = {
     "model_type": "llama",
@@ -53,7 +57,8 @@ def cached(tmp_path, revision="abc", config=None):
 def fake(monkeypatch, **functions):
     module = types.ModuleType("huggingface_hub")
     module.__spec__ = ModuleSpec("huggingface_hub", None)
-    for name, function in functions.items():
+    asked = {"hf_hub_url": lambda *parts: "/".join(parts), "get_hf_file_metadata": lambda *_, **__: None}
+    for name, function in (asked | functions).items():
         setattr(module, name, function)
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
 
@@ -140,8 +145,9 @@ def test_a_repository_without_safetensors_is_its_config(tmp_path, monkeypatch):
         ("LocalEntryNotFoundError", "does not answer"),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(monkeypatch, kind, told):
-    fake(monkeypatch, hf_hub_download=failing(kind))
+@pytest.mark.parametrize("at", ["get_hf_file_metadata", "hf_hub_download"])
+def test_what_goes_wrong_is_one_sentence(monkeypatch, kind, told, at):
+    fake(monkeypatch, **{at: failing(kind)})
     with pytest.raises(MissingError, match=told) as caught:
         open_model(NAME)
     assert "\n" not in str(caught.value)
@@ -184,7 +190,30 @@ class Hub(http.server.BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-@pytest.mark.skipif(find_spec("huggingface_hub") is None, reason="huggingface_hub is not installed")
+def ask(program, *, port, home):
+    """A program of its own whose hub stands at a port of this machine."""
+    settings = {"HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@needs_extra
+def test_a_hub_that_is_not_there_is_asked_once(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = f"from rigright.arch.sources.open import open_model; open_model('{NAME}')"
+    told = ask(program, port=port, home=tmp_path).stderr
+    assert "the hub does not answer" in told
+    assert "Retry" not in told
+
+
+@needs_extra
 def test_a_hub_of_our_own_answers(tmp_path):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -193,17 +222,8 @@ def test_a_hub_of_our_own_answers(tmp_path):
         "from rigright.arch.sources.open import examine; from rigright.arch import count;"
         f"found = examine('{NAME}'); print(count.params(found.arch), found.files.tensors_bytes)"
     )
-    endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    settings = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=settings,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ask(program, port=server.server_address[1], home=tmp_path)
     finally:
         server.shutdown()
         server.server_close()

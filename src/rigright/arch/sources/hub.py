@@ -90,7 +90,8 @@ def _asked(name: str, unknown: RigError | None) -> Opened:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     hub: Any = importlib.import_module("huggingface_hub")
-    try:
+    try:  # one question first: where nobody answers, the download would ask six times, for 23 seconds
+        hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=WAIT_S)
         path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
     except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
         raise _missing(name, _why(error), unknown=unknown) from None

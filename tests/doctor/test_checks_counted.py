@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+import rows_amd
 import rows_cards
 import rows_hardware
 import rows_software
@@ -18,7 +19,7 @@ from rigright.base.words import CHINESE, Sentence, sentences, tell
 from rigright.doctor.examine import CHECKS, chosen, entries
 from rigright.doctor.record import Finding, NotSeen
 
-LEDGER: dict[str, Row] = {**rows_cards.ROWS, **rows_hardware.ROWS, **rows_software.ROWS}
+LEDGER: dict[str, Row] = {**rows_amd.ROWS, **rows_cards.ROWS, **rows_hardware.ROWS, **rows_software.ROWS}
 FOUR = ("finds", "fine", "unseen", "apart")
 MOST_EXCEPTIONS = {
     "finds": 1,

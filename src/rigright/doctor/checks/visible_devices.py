@@ -3,10 +3,11 @@
 CUDA stops reading the list at the first entry it does not know, and hides all after it without a word:
 "0,1,8" on eight cards shows two, an empty value or -1 shows none. Entries may be numbers, unique
 beginnings of UUIDs, or the UUID of a MIG slice; on a card in MIG mode a number means its first slice
-alone.
+alone. HIP counts the cards that ROCR_VISIBLE_DEVICES left: with 1 in both it sees none.
 
 An entry that names nothing: warning. Cards hidden outside of a batch system: note. Source: CUDA
-programming guide, environment variables; MIG user guide.
+programming guide, environment variables; MIG user guide; HIP
+documentation, GPU isolation.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def check(case: Case) -> Iterator[Verdict]:
     for name, vendor in _NAMES.items():
         value = variable(case, name)
         devices = [one for one in case.machine.devices if one.vendor == vendor]
+        if name == "HIP_VISIBLE_DEVICES":
+            devices = devices[: _left_by_rocr(case)]
         if value is None or not devices:
             continue
         entries = [one.strip() for one in value.split(",")] if value.strip() else []
@@ -41,15 +44,22 @@ def check(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{name}={value}", name=name, value=value))
 
 
+def _left_by_rocr(case: Case) -> int | None:
+    """How many cards the runtime below HIP shows it; None where it shows all."""
+    told = variable(case, "ROCR_VISIBLE_DEVICES")
+    return None if told is None or not told.strip() else len(set(told.split(",")))
+
+
 def _names(entry: str, devices: list[Device]) -> bool:
     """Whether an entry means one card or slice."""
     if entry.isdecimal():
         return int(entry[:6]) < len(devices)
-    uuids = [one.uuid for one in devices if one.uuid]
+    uuids = [one.uuid.removeprefix("GPU-").lower() for one in devices if one.uuid]
     slices = [part.uuid for one in devices for part in one.slices if part.uuid]
     if entry.startswith("MIG-"):
         return any(uuid.startswith(entry) for uuid in slices) or entry.startswith("MIG-GPU-")
-    return sum(uuid.lower().startswith(entry.lower()) for uuid in uuids) == 1 and entry.startswith("GPU-")
+    wanted = entry.removeprefix("GPU-").lower()
+    return entry.startswith("GPU-") and sum(uuid.startswith(wanted) for uuid in uuids) == 1
 
 
 def _unknown(name: str, value: str, *, entry: str, shown: int, count: int) -> Finding:

@@ -45,6 +45,7 @@ def drivers(world: World) -> dict[str, Any]:
         "library_drivers": _libraries(world),
         "dkms": dkms(world),
         "device_files": _device_files(world),
+        "closed_files": _closed_files(world),
         "peermem": _peermem(world),
     }
 
@@ -111,6 +112,14 @@ def _device_files(world: World) -> tuple[str, ...] | None:
     """The device files of accelerators; None where /dev cannot be seen."""
     names = world.names("/dev")
     return tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None
+
+
+def _closed_files(world: World) -> tuple[str, ...] | None:
+    """Files of AMD's and Intel's cards that are there and closed to us; None where nobody can try."""
+    if not world.is_live:
+        return None
+    render = (f"dri/{name}" for name in world.names("/dev/dri") if name.startswith("renderD"))
+    return tuple(name for name in ("kfd", *render) if world.denied(f"/dev/{name}"))
 
 
 def _peermem(world: World) -> bool | None:

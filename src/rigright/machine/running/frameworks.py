@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rigright.machine.running.kernels_of_wheel import archs_of
+from rigright.machine.running.kernels_of_wheel import archs_of, rocm_archs_of
 from rigright.machine.system import Framework, Package
 from rigright.machine.world import World
 
@@ -47,8 +47,15 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
         build=build,
         cuda=said.get("cuda"),
         cudnn=next((found for name, found in versions.items() if _CUDNN.fullmatch(name)), None),
-        archs=archs_of(world, folder) if build.startswith("cu") else None,
+        archs=_archs(world, folder, build=build),
     )
+
+
+def _archs(world: World, folder: str, *, build: str) -> tuple[str, ...] | None:
+    """The chips it has kernels for."""
+    if build.startswith("rocm"):
+        return rocm_archs_of(world, folder)
+    return archs_of(world, folder) if build.startswith("cu") else None
 
 
 def _bare(value: str) -> str | None:

@@ -13,6 +13,8 @@ from rigright.base.units import MIB
 from rigright.machine.world import World
 
 LIBRARY = "torch/lib/libtorch_python.so"
+ROCM_KERNELS = "torch/lib/rocblas/library"
+_GFX = re.compile(r"gfx[0-9a-f]{3,4}(?![0-9a-f])")
 _MOST_BYTES = 96 * MIB
 _MOST_LIST = 400  # bytes of the list
 _FIRST = b"sm_"
@@ -24,6 +26,12 @@ def archs_of(world: World, folder: str) -> tuple[str, ...] | None:
     raw = world.raw(f"{folder}/{LIBRARY}", most=_MOST_BYTES) or b""
     longest = max(_lists(raw), key=len, default="")
     return tuple(longest.split()) or None
+
+
+def rocm_archs_of(world: World, folder: str) -> tuple[str, ...] | None:
+    """The same of a ROCm wheel: its rocBLAS has files for the chips that the wheel was built for."""
+    names = world.names(f"{folder}/{ROCM_KERNELS}")
+    return tuple(sorted({match[0] for name in names for match in _GFX.finditer(name)})) or None
 
 
 def _lists(raw: bytes) -> Iterator[str]:

@@ -1,0 +1,62 @@
+"""Whether an IOMMU that translates stands between several cards of AMD.
+
+Cards of AMD exchange over PCIe by reading each other's memory. An IOMMU that translates every address in
+between makes that slow, and on many boards makes programs on two or more cards hang at their first exchange
+(RCCL, "Memory access fault by GPU node"). AMD asks for `iommu=pt` on machines with several cards: devices of
+the machine itself then pass, and virtual machines stay separated.
+
+Several cards and a translating IOMMU on a machine of metal: warning. Source: ROCm documentation, system
+optimisation of Instinct accelerators and known issues of several Radeons: iommu=pt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.gpus import answering, reboot
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen
+from rigright.doctor.stack import is_contained
+from rigright.machine.system import System
+
+TITLE = say("the IOMMU lets AMD's cards reach each other")
+_SHOW = "cat /proc/cmdline"
+_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop"}
+
+
+def check(case: Case) -> Iterator[Verdict]:
+    """One verdict for a machine with several cards of AMD."""
+    system = case.machine.system
+    cards = [
+        device
+        for device, chip in answering(case, vendor="amd")
+        if chip is not None and not device.unified_memory
+    ]
+    if len(cards) < 2 or system.is_virtual or is_contained(case):
+        return
+    if system.iommu is None:
+        yield NotSeen(why=say("whether an IOMMU translates is not told"), see=_SHOW)
+    elif system.iommu == "on":
+        yield _finding(system, count=len(cards))
+    else:
+        yield Fine(says=say("IOMMU: {state}", state=system.iommu))
+
+
+def _finding(system: System, *, count: int) -> Finding:
+    debian = system.os_id in _DEBIAN
+    return Finding(
+        severity="warning",
+        title=say("an IOMMU translates between {count} cards of AMD", count=count),
+        evidence=seen(say("IOMMU: {state}", state=system.iommu), _SHOW),
+        why=say("exchange between the cards is slow, and on many boards programs hang at it"),
+        fix=(
+            as_root(
+                say("write iommu=pt into /etc/default/grub, then write the boot menu anew")
+                if debian
+                else say("add iommu=pt to the kernel's command line"),
+                "update-grub" if debian else "grubby --update-kernel=ALL --args=iommu=pt",
+            ),
+            reboot(),
+        ),
+        confidence="likely",
+    )

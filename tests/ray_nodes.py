@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ports import free_port
+
 START_S = 120
 
 
@@ -44,15 +46,6 @@ def two_nodes(settings: dict[str, str] | None = None):
         for node in nodes:
             node.wait(timeout=30)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_port():
-    """A port below those that Ray's workers take."""
-    for port in range(6380, 6480):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
-    raise AssertionError("no port is free")
 
 
 def reached(address, until):

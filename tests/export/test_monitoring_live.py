@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import pytest
 
 from debian import needs
 from fake_driver import Driver
+from ports import free_ports
 from rigright.export.targets import alerts as rules
 from rigright.facts.monitoring import dashboard
 from rigright.verbs.export import export, write
@@ -39,12 +39,6 @@ QUIET = {  # exprs that a healthy machine has no samples of
     "rigright_host_disk_read_bytes_total",
     "rigright_host_disk_write_bytes_total",
 }
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Started:
@@ -111,7 +105,7 @@ def watched(folder):
     """A healthy machine and all that watches it, until it is no more needed."""
     needs("prometheus", "prometheus-alertmanager")
     driver = Driver.play("healthy_8xh100", folder)
-    watch, metrics_db, manager, hook = (free_port() for _ in range(4))
+    watch, metrics_db, manager, hook = free_ports(4)
     listener = HTTPServer(("127.0.0.1", hook), Heard)
     listener.alerts = []
     threading.Thread(target=listener.serve_forever, daemon=True).start()

@@ -18,6 +18,7 @@ import pytest
 from far_nodes import FarNodes
 
 import debian
+from ports import free_ports
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "slurm-wlm-basic-plugins")
 START_S = 40.0
@@ -122,16 +123,6 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(timeout=10)
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            found.append(probe.getsockname()[1])
-        return found
 
 
 @contextlib.contextmanager

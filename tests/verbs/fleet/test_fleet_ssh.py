@@ -20,6 +20,7 @@ import pytest
 from far_nodes import left_behind
 
 import debian
+from ports import free_port
 from rigright.base.errors import MissingError
 from rigright.faces.cli.main import main
 from rigright.machine.far.envelope import lines
@@ -235,9 +236,7 @@ def server():
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
         subprocess.run(make, check=True, stdin=subprocess.DEVNULL)
     shutil.copy(folder / "user.pub", folder / "allowed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     (folder / "sshd.conf").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/allowed\n"
         f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
@@ -308,10 +307,8 @@ def test_a_real_server_that_refuses(server, options, said):
 
 
 def test_a_real_port_where_nobody_listens(server):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (one,) = over(server.host, what="probe", options=("-F", "none", "-p", str(port))).nodes
+    options = ("-F", "none", "-p", str(free_port()))
+    (one,) = over(server.host, what="probe", options=options).nodes
     assert "no ssh server" in str(one.trouble)
 
 

@@ -82,6 +82,61 @@ def test_wrong_values_are_kept_where_they_were_counted():
     assert [one.get("wrong") for one in settings] == [None, "15"]  # out of place and in place
 
 
+OLD = """\
+# Using devices
+#   Rank  0 Pid  26528 on  node device  0 [0x07] Some card
+#   Rank  1 Pid  26529 on  node device  1 [0x0a] Some card
+#
+#                                                       out-of-place                       in-place
+#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+       65536         16384     float     sum    98.69    0.66    1.30  1e-06    95.90    0.68    1.36  2e-06
+   134217728      33554432     float     sum   1200.0  111.85  111.85  1e-06   1210.0  110.92  110.92  2e-06
+# Out of bounds values : 0 OK
+"""
+
+
+def test_before_values_were_counted_an_error_of_rounding_is_no_wrong_value():
+    small, large = nccl_tests(OLD, collective="all_reduce")
+    assert (small.what, large.what) == ("all_reduce 0.0625 MiB", "all_reduce 128 MiB")
+    assert (large.low, large.high) == (pytest.approx(110.92e9), pytest.approx(111.85e9))
+    assert "wrong" not in dict(large.settings)
+    told = nccl_tests(OLD.replace(": 0 OK", ": 248 FAILED"))
+    assert [dict(one.settings).get("wrong") for one in told] == [None, "248"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "12: "],
+)
+def test_the_label_of_a_launcher_before_each_line_is_passed_over(label):
+    told = nccl_tests("".join(f"{label}{line}\n" for line in NCCL.splitlines()))
+    plain = nccl_tests(NCCL)
+    assert [(one.what, one.value, one.settings) for one in told] == [
+        (one.what, one.value, one.settings) for one in plain
+    ]
+
+
+def test_the_signs_that_a_page_ate_are_not_missed():
+    bare = NCCL.replace("#wrong", "wrong").replace("# ", "").replace("#", "").replace("wrong", "#wrong")
+    assert dict(nccl_tests(bare)[0].settings)["ranks"] == "2"
+    assert nccl_tests(bare)[1].value == nccl_tests(NCCL)[1].value
+
+
+def test_processes_that_ran_alone_measured_no_wires():
+    alone = NCCL.replace("#  Rank  1", "#  Rank  0")
+    for rate in ("134.22  134.22", "131.58  131.58", "153.39  153.39", "153.17  153.17"):
+        alone = alone.replace(rate, "153.17    0.00")
+    with pytest.raises(DataError, match="each process ran alone"):
+        nccl_tests(alone.replace("0.00      3", "0.00    N/A"))
+
+
+def test_a_latency_is_a_time():
+    text = NVB_TEXT.replace("host_to_device_memcpy_ce", "host_device_latency_sm").replace("(GB/s)", "(ns)")
+    first = nvbandwidth(text.replace("55.40", "772.58"))[0]
+    assert (first.what, first.unit, first.value) == ("host_device_latency_sm", "s", pytest.approx(772.58e-9))
+
+
 def test_nvbandwidths_json_and_print_say_the_same():
     as_json, as_text = nvbandwidth(json.dumps(NVB_JSON)), nvbandwidth(NVB_TEXT)
     assert [(one.what, one.on, one.value) for one in as_json] == [

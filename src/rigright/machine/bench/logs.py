@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rigright.base.errors import DataError
@@ -14,45 +15,84 @@ from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result
 
 MOST_LINES = 20_000
-_SUM = re.compile(
-    r"\s*(\d{1,18})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+(\d{1,9}(?:\.\d*)?)\s+(\S+)(.*)"
-)
+_MOST_DIGITS = 18
+_LABEL = re.compile(r"(?:\[\d+,\d+\]<\w+>:|\d+: )")  # of mpirun --tag-output, of srun --label
+_HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "#wrong") * 2)
 _NAME = re.compile(
     r"(all_reduce|all_gather|reduce_scatter|alltoall|all_to_all|broadcast|sendrecv|reduce)_perf"
 )
-_RANKS = re.compile(r"#\s+Rank\s+\d+")
+_RANKS = re.compile(r"\s*#?\s*Rank\s+(\d+)\s.*\bdevice\b")
+_SPOILT = re.compile(r"\s*#?\s*Out of bounds values : (\d{1,9}) FAILED")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:[\d.]+|N/A))+)\s*$")
 
 
 def nccl_tests(text: str, *, collective: str | None = None) -> list[Result]:
     """Each size of a log of nccl-tests: the rate of the wires, out of place, beside it in place."""
     name = collective or _named(text)
-    lines = text.splitlines()[:MOST_LINES]
-    ranks = sum(bool(_RANKS.match(line)) for line in lines)
-    found = []
-    for line in lines:
-        match = _SUM.match(line)
-        if match is None:
-            continue
-        inside, wrong_inside = _in_place(match.group(10))
-        values = [float(match.group(8)), *inside]
-        wrong = _wrong(match.group(9)) + _wrong(wrong_inside)
-        found.append(
-            spread(
-                f"{name} {int(match.group(1)) / MIB:g} MiB",
-                on="gpu all",
-                values=[value * GIGA for value in values],
-                unit="bytes_per_s",
-                settings=(
-                    *((("ranks", str(ranks)),) if ranks else ()),
-                    *(("tool", "nccl-tests"), ("counted", "busbw")),
-                    *((("wrong", f"{wrong:g}"),) if wrong else ()),
-                ),
+    lines = [_LABEL.sub("", line, count=1) for line in text.splitlines()[:MOST_LINES]]
+    ranks = len({match.group(1) for line in lines if (match := _RANKS.match(line))})
+    settings = (*((("ranks", str(ranks)),) if ranks else ()), ("tool", "nccl-tests"), ("counted", "busbw"))
+    rows = list(_rows(lines))
+    found = [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
+    if not rows:
+        raise DataError(say("this is no table of nccl-tests"))
+    if not found:
+        raise DataError(
+            say(
+                "in this log of nccl-tests nothing went over wires: each process ran alone; "
+                "build it with MPI=1, or give -g the number of cards"
             )
         )
-    if not found:
-        raise DataError(say("this is no table of nccl-tests"))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One size."""
+
+    size: int
+    rates: list[float]  # out of place, in place
+    wrong: float
+
+    def result(self, name: str, settings: tuple[tuple[str, str], ...]) -> Result:
+        return spread(
+            f"{name} {self.size / MIB:g} MiB",
+            on="gpu all",
+            values=[rate * GIGA for rate in self.rates],
+            unit="bytes_per_s",
+            settings=(*settings, *((("wrong", f"{self.wrong:g}"),) if self.wrong else ())),
+        )
+
+
+def _rows(lines: list[str]) -> Iterator[_Row]:
+    """Each size; old ones tell the error of rounding, and only below the table how many values are wrong."""
+    heads, last = list(_HEADS), None
+    for line in lines:
+        cells = line.split()
+        told = line.lstrip(" #").split()
+        if told[:3] == heads[:3] and "busbw" in told:
+            heads = told
+        elif (row := _row(list(zip(heads, cells, strict=False)))) is not None:
+            if last is not None:
+                yield last
+            last = row
+        elif last is not None and "error" in heads and (match := _SPOILT.match(line)):
+            last = replace(last, wrong=float(match.group(1)))
+    if last is not None:
+        yield last
+
+
+def _row(cells: list[tuple[str, str]]) -> _Row | None:
+    """A line of the table; None where it is none."""
+    try:
+        size, count, kind = (cell for _, cell in cells[:3])
+        rates = [float(cell) for head, cell in cells if head == "busbw"]
+    except ValueError:
+        return None
+    sound = rates and all(0 <= rate < GIGA for rate in rates) and kind[0].isalpha()
+    if not (sound and size.isdecimal() and count.isdecimal() and len(size) <= _MOST_DIGITS):
+        return None
+    return _Row(int(size), rates, sum(_wrong(cell) for head, cell in cells if head == "#wrong"))
 
 
 def _named(text: str) -> str:
@@ -60,21 +100,13 @@ def _named(text: str) -> str:
     return match.group(1).replace("alltoall", "all_to_all") if match else "collective"
 
 
-def _in_place(rest: str) -> tuple[list[float], str]:
-    """The rate of the wires in place, and how many values were wrong: the last two numbers."""
-    words = rest.split()
-    try:
-        return [float(words[2])], words[3] if len(words) > 3 else "0"
-    except (IndexError, ValueError):
-        return [], "0"
-
-
 def _wrong(cell: str) -> float:
     """How many values were wrong; N/A: nobody looked."""
     try:
-        return float(cell)
+        count = float(cell)
     except ValueError:
         return 0.0
+    return count if 0 <= count < GIGA else 0.0
 
 
 def nvbandwidth(text: str) -> list[Result]:
@@ -121,7 +153,8 @@ def _of_matrix(name: str, rows: list[list[float | None]]) -> list[Result]:
                 continue
             on = f"gpu {b}" if len(rows) == 1 else f"gpu {a} -> gpu {b}"
             words = (("tool", "nvbandwidth"),)
-            found.append(spread(name, on=on, values=[value * GIGA], unit="bytes_per_s", settings=words))
+            told = (value / GIGA, "s") if "latency" in name else (value * GIGA, "bytes_per_s")
+            found.append(spread(name, on=on, values=[told[0]], unit=told[1], settings=words))
     return found
 
 

@@ -3,17 +3,19 @@
 Each moment is split by how busy the accelerators were: the busy part goes to what they work on (their
 arithmetic, memory, power, cooling), the rest to what keeps them waiting (disks, network, cores, the program
 itself). On either side the fullest thing takes it all; where nothing is full, arithmetic or the program is
-what is left.
+what is left. Cards that only spin in a collective wait too (`lockstep.py`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
-from rigright.doctor.binding.record import FULL, WAITING, WORKING, Bound, Cause, Diagnosis, Moment
+from rigright.doctor.binding.lockstep import behind, working_share
+from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Cause, Diagnosis, Moment
 from rigright.doctor.record import Case
 from rigright.facts.links import pcie_bytes_per_s
 from rigright.machine.tick import DeviceTick, Tick
@@ -21,6 +23,7 @@ from rigright.machine.tick import DeviceTick, Tick
 CAUSES = "rigright.doctor.binding.causes"
 LEAST_BUSY = 0.02  # below it a device without programs rests
 LEAST_SHARE = 0.03  # of the time: less is not worth a line
+LEAST_LAG = 0.2  # of the time
 FULL_MEMORY = 0.95
 
 
@@ -52,18 +55,23 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         devices=used,
         bounds=_bounds(parts, len(moments)),
         unseen=_unseen(moments),
-        notes=tuple(_notes(running, used)),
+        notes=(*_notes(running, used), *_laggards(moments)),
     )
 
 
 def split(moment: Moment) -> dict[str, float]:
     """The causes that bind one moment, with their shares of it."""
-    busy = min(1.0, max(0.0, moment.busy_share)) if moment.devices else 0.0
+    busy = working_share(moment, link_full=_link_full(moment)) if moment.devices else 0.0
     found: dict[str, float] = {}
     for side, share in ((WORKING, busy), (WAITING, 1.0 - busy)):
         if share > 0:
             found[_fullest(moment, side).name] = share
     return found
+
+
+def _link_full(moment: Moment) -> bool:
+    """Whether what the cards exchange, or are fed with, has nearly filled its way."""
+    return any((cause.weigh(moment) or 0.0) >= FULL for cause in causes() if cause.name in LINKS)
 
 
 def _fullest(moment: Moment, side: str) -> Cause:
@@ -134,6 +142,18 @@ def _unseen(moments: Sequence[Moment]) -> tuple[Sentence, ...]:
         if any(moment.devices or cause.side == WAITING for moment in moments)
         and all(cause.weigh(moment) is None for moment in moments)
     )
+
+
+def _laggards(moments: Sequence[Moment]) -> Iterator[Sentence]:
+    """Cards that the others waited for, for a good part of the time."""
+    times = Counter(last.index for moment in moments if (last := behind(moment)) is not None)
+    for index, count in times.most_common(1):
+        if count / len(moments) >= LEAST_LAG:
+            yield say(
+                "GPU {index} has less to do than the others, which draw little meanwhile: "
+                "if they work together, they wait for it",
+                index=index,
+            )
 
 
 def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:

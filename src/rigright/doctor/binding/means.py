@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from rigright.doctor.binding.lockstep import held_for_all
 from rigright.doctor.binding.record import Moment
 from rigright.machine.tick import DeviceTick, HostTick
 
@@ -30,9 +31,12 @@ def most(values: Iterable[float | None]) -> float | None:
 
 
 def slowed_share(moment: Moment, words: frozenset[str]) -> float | None:
-    """The share of devices held back by any of these reasons."""
-    told = [set(one.slowed_by) for one in moment.devices if one.slowed_by is not None]
-    return sum(bool(reasons & words) for reasons in told) / len(told) if told else None
+    """The share of devices held back by any of these reasons; all, where the others wait for those."""
+    told = [one for one in moment.devices if one.slowed_by is not None]
+    held = [one for one in told if words & set(one.slowed_by or ())]
+    if held_for_all(moment, held):
+        return 1.0
+    return len(held) / len(told) if told else None
 
 
 def percent(share: float | None) -> str:

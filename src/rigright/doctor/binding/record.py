@@ -11,6 +11,7 @@ from rigright.machine.tick import DeviceTick, HostTick
 
 FULL = 0.7  # of what a thing can do: from there on others wait for it
 WORKING, WAITING = "working", "waiting"  # the accelerators compute, or they wait to be fed
+LINKS = ("network", "pcie")  # causes that cards wait for in a kernel, which counts as work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rigright.base.words import say
+from rigright.doctor.binding.lockstep import drawn
 from rigright.doctor.binding.means import mean_of, percent
 from rigright.doctor.binding.record import WORKING, Moment
 from rigright.doctor.record import Evidence, step
-from rigright.machine.tick import DeviceTick
 
 TITLE = say("small kernels")
 SIDE = WORKING
@@ -24,13 +24,13 @@ _LIKELY = 0.9
 
 def weigh(moment: Moment) -> float | None:
     """Busy by the driver's count, at rest by the meter."""
-    told = [one for one in moment.devices if _drawn(one) is not None and one.mem_busy_share is not None]
+    told = [one for one in moment.devices if drawn(one) is not None and one.mem_busy_share is not None]
     if not told:
         return None
     idling = [
         one
         for one in told
-        if (_drawn(one) or 0) < _LITTLE_POWER and (one.mem_busy_share or 0) < _LITTLE_MEMORY
+        if (drawn(one) or 0) < _LITTLE_POWER and (one.mem_busy_share or 0) < _LITTLE_MEMORY
     ]
     return _LIKELY * len(idling) / len(told)
 
@@ -38,16 +38,10 @@ def weigh(moment: Moment) -> float | None:
 def tell(moments: Sequence[Moment]) -> Evidence:
     """Busy against drawn."""
     busy = percent(mean_of(moments, lambda one: one.busy_share))
-    draw = percent(mean_of(moments, _drawn))
+    draw = percent(mean_of(moments, drawn))
     shows = say(
         "a kernel ran {busy} of the time, and yet only {draw} of the power limit was drawn",
         busy=busy,
         draw=draw,
     )
     return Evidence(shows=shows, command="nvidia-smi dmon -s pu")
-
-
-def _drawn(device: DeviceTick) -> float | None:
-    if device.power_w is None or not device.power_limit_w:
-        return None
-    return device.power_w / device.power_limit_w

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import random
 import re
 from collections import Counter
@@ -89,35 +90,63 @@ def test_each_chip_has_a_last_branch_that_is_new_enough(capability):
 
 @pytest.mark.parametrize("row", driver_packages(), ids=lambda row: f"{row.os[0]}-{row.versions}-{row.repo}")
 def test_packages_of_the_driver(row):
-    assert row.manager in {"apt", "dnf"}
-    assert not BRANCHES[row.branch].has_ended(TODAY), "no branch is told that gets no more fixes"
-    assert row.branch == newest_branch(OPEN_FROM, today=TODAY).branch
+    assert row.manager in {"apt", "dnf", "dnf5", "zypper"}
+    assert row.archs
+    assert set(row.archs) <= {"x86_64", "aarch64"}
+    branch = BRANCHES[row.branch]
+    assert not branch.has_ended(TODAY), "no branch is told that gets no more fixes"
+    assert branch.kind in {"long term", "production"}
+    assert branch == newest_branch(OPEN_FROM, today=TODAY) or row.manager == "zypper", "SUSE has its own"
     for package in (*row.open_packages, *row.closed_packages, *row.fabric_packages, *row.headers):
-        assert re.fullmatch(r"[a-z][a-z0-9.+-]+", package)
-    assert row.open_packages
-    assert set(row.open_packages) != set(row.closed_packages)
-    assert any("open" in package for package in row.open_packages)
+        assert re.fullmatch(r"[a-z][A-Za-z0-9.+-]+(?:\$\(uname -r\))?", package)
+    for place in row.before:
+        assert re.fullmatch(
+            r"https://(?:dl\.fedoraproject|mirrors\.rpmfusion)\.org/\S+(?: -E \S+)?\S*", place
+        )
+    brings = (row.open_packages, row.closed_packages, row.toolkit_packages)
+    assert any(brings), "a row without a package says nothing"
+    if row.open_packages and row.closed_packages:
+        assert set(row.open_packages) != set(row.closed_packages)
+    if row.open_packages:
+        assert any("open" in package for package in row.open_packages)
     assert not any("open" in package for package in row.closed_packages)
-    assert (row.repo is None) == (row.toolkit_packages is None) == (row.toolkit_from is None)
+    assert (row.toolkit_packages is None) == (row.toolkit_from is None)
     if row.toolkit_packages:
-        assert row.toolkit_package("13.0") == "cuda-toolkit-13-0"
+        assert row.repo is not None
+        assert row.toolkit_package("13.4") == "cuda-toolkit-13-4"
         assert row.toolkit_from in {release.version for release in cuda_releases()}
         assert row.toolkit_package("9.0") is None
     for told in row.pythons:
         assert re.fullmatch(r"\d+(?:\.\d+)?=3\.\d+", told)
     named = {one.partition("=")[0] for one in row.pythons}
-    assert any(version in named for version in row.versions), "the Python of one version at least is known"
+    assert not named or any(version in named for version in row.versions), "the Python of one is known"
 
 
 def test_a_distribution_is_told_in_one_way_throughout():
     for row in driver_packages():
-        for os_id in row.os:
-            for version in row.versions:
-                ways = packages_for(os_id, version)
-                assert len({way.manager for way in ways}) == 1
-                assert len({way.pythons for way in ways}) == 1
-                assert sum(way.repo is None for way in ways) <= 1
-                assert ways[0].repo is None or all(way.repo for way in ways), "its own packages go first"
+        for os_id, version, arch in itertools.product(row.os, row.versions or (None,), row.archs):
+            ways = packages_for(os_id, version, arch)
+            assert row in ways
+            assert len({way.manager for way in ways}) == 1
+            assert len({way.pythons for way in ways}) == 1
+            with_driver = [way for way in ways if way.open_packages]
+            assert sum(way.repo is None for way in with_driver) <= 1
+            assert not with_driver or with_driver[0].repo is None or all(way.repo for way in with_driver)
+            addresses = [way.repo_url(version, arch) for way in ways if way.repo]
+            assert all(address.startswith("https://") for address in addresses)
+            assert len(set(addresses)) == len(addresses), "one repository, one row"
+
+
+def test_processors_have_repositories_of_their_own():
+    assert [way.repo_url("24.04", "aarch64") for way in packages_for("ubuntu", "24.04", "arm64")] == [
+        None,
+        "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa",
+    ]
+    assert packages_for("debian", "12", "aarch64") == (), "no repository for it was seen"
+    assert packages_for("ubuntu", "24.04", "riscv64") == ()
+    assert packages_for("opensuse-tumbleweed", "20261120")[0].manager == "zypper"
+    assert packages_for("rhel", "9.6") == packages_for("rhel", "9")
+    assert packages_for("rhel", "7") == ()
 
 
 # CUDA, torch, TensorFlow, engines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,7 +12,10 @@ from rigright.facts.software import Capability, Version, version_of
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
 REPOS = "https://developer.download.nvidia.com/compute/cuda/repos"
+ARM = ("aarch64", "arm64")
+X86 = (None, "x86_64", "amd64")
 KEYRING = "cuda-keyring_1.1-1_all.deb"
+_WORD = re.compile(r"(?:\$\([^()]*\)|\S)+")  # $(uname -r) is no end of a word
 _PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 
 
@@ -39,10 +43,13 @@ class DriverPackages:
     """How one distribution installs a branch."""
 
     os: tuple[str, ...]  # ids of /etc/os-release
-    versions: tuple[str, ...]
-    manager: str  # "apt", "dnf"
+    versions: tuple[str, ...]  # none: it has no versions, it rolls
+    archs: tuple[str, ...]  # "x86_64", "aarch64"
+    manager: str  # "apt", "dnf", "dnf5", "zypper"
     branch: int
-    repo: str | None  # NVIDIA's repository for it; None: the distribution's own
+    keeps: str | None  # what holds the branch, where no package does: "stream", "lock"
+    before: tuple[str, ...]  # repositories' packages that the driver's packages lean on
+    repo: str | None  # NVIDIA's repository for it, by name or address; None: the distribution's own
     open_packages: tuple[str, ...]
     closed_packages: tuple[str, ...]
     fabric_packages: tuple[str, ...]
@@ -55,10 +62,20 @@ class DriverPackages:
     confidence: str
     notes: str | None
 
-    @property
-    def repo_url(self) -> str | None:
+    def repo_name(self, os_version: str | None) -> str | None:
+        """What NVIDIA calls its repository for a version of the distribution."""
+        return self.repo.format(version=os_version) if self.repo else None
+
+    def repo_url(self, os_version: str | None, arch: str | None) -> str | None:
         """Where its repository lies."""
-        return f"{REPOS}/{self.repo}/x86_64" if self.repo else None
+        name = self.repo_name(os_version)
+        if name is None or "://" in name:
+            return name
+        return f"{REPOS}/{name}/{'sbsa' if arch in ARM else 'x86_64'}"
+
+    def driver(self, *, is_open: bool) -> tuple[str, ...]:
+        """The packages of the driver with one kind of kernel module; none: they are not known."""
+        return self.open_packages if is_open else self.closed_packages
 
     def toolkit_package(self, version: str) -> str | None:
         """The package of a CUDA toolkit; None where the repository holds none of that age."""
@@ -78,7 +95,7 @@ def _capability(said: str) -> Capability:
 
 
 def _words(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split())
+    return tuple(_WORD.findall(cell))
 
 
 @cache
@@ -118,12 +135,15 @@ def last_branch(capability: Capability) -> Branch | None:
 @cache
 def driver_packages() -> tuple[DriverPackages, ...]:
     """Every way of the table; a distribution's own packages before NVIDIA's repository."""
-    lists = ("os", "versions", "open_packages", "closed_packages", "fabric_packages", "headers", "pythons")
+    lists = (
+        "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
+        "headers", "pythons",
+    )  # fmt: skip
     readers = dict.fromkeys(lists, _words) | {
-        "manager": text, "branch": whole, "repo": text,
+        "manager": text, "branch": whole, "keeps": text, "repo": text,
         "toolkit_packages": text, "toolkit_from": version_of,
     } | _PROVENANCE  # fmt: skip
-    required = ("os", "versions", "manager", "branch", "open_packages", "closed_packages", "source", "as_of")
+    required = ("os", "archs", "manager", "branch", "source", "as_of")
     rows = read_rows(DATA / "driver_packages.csv", readers, required=required)
     return tuple(DriverPackages(**_filled(row, lists)) for row in rows)
 
@@ -133,9 +153,12 @@ def _filled(row: Row, lists: tuple[str, ...]) -> Row:
     return {name: () if value is None and name in lists else value for name, value in row.items()}
 
 
-def packages_for(os_id: str, os_version: str) -> tuple[DriverPackages, ...]:
-    """The ways that fit a distribution: 24.04 of Ubuntu, 9 of 9.4."""
-    major = os_version.partition(".")[0]
+def packages_for(os_id: str, os_version: str | None, arch: str | None = None) -> tuple[DriverPackages, ...]:
+    """The ways that fit a system and processor: 24.04 of Ubuntu, 9 of 9.4; without one, x86-64."""
+    named = {os_version, (os_version or "").partition(".")[0]}
+    machine = "aarch64" if arch in ARM else "x86_64" if arch in X86 else arch
     return tuple(
-        one for one in driver_packages() if os_id in one.os and {os_version, major} & set(one.versions)
+        one
+        for one in driver_packages()
+        if os_id in one.os and machine in one.archs and (not one.versions or named & set(one.versions))
     )

@@ -11,7 +11,7 @@ from rigright.base.words import Sentence
 class Target:
     """The machine that software is chosen for; None is not known."""
 
-    shown: str  # "2x GeForce RTX 4090"
+    shown: Sentence | str  # "2x GeForce RTX 4090"
     vendors: tuple[str, ...] = ()
     capabilities: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capability -> a chip of it
     embedded: bool = False  # a module with a system of its own: Jetson

@@ -16,6 +16,8 @@ WIDTH = 96
 def script(result: SetUp, language: str) -> str:
     """A script for bash: read first, it says what each step is for."""
     lines = ["#!/usr/bin/env bash", *_comment(_head(result), language), "set -eu", ""]
+    if result.already is not None:
+        lines += _comment((say("right as it is: nothing is to be done"),), language)
     for step in result.steps:
         lines += [*_comment((step.title,), language, mark="## "), *_comment((step.why,), language)]
         lines += [_line(command, step, by_root=result.target.by_root) for command in step.commands]

@@ -18,7 +18,6 @@ from rigright.facts.drivers import (
     OPEN_ONLY_FROM,
     branches,
     driver_packages,
-    packages_for,
 )
 from rigright.facts.engine_needs import engine_needs, pythons_of, torch_indexes
 from rigright.facts.software import (
@@ -33,9 +32,11 @@ from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.frame import SetupWish, setup
 from rigright.verbs.setup.target import target_of
+from rigright.verbs.setup.ways import ways_of
 
 SYSTEMS = sorted(
-    {f"{row.os[0]} {version}" for row in driver_packages() for version in row.versions} | {"rocky 9"}
+    {f"{row.os[0]} {version}".strip() for row in driver_packages() for version in row.versions or ("",)}
+    | {"rocky 9"}
 )
 BUILDING = (
     "torch",
@@ -48,12 +49,17 @@ BUILDING = (
 HOSTS = {
     "developer.download.nvidia.com", "download.pytorch.org", "nvidia.github.io", "github.com",
 }  # fmt: skip
+INSTALLS = re.compile(r"(?:sudo )?(apt-get|dnf|zypper)(?: install -y| --non-interactive install) (.+)")
+ADDRESS = re.compile(r"https?://(?:\$\([^()]*\)|[^\s'#])+")
+VENDORS = {"nvidia", "fedoraproject", "rpmfusion"}
+WORD = re.compile(r"(?:\$\([^()]*\)|\S)+")
 PLAIN = {
     "apt": {"python3-venv", "git", "cmake", "build-essential", "nvidia-container-toolkit"},
     "dnf": {
-        *("git", "cmake", "gcc-c++", "nvidia-container-toolkit", "dnf-plugins-core"),
-        *("python3.11", "python3.12"),
+        *("git", "cmake", "gcc-c++", "nvidia-container-toolkit", "dnf-plugins-core", "dnf5-plugins"),
+        *("python3.11", "python3.12", "python3.14", "python3-dnf-plugin-versionlock"),
     },
+    "zypper": {"git", "cmake", "gcc-c++", "nvidia-container-toolkit", "python311", "python313"},
 }
 REQUIREMENT = re.compile(
     r"(?P<name>[a-z][a-z0-9._-]*)(?:\[[a-z0-9-]+\])?(?:==(?P<version>\d[\w.]*(?:\.\*)?))?"
@@ -95,8 +101,8 @@ def lines_of(result):
 def installs(result):
     """(manager, package) of the system that the lines install."""
     for line in lines_of(result):
-        match = re.match(r"(?:sudo )?(apt-get|dnf) install -y (.+)", line)
-        for package in match[2].split() if match else ():
+        match = INSTALLS.match(line)
+        for package in WORD.findall(match[2]) if match else ():
             yield match[1].removesuffix("-get"), package
 
 
@@ -128,34 +134,41 @@ def test_chips_of_a_kind_get_the_same_answer():
 
 
 def test_every_address_is_one_of_the_tables():
-    repos = {row.repo for row in driver_packages()} - {None}
     indexes = {one.url for one in torch_indexes().values()}
     for chip, system, name, result in asked():
-        for url in {url for line in lines_of(result) for url in re.findall(r"https?://[^\s'#]+", line)}:
+        ways = ways_of(result.target)
+        arch = result.target.arch
+        repos = {way.repo_url(result.target.os_version, arch) for way in ways if way.repo}
+        before = {url for way in ways for url in way.before}
+        for url in {url for line in lines_of(result) for url in ADDRESS.findall(line)}:
             parts = urlsplit(url)
             assert parts.scheme == "https", url
             if parts.hostname == "download.pytorch.org":
                 assert url in indexes, (chip.id, system, name)
-            elif parts.hostname == "developer.download.nvidia.com":
-                repo, arch, file = parts.path.split("/")[-3:]
-                assert repo in repos
-                assert arch == "x86_64"
-                assert file in {KEYRING, f"cuda-{repo}.repo"}
+            elif parts.hostname == "developer.download.nvidia.com" and url not in repos:
+                repo, _, file = url.rpartition("/")
+                assert repo in repos, (chip.id, system, name)
+                assert repo.rpartition("/")[2] == ("sbsa" if arch == "aarch64" else "x86_64")
+                assert file in {KEYRING, f"cuda-{repo.split('/')[-2]}.repo"}
+            elif url in repos | before:
+                assert parts.hostname.rpartition(".")[0].rpartition(".")[2] in VENDORS, url
             else:
                 assert parts.hostname in HOSTS or parts.hostname is None, url
 
 
 def test_every_package_is_of_the_system_that_was_asked():
     for chip, system, name, result in asked():
-        os_id, _, version = system.partition(" ")
-        ways = packages_for(os_id, version)
+        ways = ways_of(result.target)
         known = {
             package
             for way in ways
-            for package in (*way.open_packages, *way.closed_packages, *way.fabric_packages, *way.headers)
+            for package in (
+                *(*way.open_packages, *way.closed_packages, *way.fabric_packages),
+                *(*way.headers, *way.before),
+            )
         }
         for manager, package in installs(result):
-            assert manager == ways[0].manager, (chip.id, system, name)
+            assert manager == ways[0].manager.removesuffix("5"), (chip.id, system, name)
             kit = re.fullmatch(r"cuda-toolkit-(\d+)-(\d+)", package)
             if kit:
                 version_ = int(kit[1]), int(kit[2])
@@ -215,14 +228,14 @@ def test_the_driver_knows_the_chip_and_is_of_its_kind():
         drivers = [
             package
             for _, package in installs(result)
-            if re.search(r"nvidia-(?:driver|open)|cuda-drivers", package)
+            if re.search(r"nvidia-(?:driver|open)|cuda-drivers|kmod", package)
         ]
         drivers = [package for package in drivers if "pinning" not in package]
         if not drivers:
             continue
         assert capability is not None, f"{chip.id} of {chip.vendor} gets a driver of NVIDIA's"
-        os_id, _, version = system.partition(" ")
-        branch = branches()[packages_for(os_id, version)[0].branch]
+        branch = branches()[result.branch]
+        assert branch.branch in {way.branch for way in ways_of(result.target)}
         assert branch.cc_min <= capability, (chip.id, system)
         is_open = any("open" in package for package in drivers)
         assert is_open or capability < OPEN_ONLY_FROM, (chip.id, system)
@@ -262,11 +275,8 @@ def test_the_python_is_one_the_wheels_are_made_for():
         made = [line for line in lines_of(result) if re.search(rf"venv\b.*~/envs/{re.escape(name)}$", line)]
         assert len(made) == bool(result.pick.pip)
         for line in made:
-            own = (
-                packages_for(*system.split(" "))[0].python_of(system.split(" ")[1])
-                if result.target.arch is None
-                else None
-            )
+            ways = ways_of(result.target)
+            own = ways[0].python_of(result.target.os_version or "") if ways else None
             assert f"--python {result.python} " in line or own == result.python, (chip.id, system, name)
 
 
@@ -360,11 +370,32 @@ def test_kepler_gets_no_driver_that_does_not_know_it():
 
 
 @pytest.mark.parametrize("card", ["gb10", "gh200", "gb200", "gb300"])
-def test_chips_with_an_arm_processor_get_no_packages_of_x86(card):
-    result = setup(SetupWish(on=card, system="ubuntu 24.04", framework="torch"))
-    assert list(installs(result)) == []
-    assert not any("x86_64" in line for line in lines_of(result))
+@pytest.mark.parametrize("system", ["ubuntu 24.04", "rocky 9", "amzn 2023", "debian 13"])
+def test_chips_with_an_arm_processor_get_no_packages_of_x86(card, system):
+    result = setup(SetupWish(on=card, system=system, framework="llama.cpp"))
+    lines = lines_of(result)
+    assert not any("x86_64" in line for line in lines)
+    assert any("/sbsa" in line for line in lines), "NVIDIA's repository for Arm servers"
+    assert any("open" in package for _, package in installs(result))
     assert any("aarch64" in str(one) for one in result.unknown)
+
+
+def test_torch_for_arm_servers_is_told_apart_from_that_of_x86():
+    said = {
+        name: str(setup(SetupWish(on="gh200", system="ubuntu 24.04", framework=name)).unknown[0])
+        for name in ("torch", "vllm 0.33.0", "vllm 0.19.1", "jax")
+    }
+    assert "same place" in said["torch"]
+    assert "same place" in said["vllm 0.33.0"]
+    assert "torch 2.10 without CUDA" in said["vllm 0.19.1"]
+    assert "may differ" in said["jax"]
+
+
+@pytest.mark.parametrize("system", ["debian 12", "fedora 44", "leap 15.6"])
+def test_systems_without_a_known_repository_for_arm_say_so(system):
+    result = setup(SetupWish(on="gh200", system=system))
+    assert not any("driver" in package or "open" in package for _, package in installs(result))
+    assert any("in no table" in str(one) for one in result.unknown)
 
 
 @pytest.mark.parametrize("card", ["jetson agx orin 64gb", "jetson thor t5000"])
@@ -403,7 +434,61 @@ def test_a_system_that_nobody_named_gets_no_lines_of_one():
         assert any("--os" in str(one) for one in result.unknown)
 
 
-def test_wsl_says_what_it_lacks():
+def test_wsl_gets_the_toolkit_made_for_it_and_no_driver():
     result = setup(SetupWish(on="4090", system="wsl", framework="llama.cpp"))
-    assert any("toolkit" in str(one) for one in result.unknown)
-    assert not any("nvidia-driver" in package for _, package in installs(result))
+    assert any("/wsl-ubuntu/x86_64/" in line for line in lines_of(result))
+    assert [package for _, package in installs(result) if package.startswith("cuda")] == ["cuda-toolkit-13-0"]
+    assert not any("driver" in package for _, package in installs(result))
+
+
+# systems beside Ubuntu: their very lines
+
+
+def test_a_branch_is_held_where_a_system_has_no_streams():
+    lines = lines_of(setup(SetupWish(on="h100", system="rocky 10")))
+    assert "dnf versionlock add '*nvidia*580*'" in lines
+    assert lines.index("dnf versionlock add '*nvidia*580*'") < lines.index("dnf install -y nvidia-open")
+    assert not any("module enable" in line for line in lines)
+    assert any("epel-release-latest-10" in line for line in lines), "DKMS is in there"
+
+
+def test_fedora_takes_old_chips_from_another_place():
+    old, new = (lines_of(setup(SetupWish(on=card, system="fedora 44"))) for card in ("v100", "5090"))
+    assert "dnf install -y akmod-nvidia-580xx xorg-x11-drv-nvidia-580xx-cuda" in old
+    assert any("rpmfusion-nonfree-release" in line for line in old)
+    assert not any("developer.download.nvidia.com" in line for line in old)
+    assert any(line.endswith("fedora44/x86_64/cuda-fedora44.repo") for line in new)
+    assert "dnf install -y nvidia-open" in new
+
+
+def test_suse_takes_the_module_that_suse_signs():
+    result = setup(SetupWish(on="h100", system="sles 15.7", framework="flash-attn"))
+    lines = lines_of(result)
+    assert result.branch == 595
+    assert lines[:3] == [
+        "zypper addrepo --refresh https://download.nvidia.com/suse/sle15sp7/ nvidia",
+        "zypper --gpg-auto-import-keys refresh",
+        "zypper --non-interactive install nvidia-open-driver-G07-signed-kmp-meta",
+    ]
+    assert any(line.endswith("repos/sles15/x86_64 cuda") for line in lines), "the toolkit's repository"
+    assert "sudo zypper --non-interactive install python311" in lines
+    volta = setup(SetupWish(on="v100", system="sles 15.7"))
+    assert not any("driver" in line for line in lines_of(volta) if "install" in line)
+    assert any("Tesla V100" in str(one) or "V100" in str(one) for one in volta.unknown)
+
+
+def test_a_switched_box_says_where_its_manager_is_not_known():
+    result = setup(SetupWish(on="8x h100", system="leap 16.0"))
+    assert any("NVSwitches" in str(one) for one in result.unknown)
+    assert not any("fabricmanager" in line for line in lines_of(result))
+
+
+@pytest.mark.parametrize(
+    ("said", "os_id"),
+    [
+        ("amazon linux 2023", "amzn"), ("opensuse leap 15.6", "opensuse-leap"), ("Red Hat 9", "rhel"),
+        ("openSUSE-Tumbleweed", "opensuse-tumbleweed"), ("suse 15.7", "sles"), ("rocky-9", "rocky"),
+    ],
+)  # fmt: skip
+def test_systems_by_the_names_people_use(said, os_id):
+    assert setup(SetupWish(on="4090", system=said)).target.os_id == os_id

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from fake_trees import grow, over
+from rigright.base.words import ENGLISH
 from rigright.doctor.examine import case_of, examine
 from rigright.facts.find import find_chip
 from rigright.facts.software import torch_builds, version_of
@@ -20,6 +21,8 @@ from rigright.machine.parts import software, system
 from rigright.machine.probe import joined
 from rigright.machine.stored import plain
 from rigright.machine.world import World
+from rigright.report.pages import setup as pages
+from rigright.report.setup_files import script
 from rigright.verbs.setup.frame import SetupWish, setup
 
 CHECKS = ("torch", "driver", "cuda_toolkit", "pip_index", "packages", "fabric_service")
@@ -269,3 +272,78 @@ def test_the_set_that_keeps_the_driver_keeps_doctor_quiet_too(tmp_path, driver, 
     _, said = examined(after, host, "t4")
     assert set(alarms(said)) <= {"driver_ended"}
     assert version_of(kept.least_driver) <= version_of(driver)
+
+
+# a machine that is right already
+
+
+def asked_again(folder, machine, **wish):
+    """`setup` on a machine that was saved."""
+    file = folder / "box.json"
+    file.write_text(json.dumps(plain(machine)), encoding="utf-8")
+    return setup(SetupWish(from_file=str(file), **wish))
+
+
+@pytest.mark.parametrize(("card", "name"), [("4090", "torch"), ("titan v", "torch"), ("h100", "vllm")])
+def test_a_machine_that_is_right_gets_no_steps(tmp_path, card, name):
+    first, host = carried_out(card, name)
+    machine, _ = examined(tmp_path, host, card)
+    again = asked_again(tmp_path, machine, framework=name)
+    assert again.steps == again.docker_steps == again.unknown == again.notes == ()
+    assert (again.already.name, again.already.python) == (name, "/opt/venv/bin/python")
+    assert f"{again.already.version}.".startswith(f"{first.pick.version}.")
+    assert shown(again).startswith("right as it is")
+    lines = [line for line in script(again, ENGLISH).splitlines() if line and not line.startswith("#")]
+    assert lines == ["set -eu"], "a script that does nothing"
+
+
+def shown(result):
+    """The first line of its page."""
+    return str(pages.page(result).parts[0].said)
+
+
+def test_an_older_set_that_runs_is_right_too_and_the_newer_one_is_named(tmp_path):
+    _, host = carried_out("4090", "torch")
+    swapped(**_torch("2.9", "cu128"))(host)
+    machine, _ = examined(tmp_path, host, "4090")
+    again = asked_again(tmp_path, machine)
+    assert again.already.build == "cu128"
+    assert again.steps == ()
+    assert "torch 2.15" in str(again.notes[0])
+    newer = asked_again(tmp_path, machine, framework="torch 2.15")
+    assert newer.already is None
+    assert any("torch==2.15.*" in line for step in newer.steps for line in step.commands)
+    assert asked_again(tmp_path, machine, framework="torch 2.9").already is not None
+
+
+@pytest.mark.parametrize("what", [name for name, (*_, found) in BROKEN.items() if found.values() != {"note"}])
+def test_a_machine_with_one_thing_wrong_is_not_right(tmp_path, what):
+    card, change, found = BROKEN[what]
+    _, host = carried_out(card, "torch")
+    change(host)
+    machine, _ = examined(tmp_path, host, card)
+    again = asked_again(tmp_path, machine, framework="torch")
+    assert (again.already is None) == bool({"fault", "warning"} & set(found.values()))
+    assert bool(again.steps) == (again.already is None)
+
+
+def test_what_is_not_there_or_has_no_driver_is_not_right(tmp_path):
+    _, host = carried_out("4090", "torch")
+    machine, _ = examined(tmp_path, host, "4090")
+    assert asked_again(tmp_path, machine, framework="vllm").already is None
+    assert asked_again(tmp_path, machine, framework="deepspeed").already is None
+    ended, _ = examined(tmp_path / "ended", over(host, {"driver": {"loaded": "570.124.06"}}), "4090")
+    assert asked_again(tmp_path, ended).already is None, "a branch that gets no more fixes"
+    bare, _ = examined(tmp_path / "bare", over(host, {"driver": {"loaded": None}}), "4090")
+    assert asked_again(tmp_path, bare).already is None
+    assert setup(SetupWish(on="4090", system="ubuntu 24.04")).already is None, "a machine that is named only"
+
+
+def test_another_environment_that_is_broken_does_not_matter(tmp_path):
+    _, host = carried_out("4090", "torch")
+    host["pythons"]["/opt/conda"] = {
+        "version": "3.12", "packages": {}, "torch": {"version": "2.15.0+cpu", "cuda": None, "archs": None},
+    }  # fmt: skip
+    machine, said = examined(tmp_path, host, "4090")
+    assert "torch_cpu_only" in alarms(said)
+    assert asked_again(tmp_path, machine).already.python == "/opt/venv/bin/python"

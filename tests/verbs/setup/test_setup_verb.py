@@ -27,7 +27,10 @@ CARDS = ("gtx 1080 ti", "p40", "v100", "t4", "3090", "4090", "8x h100", "b200", 
 PACKAGES = {
     name
     for row in driver_packages()
-    for name in (*row.open_packages, *row.closed_packages, *row.fabric_packages, *row.headers)
+    for name in (
+        *(*row.open_packages, *row.closed_packages, *row.fabric_packages),
+        *(*row.headers, *row.before),
+    )
 }
 PLAIN_TOOLS = {
     *("python3-venv", "git", "cmake", "build-essential", "gcc-c++", "nvidia-container-toolkit"),
@@ -182,6 +185,8 @@ def test_a_version_that_was_asked_for_is_kept_where_it_is_known():
     known = setup(SetupWish(on="h100", system="ubuntu 24.04", wanted="vllm==0.11.0"))
     assert known.pick.version == "0.11.0"
     assert not any("names vllm" in str(one) for one in known.notes)
+    for version in ("0.12.0", "0.19.1", "0.26.0"):
+        assert setup(SetupWish(on="h100", wanted=f"vllm {version}")).pick.version == version
     unknown = setup(SetupWish(on="h100", system="ubuntu 24.04", wanted="vllm 0.21"))
     assert unknown.pick.version == "0.33.0"
     assert any("names vllm 0.21" in str(one) for one in unknown.notes)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say, tell
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
-from rigright.report.set_up import Pick, SetUp, SetupStep
+from rigright.report.set_up import Installed, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
 
 _BLANK = (Column(head=""), Column(head="", flexible=True))
@@ -16,6 +16,8 @@ _BLANK = (Column(head=""), Column(head="", flexible=True))
 
 def page(result: SetUp, asked: str = "rigright setup") -> Page:
     """The page for people."""
+    if result.already is not None:
+        return _done(result, result.already)
     parts: list[Part] = [_verdict(result)]
     if result.pick is not None:
         parts.append(_set(result, result.pick))
@@ -25,17 +27,35 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
         parts += _step(number, step, by_root=result.target.by_root)
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
-    if result.unknown:
-        parts.append(Points(items=result.unknown, title=say("not known"), tone="warn"))
+    unknown = result.unknown if result.pick is not None else result.unknown[1:]
+    if unknown:
+        parts.append(Points(items=unknown, title=say("not known"), tone="warn"))
     if result.pick is not None:
         parts.append(Commands(items=tuple(_next(result, asked)), title=say("next")))
+    return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
+
+
+def _done(result: SetUp, already: Installed) -> Page:
+    """Nothing is to be done."""
+    said = say(
+        "right as it is: {name} {version} in {python} and driver {driver} go together on these cards",
+        name=already.name,
+        version=f"{already.version} ({already.build})" if already.build else already.version,
+        python=already.python,
+        driver=result.target.driver or "?",
+    )
+    bench = f"rigright bench --quick --python {shlex.quote(already.python)}"
+    parts: list[Part] = [Line(said=said, tone="good")]
+    if result.notes:
+        parts.append(Points(items=result.notes, title=say("worth knowing")))
+    parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
     return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
 
 
 def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
-        return Line(said=say("nothing in our tables fits"), tone="bad")
+        return Line(said=next(iter(result.unknown), say("nothing in our tables fits")), tone="bad")
     said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     return Line(said=said, tone="good")
 
@@ -128,7 +148,7 @@ def plain(result: SetUp, language: str) -> dict[str, Any]:
     """The same for scripts."""
     target = result.target
     return {
-        "machine": target.shown,
+        "machine": tell(target.shown, language),
         "vendors": list(target.vendors),
         "capabilities": [".".join(map(str, capability)) for capability, _ in target.capabilities],
         "system": {
@@ -139,6 +159,7 @@ def plain(result: SetUp, language: str) -> dict[str, Any]:
             "container": target.container,
         },
         "driver_now": target.driver,
+        "already": None if result.already is None else _plain_installed(result.already),
         "set": None if result.pick is None else _plain_pick(result.pick),
         "without_new_driver": None if result.kept is None else _plain_pick(result.kept),
         "driver_branch": result.branch,
@@ -167,6 +188,15 @@ def _plain_pick(pick: Pick) -> dict[str, Any]:
         "source": pick.source,
         "as_of": pick.as_of,
         "confidence": pick.confidence,
+    }
+
+
+def _plain_installed(already: Installed) -> dict[str, Any]:
+    return {
+        "name": already.name,
+        "version": already.version,
+        "build": already.build,
+        "python": already.python,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,6 +38,7 @@ _CALLED = {
     "hf-lean": "transformers",
     "trtllm": "tensorrt-llm",
 }
+VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
 _RANKS = {"high": 0, "med": 1, "low": 2}
 _LIKED_PYTHON = (3, 12)
 
@@ -46,14 +48,21 @@ def known_names() -> tuple[str, ...]:
     return (TORCH, TENSORFLOW, *dict.fromkeys(one.name for one in engine_needs()))
 
 
+def bare_name(asked: str) -> str:
+    """The name in a question such as "torch 2.9" or "vllm==0.19.1"."""
+    word = asked.strip().lower()
+    told = VERSION.search(word)
+    return (word[: told.start()] if told else word).strip()
+
+
 def find_name(asked: str) -> str:
-    """An engine or framework by a loose name."""
-    word = asked.strip().lower().partition("==")[0]
+    """An engine or framework by a loose name, with or without a version."""
+    word = bare_name(asked)
     name = _CALLED.get(word, word)
     if name in known_names():
         return name
     try:
-        engine = find_engine(asked).id
+        engine = find_engine(word).id
     except RigError:
         engine = ""
     if engine in known_names():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.facts.drivers import KEYRING, DriverPackages
+from rigright.facts.drivers import KEYRING, DriverPackages, branches
 from rigright.report.set_up import Pick, SetupStep, Target
 
 ENVIRONMENT = "~/envs/{name}"
@@ -15,48 +15,55 @@ _TOLD = "torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list(
 _INTEL = "torch.__version__, torch.xpu.is_available()"
 _APPLE = "torch.__version__, torch.backends.mps.is_available()"
 _NVCC = "/usr/local/cuda/bin/nvcc"
+_UBUNTU_KEY, _DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
+_INSTALL = {
+    "apt": "apt-get install -y",
+    "dnf": "dnf install -y",
+    "dnf5": "dnf install -y",
+    "zypper": "zypper --non-interactive install",
+}
 _TOOLKIT_KEY = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 _TOOLKIT = "https://nvidia.github.io/libnvidia-container"
 
 
-def driver_steps(target: Target, ways: tuple[DriverPackages, ...], *, is_open: bool) -> Iterator[SetupStep]:
-    """Headers, repository, driver, switches' manager, restart."""
-    way = ways[0]
-    yield SetupStep(
-        title=say("kernel headers"),
-        why=say("the driver's module is built for the kernel that runs, and for later ones"),
-        commands=(_install(way, way.headers),),
-        as_root=True,
-    )
+def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Iterator[SetupStep]:
+    """Headers, repositories, driver, switches' manager, key, restart."""
+    if way.headers:
+        yield SetupStep(
+            title=say("kernel headers"),
+            why=say("the driver's module is built for the kernel that runs, and for later ones"),
+            commands=(_install(way, way.headers),),
+            as_root=True,
+        )
+    if way.before:
+        yield SetupStep(
+            title=say("a repository beside the distribution's own"),
+            why=say("the driver's packages, or those they lean on, are in it"),
+            commands=(_install(way, way.before),),
+            as_root=True,
+        )
     if way.repo:
-        yield repository(way)
+        yield repository(target, way)
+    kind = say("open") if is_open else say("closed")
     yield SetupStep(
-        title=say(
-            "driver, branch {branch}, {kind} kernel module",
-            branch=way.branch,
-            kind=say("open") if is_open else say("closed"),
-        ),
+        title=say("driver, branch {branch}, {kind} kernel module", branch=way.branch, kind=kind),
         why=say(
-            "long-term support; these chips need the {kind} module or run on it",
-            kind=say("open") if is_open else say("closed"),
+            "it gets fixes until {month}; these chips need the {kind} module or run on it",
+            month=branches()[way.branch].ends or "?",
+            kind=kind,
         ),
         commands=tuple(_driver(way, is_open=is_open)),
         as_root=True,
     )
-    if target.switched:
+    if target.switched and way.fabric_packages:
         yield SetupStep(
             title=say("manager of the NVSwitches, in the driver's version"),
             why=say("without it these cards do not reach each other, and CUDA reports error 802"),
             commands=(_install(way, way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
             as_root=True,
         )
-    if target.secure_boot and way.repo:
-        yield SetupStep(
-            title=say("trust the key that signs the module"),
-            why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
-            commands=("mokutil --import /var/lib/shim-signed/mok/MOK.der",),
-            as_root=True,
-        )
+    if target.secure_boot and way.headers and (way.repo or way.before):
+        yield _key(way)
     yield SetupStep(
         title=say("restart"),
         why=say("the new module takes the place of the old one, and of nouveau"),
@@ -66,10 +73,24 @@ def driver_steps(target: Target, ways: tuple[DriverPackages, ...], *, is_open: b
     )
 
 
+def _key(way: DriverPackages) -> SetupStep:
+    """The key that a module was signed with where it was built."""
+    return SetupStep(
+        title=say("trust the key that signs the module"),
+        why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
+        commands=(f"mokutil --import {_UBUNTU_KEY if 'ubuntu' in way.os else _DKMS_KEY}",),
+        as_root=True,
+    )
+
+
 def _driver(way: DriverPackages, *, is_open: bool) -> Iterator[str]:
-    packages = way.open_packages if is_open else way.closed_packages
-    if way.manager == "dnf":
+    packages = way.driver(is_open=is_open)
+    if way.keeps == "stream":
         yield f"dnf module enable -y nvidia-driver:{way.branch}-{'open' if is_open else 'dkms'}"
+    if way.keeps == "lock":
+        if way.manager == "dnf":  # the other one has it among the plugins that its repository needed
+            yield _install(way, ("python3-dnf-plugin-versionlock",))
+        yield f"dnf versionlock add '*nvidia*{way.branch}*'"
     pins = [name for name in packages if "pinning" in name]
     if pins:
         yield _install(way, tuple(pins))
@@ -77,19 +98,30 @@ def _driver(way: DriverPackages, *, is_open: bool) -> Iterator[str]:
 
 
 def _install(way: DriverPackages, packages: tuple[str, ...]) -> str:
-    tool = "apt-get install -y" if way.manager == "apt" else "dnf install -y"
-    return f"{tool} {' '.join(packages)}"
+    return f"{_INSTALL[way.manager]} {' '.join(packages)}"
 
 
-def repository(way: DriverPackages) -> SetupStep:
+def repository(target: Target, way: DriverPackages) -> SetupStep:
     """NVIDIA's own repository for a distribution."""
-    url = way.repo_url
-    apt = (f"curl -fsSLO {url}/{KEYRING}", f"dpkg -i {KEYRING}", "apt-get update")
-    dnf = ("dnf install -y dnf-plugins-core", f"dnf config-manager --add-repo {url}/cuda-{way.repo}.repo")
+    url = way.repo_url(target.os_version, target.arch)
+    name = way.repo_name(target.os_version) or ""
+    file = f"{url}/cuda-{name}.repo"
+    lines = {
+        "apt": (f"curl -fsSLO {url}/{KEYRING}", f"dpkg -i {KEYRING}", "apt-get update"),
+        "dnf": ("dnf install -y dnf-plugins-core", f"dnf config-manager --add-repo {file}"),
+        "dnf5": ("dnf install -y dnf5-plugins", f"dnf config-manager addrepo --from-repofile={file}"),
+        "zypper": (
+            f"zypper addrepo --refresh {url} {'nvidia' if '://' in name else 'cuda'}",
+            "zypper --gpg-auto-import-keys refresh",
+        ),
+    }
     return SetupStep(
-        title=say("NVIDIA's package repository for {repo}", repo=way.repo),
+        title=say(
+            "NVIDIA's package repository for {repo}",
+            repo=f"{target.os_id} {target.os_version or ''}".strip() if "://" in name else name,
+        ),
         why=say("the distribution's own packages are too old, or hold no toolkit"),
-        commands=apt if way.manager == "apt" else dnf,
+        commands=lines[way.manager],
         as_root=True,
     )
 
@@ -99,14 +131,16 @@ def toolkit_way(ways: tuple[DriverPackages, ...], version: str) -> DriverPackage
     return next((one for one in ways if one.toolkit_package(version)), None)
 
 
-def toolkit_steps(ways: tuple[DriverPackages, ...], version: str) -> Iterator[SetupStep]:
-    """The CUDA toolkit, never the driver with it."""
+def toolkit_steps(
+    target: Target, ways: tuple[DriverPackages, ...], version: str, *, has_repo: DriverPackages | None
+) -> Iterator[SetupStep]:
+    """The CUDA toolkit, never the driver with it; its repository, where no step before has added it."""
     way = toolkit_way(ways, version)
     name = way.toolkit_package(version) if way else None
     if way is None or name is None:
         return
-    if way is not ways[0]:
-        yield repository(way)
+    if has_repo is None or way.repo != has_repo.repo:
+        yield repository(target, way)
     yield SetupStep(
         title=say("CUDA toolkit {version}", version=version),
         why=say(
@@ -143,20 +177,27 @@ def _why_index(pick: Pick) -> Sentence:
 
 
 def _environment(place: str, python: str | None, *, system: str | None, manager: str | None) -> Iterator[str]:
+    """With the system's own Python where that is the one, else with one that uv brings."""
+    wanted = python if python is None or python == system else system
+    package, name = _interpreter(manager, wanted)
+    if package is not None and manager is not None:
+        yield f"sudo {_INSTALL[manager]} {package}"
     if python is None or python == system:
-        if manager == "apt":
-            yield "sudo apt-get install -y python3-venv"
-        name = f"python{python}" if manager == "dnf" and python else "python3"
-        if manager == "dnf" and python:
-            yield f"sudo dnf install -y {name}"
         yield f"{name} -m venv {place}"
         return
-    name = f"python{system}" if manager == "dnf" and system else "python3"
-    if manager is not None:
-        yield f"sudo dnf install -y {name}" if manager == "dnf" else "sudo apt-get install -y python3-venv"
     yield f"{name} -m venv {_UV}"
     yield f"{_UV}/bin/pip install uv"
     yield f"{_UV}/bin/uv venv --seed --python {python} {place}"
+
+
+def _interpreter(manager: str | None, python: str | None) -> tuple[str | None, str]:
+    """The system's package of a Python, and what the Python is called."""
+    if manager == "apt":
+        return "python3-venv", "python3"
+    if manager is None or python is None:
+        return None, "python3"
+    package = f"python{python}"
+    return (package.replace(".", "") if manager == "zypper" else package), package
 
 
 def _pip(pick: Pick, place: str) -> Iterator[str]:
@@ -182,14 +223,11 @@ def quoted(requirement: str) -> str:
 def build_steps(pick: Pick, *, manager: str | None) -> Iterator[SetupStep]:
     """Engines that are built from their source, or that come as an image alone."""
     if pick.name == "llama.cpp":
-        tools = {
-            "apt": ("apt-get install -y git cmake build-essential",),
-            "dnf": ("dnf install -y git cmake gcc-c++",),
-        }
+        compiler = "build-essential" if manager == "apt" else "gcc-c++"
         yield SetupStep(
             title=say("tools to build with: git, CMake, a C++ compiler"),
             why=say("it is built on the spot, for these chips"),
-            commands=tools.get(manager or "", ()),
+            commands=(f"{_INSTALL[manager]} git cmake {compiler}",) if manager else (),
             as_root=True,
         )
         yield SetupStep(
@@ -218,11 +256,15 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
         f"curl -fsSL {repo} -o /etc/yum.repos.d/nvidia-container-toolkit.repo",
         "dnf install -y nvidia-container-toolkit",
     )
+    zypper = (
+        f"zypper addrepo {repo}",
+        "zypper --gpg-auto-import-keys --non-interactive install nvidia-container-toolkit",
+    )
     yield SetupStep(
         title=say("NVIDIA's container toolkit"),
         why=say("Docker hands a card to a container through it; the driver stays on the host"),
         commands=(
-            *{"apt": apt, "dnf": dnf}.get(manager or "", ()),
+            *{"apt": apt, "dnf": dnf, "dnf5": dnf, "zypper": zypper}.get(manager or "", ()),
             "nvidia-ctk runtime configure --runtime=docker",
             "systemctl restart docker",
         ),

@@ -41,7 +41,7 @@ _IDS = {
     "suse": "sles",
     "tumbleweed": "opensuse-tumbleweed",
 }
-_OF_WSL = "2"
+OF_WSL = "2"
 _ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
 _EMBEDDED = "embedded"
 _WITH_SWITCHES = 8  # cards, from which a box of such chips has them
@@ -105,7 +105,7 @@ def _seen(machine: Machine) -> Target:
     system = machine.system
     chips = [chip for chip in case.chips if chip is not None]
     return Target(
-        shown=_cards(case) or str(say("no accelerator seen")),
+        shown=_cards(case) or say("this machine"),
         vendors=tuple(sorted({device.vendor for device in machine.devices})),
         capabilities=tuple(sorted(capabilities(case).items())),
         embedded=_is_embedded(chips),
@@ -140,4 +140,4 @@ def _system(asked: str) -> tuple[str, str | None]:
         raise AskError(
             say('"{asked}" is no system of our table; it knows {known}', asked=asked, known=", ".join(known))
         )
-    return os_id, _OF_WSL if os_id == WSL else match[2]
+    return os_id, OF_WSL if os_id == WSL else match[2]

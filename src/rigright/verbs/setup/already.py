@@ -1,0 +1,54 @@
+"""A machine that is right as it is: what was asked for is there, and no check complains of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Finding
+from rigright.facts.engine_needs import engine_needs
+from rigright.machine.record import Machine
+from rigright.machine.system import Python
+from rigright.report.set_up import Installed
+
+GROUPS = ("driver", "software")  # of the doctor's checks
+_BAD = {"fault", "warning"}
+
+
+def installed(machine: Machine, name: str, *, version: str | None) -> Installed | None:
+    """What was asked for, where it is there and its driver, build and Python go together by the checks."""
+    there = list(_there(machine, name, version=version))
+    if not there or (_builds(name) and not machine.software.toolkits):
+        return None
+    findings = [
+        finding for _, finding in examine(case_of(machine), GROUPS).findings if finding.severity in _BAD
+    ]
+    pythons = [python.path for python in machine.software.pythons]
+    return next((one for one in there if not any(_concerns(one, each, pythons) for each in findings)), None)
+
+
+def _there(machine: Machine, name: str, *, version: str | None) -> Iterator[Installed]:
+    """Each Python that has it, in the version that was asked for."""
+    for python in machine.software.pythons:
+        found, build = _version_in(python, name)
+        if found is not None and (version is None or f"{found}.".startswith(f"{version}.")):
+            yield Installed(name=name, version=found, build=build, python=python.path)
+
+
+def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:
+    for framework in python.frameworks:
+        if framework.name == name and framework.problem is None:
+            return framework.version, framework.build
+    packed = (one.version for one in python.packages or () if one.name == name)
+    return next(packed, None), None
+
+
+def _builds(name: str) -> bool:
+    """Whether it builds kernels when it runs."""
+    return any(row.toolkit for row in engine_needs() if row.name == name)
+
+
+def _concerns(one: Installed, finding: Finding, pythons: list[str]) -> bool:
+    """Whether a finding is of the whole machine or of this very Python."""
+    about = set((finding.about or "").split(", "))
+    return one.python in about or about.isdisjoint(pythons)

@@ -1,0 +1,123 @@
+"""What `setup` says beside the steps: what is worth knowing, and what no table tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.facts.drivers import ARM, OPEN_FROM, Branch, DriverPackages, last_branch
+from rigright.facts.software import Capability, version_of
+from rigright.report.set_up import Installed, Pick, Target
+from rigright.verbs.setup import steps
+from rigright.verbs.setup.choice import picks
+from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, stays
+
+_CUDA_ON_ARM = (2, 11)  # metadata of the package index's wheels for aarch64, read 2026-11-22
+
+
+def notes_of(
+    target: Target, pick: Pick | None, *, chips: tuple[Capability, ...], branch: Branch | None
+) -> Iterator[Sentence]:
+    """What is worth knowing of a set."""
+    if pick is None:
+        return
+    newest = next(picks(pick.name, ()), None)
+    if newest is not None and newest.version != pick.version and chips:
+        name = next(name for chip, name in target.capabilities if chip == min(chips))
+        yield say(
+            "{name} {newest} has no kernels for {chip}: {version} is the newest of our tables that has",
+            name=pick.name, newest=newest.version, chip=name, version=pick.version,
+        )  # fmt: skip
+    if target.driver is not None and stays(target, pick):
+        yield say("driver {driver} stays: it runs CUDA {cuda}", driver=target.driver, cuda=pick.cuda or "?")
+    elif branch is not None and branch.kind == "long term":
+        yield say(
+            "branch {branch} of the driver gets fixes longest of those that know these chips",
+            branch=branch.branch,
+        )
+    if pick.cuda and not pick.toolkit:
+        yield say("the packages bring their own CUDA libraries: no toolkit is needed")
+
+
+def newer(installed: Installed, pick: Pick | None) -> Iterator[Sentence]:
+    """Said where the tables hold a newer one than what is there."""
+    if pick is not None and not f"{installed.version}.".startswith(f"{pick.version}."):
+        yield say(
+            'the newest that fits is {name} {version}: --framework "{name} {version}" tells how',
+            name=pick.name,
+            version=pick.version,
+        )
+
+
+def unknown_of(
+    target: Target, name: str, *, pick: Pick | None, ways: tuple[DriverPackages, ...]
+) -> Iterator[Sentence]:
+    """What could not be chosen, for this system."""
+    if pick is None:
+        chips = ", ".join(chip for _, chip in target.capabilities)
+        yield say(
+            "no version of {name} in our tables runs on {chips}", name=name, chips=chips or target.shown
+        )
+    if target.os_id is None:
+        yield say(
+            'the system is not known: name it, for example --os "ubuntu 24.04", for the driver\'s packages'
+        )
+    elif not ways and target.virtual not in IN_WINDOWS:
+        told = target.os_name or target.os_id
+        yield say(
+            "which packages hold the driver on {system} ({arch}) is in no table",
+            system=told,
+            arch=target.arch or "x86_64",
+        )
+    if target.arch in ARM:
+        yield _of_arm(target.arch, pick)
+
+
+def _of_arm(arch: str | None, pick: Pick | None) -> Sentence:
+    """The package index serves CUDA for this processor from one release of torch on."""
+    if pick is None or pick.torch is None:
+        return say("our table of wheels is of x86-64; those for {arch} may differ", arch=arch)
+    if pick.index is None and version_of(pick.torch) < _CUDA_ON_ARM:
+        return say(
+            "for {arch} the package index serves torch {torch} without CUDA: take it from PyTorch's own index",
+            arch=arch,
+            torch=pick.torch,
+        )
+    return say(
+        "torch for {arch} is in the same place with the same CUDA; which chips its wheels have kernels for is "
+        "in no table: verify",
+        arch=arch,
+    )
+
+
+def without_package(
+    target: Target, pick: Pick, *, ways: tuple[DriverPackages, ...], toolkit: str | None
+) -> Iterator[Sentence]:
+    """What the set needs and no package of the tables brings."""
+    system = target.os_name or target.os_id or say("this system")
+    is_open = min((chip for chip, _ in target.capabilities), default=OPEN_FROM) >= OPEN_FROM
+    way = driver_way(target, ways, is_open=is_open)
+    if ways and target.virtual not in IN_WINDOWS and not stays(target, pick):
+        if way is None:
+            yield _no_driver(target, system)
+        elif target.switched and not way.fabric_packages:
+            yield say(
+                "which package holds the manager of the NVSwitches on {system} is in no table", system=system
+            )
+    if toolkit is not None and steps.toolkit_way(ways, toolkit) is None:
+        yield say(
+            "it needs the CUDA toolkit {version} to build with: its package for {system} is in no table",
+            version=toolkit, system=system,
+        )  # fmt: skip
+
+
+def _no_driver(target: Target, system: str | Sentence) -> Sentence:
+    chip, name = min(target.capabilities)
+    last = last_branch(chip)
+    if last is not None and not last.ended:
+        return say("the driver's packages for {chip} on {system} are in no table", chip=name, system=system)
+    return say(
+        "no branch of the driver that gets fixes knows {chip}; the last was {branch}: its packages on "
+        "{system} are in no table",
+        chip=name, branch=last.branch if last else "?", system=system,
+    )  # fmt: skip

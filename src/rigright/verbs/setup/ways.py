@@ -1,0 +1,67 @@
+"""How a system installs NVIDIA's driver and toolkit, and whether the driver that is there may stay."""
+
+from __future__ import annotations
+
+import time
+
+from rigright.facts.drivers import (
+    OPEN_FROM,
+    OPEN_ONLY_FROM,
+    DriverPackages,
+    branch_of,
+    branches,
+    packages_for,
+)
+from rigright.facts.software import version_of, written
+from rigright.report.set_up import Pick, Target
+from rigright.verbs.setup.target import OF_WSL, WSL
+
+IN_WINDOWS = ("wsl1", "wsl2")
+
+
+def ways_of(target: Target) -> tuple[DriverPackages, ...]:
+    """How this system installs things; none where the table does not hold it."""
+    if target.os_id is None:
+        return ()
+    ways = packages_for(target.os_id, target.os_version, target.arch)
+    if target.virtual in IN_WINDOWS and target.os_id != WSL:  # its toolkit comes from a place of its own
+        return (*ways[:1], *(packages_for(WSL, OF_WSL, target.arch) if _is_ubuntu(ways) else ()))
+    return ways
+
+
+def _is_ubuntu(ways: tuple[DriverPackages, ...]) -> bool:
+    return any("ubuntu" in way.os for way in ways)
+
+
+def driver_way(target: Target, ways: tuple[DriverPackages, ...], *, is_open: bool) -> DriverPackages | None:
+    """The first way whose branch knows these chips and whose packages are known."""
+    oldest = min((capability for capability, _ in target.capabilities), default=OPEN_FROM)
+    fit = (way for way in ways if way.driver(is_open=is_open) and branches()[way.branch].cc_min <= oldest)
+    return next(fit, None)
+
+
+def is_enough(target: Target, pick: Pick) -> bool:
+    """Whether the driver of now runs a set."""
+    have = target.driver
+    return have is not None and (
+        pick.least_driver is None or version_of(have) >= version_of(pick.least_driver)
+    )
+
+
+def may_stay(target: Target) -> bool:
+    """Whether the driver of now is of the right kind, knows the chips, and still gets fixes."""
+    if target.driver is None:
+        return False
+    chips = [capability for capability, _ in target.capabilities] or [OPEN_FROM]
+    wrong_kind = min(chips) < OPEN_FROM if target.open_kernel else max(chips) >= OPEN_ONLY_FROM
+    if target.open_kernel is not None and wrong_kind:
+        return False
+    branch = branch_of(written(version_of(target.driver)[:2]))
+    if branch is None or branch.branch != version_of(target.driver)[0]:
+        return True
+    return branch.cc_min <= min(chips) and not branch.has_ended(time.strftime("%Y-%m-%d"))
+
+
+def stays(target: Target, pick: Pick) -> bool:
+    """Whether the driver of now serves a set, and may stay."""
+    return is_enough(target, pick) and may_stay(target)

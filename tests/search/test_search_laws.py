@@ -112,8 +112,8 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
         assert not all(beaten), f"{plan.supply.label} is beaten"
 
 
-@given(wish=wishes(), dice=st.integers(0, 2**31))
-@settings(max_examples=10)
+@given(wish=wishes(), dice=st.lists(st.integers(0, 2**31), min_size=4, max_size=4))
+@settings(max_examples=4)
 @pytest.mark.parametrize("model", ["llama8", "mixtral"])
 def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, model, wish, dice):
     market = world.market
@@ -123,16 +123,16 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
     scored = score(question)
     if not len(scored.points):
         return
-    place = dice % len(scored.points)
-    one = scored.take(np.array([place]))
-    way = question.ways[int(one.points.way[0])]
-    kind = question.kinds[int(one.points.kind[0])]
-    alone = replace(one, points=replace(one.points, row=np.array([0])))
-    work = work_of(arch, weights=way.weights, kv=way.kv)
-    way = replace(way, kinds=(int(one.points.kind[0]),))
-    again = _serve(question, alone, work=work, rates=_rates(way, [kind]), way=way)
-    for name, column in again.items():
-        assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
+    for place in {one % len(scored.points) for one in dice}:
+        one = scored.take(np.array([place]))
+        way = question.ways[int(one.points.way[0])]
+        kind = question.kinds[int(one.points.kind[0])]
+        alone = replace(one, points=replace(one.points, row=np.array([0])))
+        work = work_of(arch, weights=way.weights, kv=way.kv)
+        way = replace(way, kinds=(int(one.points.kind[0]),))
+        again = _serve(question, alone, work=work, rates=_rates(way, [kind]), way=way)
+        for name, column in again.items():
+            assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
 
 
 @given(wish=wishes())

@@ -141,8 +141,8 @@ def test_few_runs_make_wider_bands_than_many_of_the_same():
         made = make_bands(left_runs([left(off, keys)], keys), aim=0.8)["bands"]["tpot"]
         return np.log(made["high"] / made["low"])
 
-    assert width(40) > width(80) > width(4000)
-    assert width(4000) == pytest.approx(2 * 1.2816 * 0.2, rel=0.01)
+    assert width(40) > width(80) > width(1000)
+    assert width(1000) == pytest.approx(2 * 1.2816 * 0.2, rel=0.01)
 
 
 def test_a_kind_of_figure_told_apart_has_its_own_band():

@@ -93,7 +93,8 @@ def read_rocm(document: Mapping[str, Any]) -> Read:
             devices.append(_device(fields, int(match.group(1)), programs=None))
     system = document.get("system")
     version = system.get("Driver version") if isinstance(system, dict) else None
-    software = Software(driver=version if isinstance(version, str) else None)
+    driver: Any = read_value("version", version if isinstance(version, str) else None)
+    software = Software(driver=driver)
     return Read(fields=(("devices", tuple(devices)), ("software", software)))
 
 

@@ -10,7 +10,7 @@ NVIDIA's rules, which the functions here apply to the tables:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA, read_rows, text, whole, yes
@@ -95,6 +95,7 @@ class TensorFlow:
     notes: str | None
 
 
+@lru_cache(4096)
 def version_of(said: str) -> Version:
     """The numbers of a version: 550.54.15 -> (550, 54, 15)."""
     parts = said.strip().split(".")

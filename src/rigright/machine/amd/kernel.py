@@ -32,7 +32,9 @@ def cards(world: World) -> tuple[Device, ...]:
         if _CARD.match(name) and world.text(f"{DRM}/{name}/device/vendor") == VENDOR
     ]
     nodes = gpu_nodes(world)
-    known = [_with_node(world, device, nodes) for device in sorted(found, key=lambda one: one.pci or "")]
+    known = [
+        _with_node(world, device, nodes=nodes) for device in sorted(found, key=lambda one: one.pci or "")
+    ]
     return tuple(replace(device, index=place) for place, device in enumerate(known))
 
 
@@ -66,7 +68,7 @@ def _card(world: World, folder: str) -> Device:
 def _link(world: World, folder: str) -> PcieLink:
     slot = slot_side(world, folder)
 
-    def told(kind: str, name: str, at: str = slot) -> Any:
+    def told(kind: str, name: str, *, at: str = slot) -> Any:
         return read_value(kind, world.text(f"{at}/{name}"))
 
     return PcieLink(
@@ -74,7 +76,7 @@ def _link(world: World, folder: str) -> PcieLink:
         gen_max=told("gen", "max_link_speed"),
         lanes=told("lanes", "current_link_width"),
         lanes_max=told("lanes", "max_link_width"),
-        replays=told("count", "pcie_replay_count", folder),
+        replays=told("count", "pcie_replay_count", at=folder),
     )
 
 
@@ -167,7 +169,7 @@ def inside(world: World) -> frozenset[str]:
     return frozenset(pci for pci, told in nodes if shares_memory(isa_of(told.get("gfx_target_version", 0))))
 
 
-def _with_node(world: World, device: Device, nodes: Mapping[str, Mapping[str, int]]) -> Device:
+def _with_node(world: World, device: Device, *, nodes: Mapping[str, Mapping[str, int]]) -> Device:
     """With its compute units and instruction set; one that has CPU cores too shares the memory."""
     told = nodes.get(device.pci or "")
     if told is None:

@@ -42,7 +42,8 @@ def read(world: World) -> Read:
     fields: list[tuple[str, object]] = [("devices", devices), ("software", Software(driver=driver))]
     if joined:
         fields.append(("paths", joined))
-    return Read(fields=tuple(fields), unseen=() if listed else (_without_tools(),))
+    told_enough = bool(listed) or all(one.unified_memory for one in devices)
+    return Read(fields=tuple(fields), unseen=() if told_enough else (_without_tools(),))
 
 
 def _told(world: World) -> Read:

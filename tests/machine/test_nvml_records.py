@@ -164,6 +164,7 @@ def test_an_old_driver_tells_less_and_that_is_said():
     missed = {one.what: one for one in unseen}
     assert str(missed["devices.cores"].why) == "this driver is too old to tell it"
     assert {"devices.cores", "devices.bus_bits", "devices.fabric"} <= missed.keys()
+    assert missed["devices.cores"].see is None, "nvidia-smi of that driver does not know it either"
 
 
 def test_what_a_user_may_not_see_is_said_with_the_command_that_shows_it():
@@ -171,8 +172,8 @@ def test_what_a_user_may_not_see_is_said_with_the_command_that_shows_it():
     assert {card.programs for card in fields_["devices"]} == {None}
     told = {(one.what, str(one.why), one.see) for one in unseen}
     why = "the driver does not show it to this user"
-    assert ("devices.programs.compute", why, "nvidia-smi -q -d PIDS") in told
-    assert ("devices.power.energy_j", why, "nvidia-smi -q") in told
+    assert ("devices.programs.compute", why, "sudo nvidia-smi -q -d PIDS") in told
+    assert ("devices.power.energy_j", why, "sudo nvidia-smi -q") in told
 
 
 def test_programs_of_both_kinds_are_told_once():

@@ -75,7 +75,7 @@ def test_a_file_of_nvidia_smi_is_a_machine(ask, smi):
     assert "GeForce RTX 4090" in out
     assert "memory of the cards: 22.6 GiB of 24.0 GiB free" in out
     assert "1/4 x16" in out
-    assert "now generation 1 of 4" in out
+    assert "now/most; an idle card lowers its generation" in out
     assert f"rigright fit --on {smi}" in out
 
 
@@ -178,7 +178,7 @@ def test_the_box_is_seen_at_once(tmp_path):
 
 def test_a_lost_card_is_the_first_thing_said(tmp_path):
     text = render(pages.page(probe(scene("lost_gpu", tmp_path))), Screen(width=100))
-    assert "1 of 8 cards do not answer: 3" in text.splitlines()[2]
+    assert "1 of 8 cards do not answer: gpu 3" in text.splitlines()[2]
     assert "lost: it fell off the bus" in text
 
 

@@ -1,19 +1,44 @@
-"""What a machine is called on a page."""
+"""What a machine and its cards are called on a page."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from rigright.base.words import say
+from rigright.facts.chips import chips
+from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
 from rigright.report.page import Shown
+
+_COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
+_DISPLAYS = {"0x0300", "0x0380"}
+_MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 
 
 def machine_name(machine: Machine) -> Shown:
     """The machine in a few words: its name and its accelerators."""
-    kinds = Counter(device.name or device.vendor for device in machine.devices)
-    cards = " + ".join(f"{count}x {name}" for name, count in kinds.items())
+    kinds = Counter(device.name or f"{device.vendor.upper()} ?" for device in machine.devices)
     host = machine.system.host or (say("this machine") if machine.origin == "live" else machine.origin)
-    if not cards:
+    if not kinds:
         return say("{host}, no accelerator seen", host=host)
-    return say("{host}: {cards}", host=host, cards=cards)
+    return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
+
+
+def bus_cards(machine: Machine) -> str:
+    """The accelerators that the bus shows, whatever drivers say, by the names of the facts."""
+    names: dict[str, list[str]] = {}
+    for chip in chips():
+        for number in chip.pci_ids:
+            names.setdefault(number, []).append(chip.name)
+    held = [one for one in machine.pci or () if _computes(one)]
+    return _counted(Counter(" / ".join(names.get(one.id, ())) or one.name or one.id for one in held), ", ")
+
+
+def _counted(kinds: Counter[str], between: str) -> str:
+    return between.join(f"{count}x {name}" for name, count in kinds.items())
+
+
+def _computes(function: PciDevice) -> bool:
+    """Whether it is made to compute, or a display of one who makes such."""
+    kind = (function.pci_class or "")[:6]
+    return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)

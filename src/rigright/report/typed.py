@@ -16,8 +16,9 @@ _PIECES = re.compile(rf"((?:{_QUOTED}|[^'\"|&;]|(?<=>)&)+?)(\s*(?:&&|\|\||\||;)\
 _INTO = re.compile(rf"(?s)(.*\S)\s+>\s*((?:{_QUOTED}|[^\s'\"])+)")
 _OWN = re.compile(r"(?:curl|echo|printf)\b")  # what brings or makes text needs no root, wherever it stands
 _READS = re.compile(r"(?:grep|sed|head|tail)\b")  # nor does what reads from the program before it
-
-_OF_HOST = {"sudo", "systemctl", "timedatectl", "mokutil", "journalctl"}  # what a container is not let see
+_OF_HOST = {  # programs that a container lets see nothing
+    *("sudo", "systemctl", "timedatectl", "mokutil", "journalctl", "lsmod", "cpupower"),
+}
 
 
 def is_root(machine: Machine) -> bool:

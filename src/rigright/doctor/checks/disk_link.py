@@ -58,7 +58,7 @@ def _nvme(disk: Disk, wire: Wire | None) -> Verdict:
 
 
 def _finding(disk: Disk, link: Sentence, *, severity: Severity, confidence: Confidence) -> Finding:
-    command = f"sudo lspci -vv -s {shlex.quote(disk.pci)} | grep -E 'LnkCap:|LnkSta:'"
+    command = f"sudo lspci -vv -s {shlex.quote(disk.pci or '?')} | grep -E 'LnkCap:|LnkSta:'"
     seat = step(say("seat the disk anew, or try another slot"), disturbs=True)
     move = step(
         say("move it to a slot with as many lanes and the generation of the disk: the board's manual tells"),

@@ -28,7 +28,7 @@ def check(case: Case) -> Iterator[Verdict]:
         if not action:
             yield NotSeen(
                 why=say("the driver does not tell it; drivers from 550 on do for most cards"),
-                see=query(device, "gpu_recovery_action"),
+                see=f"nvidia-smi -q -i {device.index} | grep -i recovery",
                 about=label(device),
             )
         elif action == "none":

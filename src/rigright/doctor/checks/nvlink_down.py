@@ -69,7 +69,7 @@ def _down(device: Device, chip: Chip, *, active: int, bridged: bool) -> Finding:
         evidence=(
             Evidence(
                 shows=say(
-                    "{active} of {count} links of a {chip} are up", active=active, count=count, chip=chip.name
+                    "{active} of {count} links of {chip} are up", active=active, count=count, chip=chip.name
                 ),
                 command=_command(device),
             ),

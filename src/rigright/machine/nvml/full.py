@@ -36,7 +36,8 @@ def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
     )
     unseen = tuple(_together(_unseen(devices, raws, whole=whole), len(devices)))
     if trouble is not None:
-        unseen = (Unseen(what="devices", why=trouble, see="nvidia-smi"), *unseen)
+        code = None if asking.trouble is None else asking.trouble.code
+        unseen = (Unseen(what="devices", why=trouble, see=_see("handle", code)), *unseen)
     fields = (
         ("devices", devices),
         ("paths", paths_of(devices, whole.together.get("paths") or ())),
@@ -90,10 +91,18 @@ def _together(missed: Iterator[tuple[int, str, int]], n_devices: int) -> Iterato
     for index, reading, code in missed:
         by_kind[reading, code].append(index)
     for (reading, code), indexes in by_kind.items():
-        see = see_of().get(reading, "nvidia-smi")
+        see = _see(reading, code)
         field = "" if reading == "handle" else f".{reading}"
         if len(indexes) == n_devices and n_devices > 1:
             yield Unseen(what=f"devices{field}", why=codes.why(code), see=see)
             continue
         for index in indexes:
             yield Unseen(what=f"devices.{index}{field}", why=codes.why(code), see=see)
+
+
+def _see(reading: str, code: int | None) -> str | None:
+    """The command that shows it: none where nvidia-smi asks the same driver and gets the same answer."""
+    if code in {codes.NO_SUCH_CALL, codes.NOT_SUPPORTED}:
+        return None
+    see = see_of().get(reading, "nvidia-smi")
+    return f"sudo {see}" if code == codes.NO_PERMISSION else see

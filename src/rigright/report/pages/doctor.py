@@ -12,7 +12,7 @@ from rigright.doctor.examine import Examined, group_of
 from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
-from rigright.report.named import machine_name
+from rigright.report.named import bus_cards, machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
 
@@ -68,18 +68,27 @@ def _verdict(result: Examined) -> Line:
     counts = [
         _count(severity, sum(one.severity == severity for _, one in result.findings)) for severity in _TONES
     ]
-    told = with_commas(counts)
-    rest = {
+    found = with_commas(counts) or say("nothing found")
+    tone: Tone = {20: "bad", 10: "warn"}.get(result.exit_code, "good")  # type: ignore[assignment]
+    hidden = "" if result.case.machine.devices else bus_cards(result.case.machine)
+    if hidden and tone == "good":  # what was not looked at is no good news
+        cards = say("the bus shows {cards}, and no driver shows any of them here", cards=hidden)
+        said = say("{cards}; {found}; {rest}", cards=cards, found=found, rest=_rest(result))
+        return Line(said=said, tone="warn")
+    return Line(said=say("{found}; {rest}", found=found, rest=_rest(result)), tone=tone)
+
+
+def _rest(result: Examined) -> Sentence:
+    """How much was looked at."""
+    told = {
         "checks": len(result.checked),
+        "seconds": f"{result.seconds:.1f}",
         "fine": result.count(Fine),
         "unseen": result.count(NotSeen),
-        "seconds": f"{result.seconds:.1f}",
     }
-    ends = say("{checks} checks in {seconds} s: {fine} times fine, {unseen} times not observed", **rest)
-    tone: Tone = {20: "bad", 10: "warn"}.get(result.exit_code, "good")  # type: ignore[assignment]
-    if told is None:
-        return Line(said=say("nothing found; {rest}", rest=ends), tone=tone)
-    return Line(said=say("{found}; {rest}", found=told, rest=ends), tone=tone)
+    if not told["unseen"]:
+        return say("{checks} checks in {seconds} s: {fine} times fine", **told)
+    return say("{checks} checks in {seconds} s: {fine} times fine, {unseen} times not observed", **told)
 
 
 def _overview(found: tuple[Group, ...]) -> Table:
@@ -156,10 +165,10 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
     for one in found:
         titles, see = with_commas(one.titles), one.see or ""
         if of_host(see, machine):
-            rows.append(("-", say("{titles}: {why}; on the host:", titles=titles, why=one.why)))
+            rows.append(("-", say("{titles} ({why}); on the host:", titles=titles, why=one.why)))
             rows.append(("", f"$ {see}"))
             continue
-        rows.append(("-", say("{titles}: {why}", titles=titles, why=one.why)))
+        rows.append(("-", say("{titles} ({why})", titles=titles, why=one.why)))
         rows += [("", f"$ {typed(see, by_root=is_root(machine))}")] if see else []
     dim: Tone = "dim"
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.units import show_bytes, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
-from rigright.machine.host import Path, PciDevice
+from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.room import free_bytes, total_bytes
-from rigright.report.named import machine_name
+from rigright.report.named import bus_cards, machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16
-_COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
-_DISPLAYS = {"0x0300", "0x0380"}
-_MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 
 
 def page(
@@ -39,7 +36,7 @@ def page(
     parts += _downshifted(machine)
     parts += _slices(machine)
     if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
-        parts.append(_reach(machine))
+        parts += _reach(machine)
     rows = tuple(host_rows(machine, everything=everything))
     if rows:
         parts.append(Table(columns=_PLAIN, rows=rows))
@@ -59,7 +56,7 @@ def _verdict(machine: Machine) -> Line:
     """What a program would find, in one line."""
     gone = [device for device in machine.devices if device.state != "ok"]
     if gone:
-        told = ", ".join(f"{device.index}" for device in gone)
+        told = ", ".join(f"gpu {device.index}" for device in gone)
         said = say(
             "{count} of {all} cards do not answer: {which}",
             count=len(gone),
@@ -86,22 +83,14 @@ def _verdict(machine: Machine) -> Line:
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
-    held = [one for one in machine.pci or () if _computes(one)]
-    names = Counter(one.name or one.id for one in held)
-    told = ", ".join(f"{count}x {name}" for name, count in names.items())
+    held = bus_cards(machine)
     if held and machine.system.kernel is not None:
-        return Line(said=say("no driver answers for what is on the bus: {cards}", cards=told), tone="warn")
+        return Line(said=say("no driver answers for what is on the bus: {cards}", cards=held), tone="warn")
     if held:
-        return Line(said=say("on the bus: {cards}; no driver was asked", cards=told))
+        return Line(said=say("on the bus: {cards}; no driver was asked", cards=held))
     if machine.events is not None and machine.system.kernel is None:
         return Line(said=say("{count} faults in the kernel's log", count=len(machine.events)))
     return Line(said=say("no accelerator was found"), tone="warn")
-
-
-def _computes(function: PciDevice) -> bool:
-    """Whether it is made to compute, or a display of one who makes such."""
-    kind = (function.pci_class or "")[:6]
-    return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)
 
 
 def _cards(machine: Machine) -> Table:
@@ -179,7 +168,7 @@ def _downshifted(machine: Machine) -> Iterator[Part]:
     """How to read a link that runs below what it can."""
     if any("/" in _link(device) for device in machine.devices):
         said = say(
-            "PCIe 1/4 x8/16: now generation 1 of 4, 8 of 16 lanes; idle cards lower the generation alone"
+            "PCIe: generation and lanes, now/most; an idle card lowers its generation, never its lanes"
         )
         yield Line(said=said, tone="dim")
 
@@ -196,12 +185,28 @@ def _slices(machine: Machine) -> Iterator[Part]:
         yield Points(items=tuple(items), title=say("MIG instances"))
 
 
-def _reach(machine: Machine) -> Part:
+def _reach(machine: Machine) -> Iterator[Part]:
     """How the cards reach each other: in a line where all pairs are alike."""
-    kinds = {path.kind for path in machine.paths or ()}
+    kinds = sorted({path.kind for path in machine.paths or ()})
     if len(kinds) == 1:
-        return Line(said=say("each card reaches each other by {kind}", kind=kinds.pop()))
-    return _matrix(machine)
+        yield Line(said=say("each card reaches each other by {kind}", kind=_meant(kinds[0])))
+        return
+    yield _matrix(machine)
+    yield Line(said=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
+
+
+def _meant(kind: str) -> Shown:
+    """What the driver's short word for a way means."""
+    if kind.startswith("NV") and kind[2:].isdecimal():
+        return say("{kind} ({count} NVLinks)", kind=kind, count=kind[2:])
+    told = {
+        "PIX": say("one PCIe switch between them"),
+        "PXB": say("several PCIe switches between them"),
+        "PHB": say("through the processor"),
+        "NODE": say("through the processor, between its PCIe roots"),
+        "SYS": say("from one socket to another"),
+    }.get(kind)
+    return kind if told is None else say("{kind} ({what})", kind=kind, what=told)
 
 
 def _matrix(machine: Machine) -> Table:
@@ -241,9 +246,9 @@ def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine)
     if see is None:
         return say("{what}: {why}", what=names, why=why)
     if of_host(see, machine):
-        return say("{what}: {why}; `{see}` on the host shows it", what=names, why=why, see=see)
+        return say("{what}: {why}; see `{see}` on the host", what=names, why=why, see=see)
     see = typed(see, by_root=is_root(machine))
-    return say("{what}: {why}; `{see}` shows it", what=names, why=why, see=see)
+    return say("{what}: {why}; see `{see}`", what=names, why=why, see=see)
 
 
 def _bundled(bundled: Bundled) -> Iterator[Part]:
@@ -269,8 +274,10 @@ def _next(machine: Machine) -> tuple[str, ...]:
     there = "" if machine.origin == "live" else f" --from {place}"
     on = "" if machine.origin == "live" else f" --on {place}"
     doctor = f"rigright doctor{there}"
-    if not machine.devices:
+    if not machine.devices and (there or bus_cards(machine)):
         return (doctor,)
+    if not machine.devices:
+        return (doctor, "rigright bench --quick", "rigright fit --on 'rtx 4090'")
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
 
 

@@ -14,6 +14,8 @@ from rigright.machine.system import Event, Software, System
 from rigright.report.page import Shown
 
 MOST_LINES = 4  # of disks and of ports
+_FEW_NAMES = 2  # of ports that are all told
+_CALLED = {"cuda": "CUDA", "rocm": "ROCm"}
 BITS = 8
 
 Row = tuple[Shown, ...]
@@ -27,10 +29,11 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     yield from _row("", _modules(machine.memory))
     yield from _row("", _swap(machine.memory))
     yield from _rows(say("disks"), [_disk(one) for one in machine.disks or ()], most=most)
-    yield from _rows(say("network"), [_port(one) for one in _real(machine.ports or ())], most=most)
+    yield from _rows(say("network"), _ports(_real(machine.ports or ())), most=most)
     yield from _row(say("board"), _words(machine.system.maker, machine.system.product, machine.system.board))
     yield from _row(say("system"), _system(machine.system))
     yield from _row(say("driver"), _driver(machine.software))
+    yield from _row(say("toolkits"), _toolkits(machine.software))
     yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
     yield from _row(say("containers"), _containers(machine.software))
     yield from _row(say("kernel's log"), _events(machine.events or ()))
@@ -129,10 +132,24 @@ def _real(ports: tuple[Port, ...]) -> list[Port]:
     return [port for port in ports if port.kind != "virtual" or port.state == "up"]
 
 
-def _port(port: Port) -> Shown:
+def _ports(ports: list[Port]) -> list[Shown]:
+    """Ports that differ in nothing but their names, in one line."""
+    kinds: dict[str, list[str]] = {}
+    for port in ports:
+        kinds.setdefault(_port(port), []).append(port.name)
+    return [f"{_named(names)}: {kind}" for kind, names in kinds.items()]
+
+
+def _named(names: list[str]) -> str:
+    if len(names) <= _FEW_NAMES:
+        return ", ".join(names)
+    return f"{names[0]} ... {names[-1]} ({len(names)})"
+
+
+def _port(port: Port) -> str:
     rate = None if not port.bytes_per_s else f"{port.bytes_per_s * BITS / GIGA:g} Gbit/s"
     kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
-    return f"{port.name}: {_words(kind, port.driver, rate, port.state)}"
+    return _words(kind, port.driver, rate, port.state) or "?"
 
 
 def _system(system: System) -> Shown | None:
@@ -152,11 +169,14 @@ def _driver(software: Software) -> Shown | None:
         software.driver or software.kernel_driver,
         None if software.driver_cuda is None else say("speaks CUDA {version}", version=software.driver_cuda),
         as_sentence(software.driver_error or "") or None,
-        *(f"{one.name} {one.version or '?'}" for one in software.toolkits),
         None if software.nccl is None else f"NCCL {software.nccl}",
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",
     ]
     return with_commas(told)
+
+
+def _toolkits(software: Software) -> str | None:
+    return ", ".join(f"{_CALLED.get(one.name, one.name)} {one.version or '?'}" for one in software.toolkits)
 
 
 def _frameworks(software: Software) -> list[Shown]:

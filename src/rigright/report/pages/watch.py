@@ -30,7 +30,7 @@ def page(moment: Moment | None) -> Page:
 
 def _table(moment: Moment) -> Table:
     heads = (say("busy"), say("memory"), say("power"), say("heat"), say("clock"))
-    rows = []
+    rows: list[tuple[Shown, ...]] = []
     tones: list[Tone] = []
     for device in moment.tick.devices:
         told, tone = words.state(device)
@@ -45,7 +45,7 @@ def _table(moment: Moment) -> Table:
                 words.power(device.power_w, device.power_limit_w),
                 words.celsius(device.gpu_c),
                 words.clock(device.sm_hz),
-                with_commas(wrong if wrong and tone == "good" else [told, *wrong]),
+                with_commas(wrong if wrong and tone == "good" else [told, *wrong]) or "",
             )
         )
         tones.append("plain" if tone == "good" else tone)

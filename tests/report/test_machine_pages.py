@@ -1,0 +1,120 @@
+"""Pages of machines as a stranger meets them: no card, a closed driver, a pod; ways and ports in few words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rigright.base.words import say
+from rigright.doctor.examine import case_of, examine
+from rigright.machine.device import Device
+from rigright.machine.host import Path, PciDevice, Port
+from rigright.machine.record import Machine, Unseen
+from rigright.machine.system import System, Toolkit
+from rigright.report.formats.text import render
+from rigright.report.named import bus_cards, machine_name
+from rigright.report.pages import doctor as doctor_page
+from rigright.report.pages import probe as probe_page
+from rigright.report.screen import Screen
+
+LIVE = Machine(origin="live", system=System(kernel="6.8.0", host="box", as_root=False))
+CARD = PciDevice(address="0000:01:00.0", id="10de:2684", pci_class="0x030000", driver="nvidia")
+CLOSED = Unseen(what="slots", why=say("root alone may read it"), see="sudo dmidecode -t slot")
+
+
+def probed(machine, **screen):
+    return render(probe_page.page(machine), Screen(width=100, **screen))
+
+
+def examined(machine, *only, **screen):
+    return render(doctor_page.page(examine(case_of(machine), only)), Screen(width=100, **screen))
+
+
+def two(kind):
+    cards = tuple(Device(index=index, vendor="nvidia", name="NVIDIA H100 80GB HBM3") for index in range(2))
+    return replace(LIVE, devices=cards, paths=(Path(a=0, b=1, kind=kind),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("NV18", "NV18 (18 NVLinks)"),
+        ("PHB", "PHB (through the processor)"),
+        ("SYS", "SYS (from one socket to another)"),
+        ("PIX", "PIX (one PCIe switch between them)"),
+        ("NEW", "by NEW"),
+    ],
+)
+def test_the_short_word_for_a_way_is_explained(kind, told):
+    assert told in probed(two(kind))
+
+
+def test_a_card_on_the_bus_bears_its_name_and_not_its_number():
+    assert bus_cards(replace(LIVE, pci=(CARD, replace(CARD, address="0000:02:00.0")))) == (
+        "2x GeForce RTX 4090"
+    )
+    strange = replace(CARD, id="10de:ffff")
+    assert bus_cards(replace(LIVE, pci=(strange,))) == "1x 10de:ffff"
+    assert bus_cards(replace(LIVE, pci=(replace(CARD, pci_class="0x040300"),))) == "", "it is a sound card"
+
+
+def test_what_no_driver_shows_is_no_good_news():
+    """Whose user may not ask the driver, or whose container has no card, must not read "nothing found" first."""
+    text = examined(replace(LIVE, pci=(CARD,)), "swappiness")
+    (verdict,) = [line for line in text.splitlines() if "GeForce RTX 4090" in line]
+    assert verdict.startswith("! the bus shows 1x GeForce RTX 4090, and no driver shows any of them here")
+    assert "nothing found" in text
+    bare = examined(LIVE, "swappiness")
+    assert "the bus shows" not in bare
+
+
+def test_counts_of_nothing_are_left_out():
+    assert "0 times" not in examined(LIVE, "visible_devices").partition("next")[0].replace("0 times fine", "")
+    assert "times not observed" in examined(LIVE, "clock_kept")
+
+
+def test_without_any_card_the_page_still_leads_somewhere():
+    text = probed(LIVE)
+    assert "rigright bench --quick" in text
+    assert "rigright fit --on 'rtx 4090'" in text
+    hidden = probed(replace(LIVE, pci=(CARD,)))
+    assert "rigright fit" not in hidden
+    assert "rigright doctor" in hidden
+
+
+@pytest.mark.parametrize(
+    ("system", "told"),
+    [
+        (System(as_root=False), "see `sudo dmidecode -t slot`"),
+        (System(as_root=True), "see `dmidecode -t slot`"),
+        (System(as_root=True, container="docker"), "see `sudo dmidecode -t slot` on the host"),
+    ],
+)
+def test_what_would_show_it_is_a_line_that_this_user_can_type(system, told):
+    assert told in probed(replace(LIVE, system=system, unseen=(CLOSED,)))
+
+
+def test_a_card_whose_name_is_lost_is_told_by_its_maker():
+    gone = Device(index=1, vendor="nvidia", state="lost")
+    named = Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3")
+    assert str(machine_name(replace(LIVE, devices=(named, gone)))) == (
+        "box: 1x NVIDIA H100 80GB HBM3 + 1x NVIDIA ?"
+    )
+
+
+def test_ports_that_differ_by_name_alone_stand_in_one_line():
+    ib = tuple(Port(name=f"mlx5_{place}/1", kind="infiniband", state="up") for place in range(8))
+    text = probed(replace(LIVE, ports=(*ib, Port(name="eno1", kind="ethernet", state="up"))))
+    assert "mlx5_0/1 ... mlx5_7/1 (8): infiniband, up" in text
+    assert "eno1: ethernet, up" in text
+    assert "more: --all" not in text
+
+
+def test_a_toolkit_is_not_taken_for_the_driver():
+    software = replace(
+        LIVE.software, toolkits=(Toolkit(name="cuda", path="/usr/local/cuda", version="13.0"),)
+    )
+    lines = probed(replace(LIVE, software=software)).splitlines()
+    assert any(line.split() == ["toolkits", "CUDA", "13.0"] for line in lines)
+    assert not any(line.startswith("driver") for line in lines)

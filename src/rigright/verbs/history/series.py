@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import mul
 from typing import cast
@@ -23,7 +22,7 @@ _GAP = 3.0  # usual steps, beyond which nobody looked
 _LEAST_GAP_S = 5.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """All columns over one time, and for how long each row stands."""
 
@@ -31,24 +30,28 @@ class Series:
     stands_s: Sequence[float]
     numbers: Mapping[str, Numbers]  # None where nothing was read
     words: Mapping[str, Sequence[str | None]]
+    bins: list[tuple[int, slice]] = field(init=False)  # stretches of the picture, each with its rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", _bins(self.at_s))
 
     @property
     def seen_s(self) -> float:
         """Time for which there are rows."""
         return sum(self.stands_s)
 
-    @cached_property
-    def bins(self) -> list[tuple[int, slice]]:
-        """The stretches of the picture, each with rows that lie in it."""
-        low, high = min(self.at_s), max(self.at_s)
-        count = min(BINS, len(self.at_s))
-        per_s = count / max(high - low, 1e-9)
-        found, start = [], 0
-        for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in self.at_s):
-            stop = start + sum(1 for _ in rows)
-            found.append((place, slice(start, stop)))
-            start = stop
-        return found
+
+def _bins(at_s: Sequence[float]) -> list[tuple[int, slice]]:
+    """Equal stretches of the whole time; rows that lie in one, as far as they follow each other."""
+    low, high = min(at_s, default=0.0), max(at_s, default=0.0)
+    count = min(BINS, len(at_s))
+    per_s = count / max(high - low, 1e-9)
+    found, start = [], 0
+    for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in at_s):
+        stop = start + sum(1 for _ in rows)
+        found.append((place, slice(start, stop)))
+        start = stop
+    return found
 
 
 def series(stretches: Iterable[Columns]) -> Series:

@@ -177,6 +177,7 @@ ROWS = {
         finds=(
             one({"mem_used_bytes": 12 * GIB}, "warning"),
             ({"cards": {3: {"mem_used_bytes": 12 * GIB}}, "system__container": "docker"}, "note", "gpu 3"),
+            ({"cards": {3: {"mem_used_bytes": 12 * GIB}}, "origin": "pasted.txt"}, "note", "gpu 3"),
             (
                 {"cards": {1: {"mem_used_bytes": 61 * GIB, "programs": PROGRAMS}}, "wanted": EIGHT},
                 "warning",

@@ -184,6 +184,28 @@ def test_total_memory_tells_apart_what_shares_a_name():
     )
 
 
+@pytest.mark.parametrize(
+    ("cut", "total_mib", "chip"),
+    [
+        ("GeForce GTX 106...", 6064, "gtx-1060-6gb"),
+        ("GeForce RTX 208...", 11019, "rtx-2080-ti"),
+        ("Tesla V100-SXM2...", 16160, "v100-sxm2-16gb"),
+        ("Tesla V100S-PCI...", 32510, "v100s-pcie-32gb"),
+        ("NVIDIA A100-SXM...", 40536, "a100-sxm4-40gb"),
+        ("NVIDIA RTX 6000 Ada Gene...", 49140, "rtx-6000-ada"),
+        ("Tesla V100-SXM2-32GB-LS", 32510, "v100-sxm2-32gb"),
+    ],
+)
+def test_a_name_that_was_cut_within_a_word_means_what_begins_so(cut, total_mib, chip):
+    assert match_chip(cut, total_bytes=total_mib * MIB).chip.id == chip
+
+
+@pytest.mark.parametrize("cut", ["NVIDIA GeForce ...", "GeForce XYZ 9...", "..."])
+def test_a_name_cut_too_short_means_nothing(cut):
+    with pytest.raises(AskError):
+        match_chip(cut)
+
+
 def test_a_named_size_sets_a_shared_memory_machine():
     small = find_chip("M3 Max 48GB")
     assert small.mem_bytes == 48 * GIB

@@ -159,6 +159,8 @@ def test_a_list_of_the_bus_is_enough_to_plan_with():
         (box(card(state="hung")), "no card answers"),
         (box(card(name="NVIDIA Zorg 9000")), "the chip of NVIDIA Zorg 9000 is not known"),
         (box(card(name="GRID A100-10C")), "the chip of GRID A100-10C is not known"),
+        (box(card(name="NVIDIA A40-12Q", pci_id="10de:2235")), "the chip of NVIDIA A40-12Q is not known"),
+        (box(card(name="NVIDIA A100-1-5CME")), "the chip of NVIDIA A100-1-5CME is not known"),
     ],
 )
 def test_where_nothing_can_be_planned_with_it_is_said(machine, said):

@@ -19,6 +19,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.machine.device import Device, Program
+from rigright.machine.record import Machine
 
 TITLE = say("memory of a card is free")
 LEAST_BYTES, LEAST_SHARE = 600 * MIB, 0.02
@@ -59,7 +60,7 @@ def _unowned_bytes(device: Device, *, used: float, total: float) -> float | None
 
 def _unowned(case: Case, device: Device, *, unowned_bytes: float) -> Finding:
     unowned, used = show_bytes(unowned_bytes), show_bytes(device.mem_used_bytes or 0.0)
-    contained = case.machine.system.is_contained or case.machine.system.kernel is None  # or not known
+    contained = case.machine.system.is_contained or _is_pasted(case.machine)
     return Finding(
         severity="note" if contained else "warning",
         title=say("memory is in use, and no program is seen that holds it"),
@@ -83,6 +84,11 @@ def _unowned(case: Case, device: Device, *, unowned_bytes: float) -> Finding:
         confidence="maybe" if contained else "likely",
         about=label(device),
     )
+
+
+def _is_pasted(machine: Machine) -> bool:
+    """Whether it is a text of cards alone, that may have been written inside a container."""
+    return machine.origin != "live" and machine.system.kernel is None
 
 
 def _held(device: Device, *, programs: tuple[Program, ...]) -> Finding:

@@ -21,6 +21,7 @@ _IS_ALL = True  # no more text follows
 MOST_CHARS = 32 * MIB
 _MOST_DEPTH = 32
 _MOST_CARDS = 512
+_PROCESSES = ["gpu", "processes"]
 _LISTS = {"mig_device", "process_info"}  # elements of a card that come many times
 
 
@@ -65,7 +66,7 @@ class _Log:
         held = next((place for place, one in enumerate(path) if one in _LISTS), None)
         if held is not None:
             self.cards[-1].lists[path[held]][-1]["/".join(path[held + 1 :])] = value
-        elif value and "supported_clocks" not in path:
+        elif (value or path == _PROCESSES) and "supported_clocks" not in path:
             self.cards[-1].values["/".join(path[1:])] = value
 
     def say(self, text: str) -> None:
@@ -142,8 +143,9 @@ def _slice(told: dict[str, str]) -> Slice | None:
 
 
 def _programs(card: _Card) -> tuple[Program, ...] | None:
-    """Who holds its memory; None where the list itself could not be read."""
-    if card.values.get("processes") and seen(card.values["processes"]) is None:
+    """Who holds its memory; None where the list itself is missing, or could not be read."""
+    told = card.values.get("processes")
+    if told is None or (told and seen(told) is None):
         return None
     return tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
 

@@ -75,3 +75,30 @@ def test_a_card_that_is_lost_in_the_midst_leaves_its_gap():
     busy = next(course for course in book.courses((0,)) if course.name == "gpu 0 busy")
     assert busy.peak == 0.9
     assert len(busy.values) == 2
+
+
+def test_cards_that_are_seen_late_are_held_against_their_first_look():
+    """The driver woke beside the command: what it said first stands for "before"."""
+    book = told(tick(0.2), tick(0.4, card()), tick(0.6, card(mem_used_bytes=9 * GIB)), before=tick(0))
+    assert book.before.clock_s == 0.4
+    assert book.before.host == tick(0).host
+    assert book.added_bytes(0) == 7 * GIB
+
+
+def test_work_seen_long_after_the_start_is_not_taken_for_somebody_elses():
+    late = told(tick(3, card(busy_share=0.9)), tick(4, card(busy_share=0.9)), before=tick(0))
+    assert late.used() == (0,)
+    soon = told(tick(0.3, card(busy_share=0.9)), tick(4, card(busy_share=0.9)), before=tick(0))
+    assert soon.used() == ()
+
+
+def test_power_at_work_leaves_out_the_time_without_work():
+    """Ten seconds of loading at 90 W are no part of what training draws."""
+    loads = [tick(n, card(busy_share=0.0, power_w=90.0)) for n in range(1, 11)]
+    trains = [tick(n, card(busy_share=0.97, power_w=600.0 + 10 * (n % 2))) for n in range(11, 21)]
+    book = told(*loads, *trains, before=tick(0, card(power_w=80.0)))
+    assert dict(book.working_w((0,))) == {0: pytest.approx(605.0)}
+
+
+def test_a_second_of_work_is_too_short_for_a_meter():
+    assert told(tick(1, card(busy_share=0.9, power_w=300.0)), before=tick(0, card())).working_w((0,)) == ()

@@ -99,6 +99,14 @@ def test_memory_and_time_of_cores_are_what_the_command_took():
     assert told["lasted_s"] >= 1
 
 
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="no count of one child")
+def test_a_small_command_is_not_given_our_own_memory():
+    """A child begins with the peak of what forked it, some tens of MB: that is not the command's."""
+    told = json.loads(run("--json", "--", "sleep", "0.5").stderr)
+    assert told["host_peak_bytes"] < 8 * 2**20
+    assert told["cpu_s"] < 0.1
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "says"),
     [

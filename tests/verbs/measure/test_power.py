@@ -1,0 +1,97 @@
+"""A card's power beside a plan's: by the law that the plan's own figure is made of, or why not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from rigright.cost.power import busy_in, draw_w
+from rigright.facts.chips import by_id
+from rigright.report.measured import Course, Measured
+from rigright.verbs.measure.planned import hold, read_plan, unheld
+
+H100 = "NVIDIA H100 80GB HBM3"
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    """What `plan --json` prints for a pre-training on eight H100."""
+    file = tmp_path_factory.mktemp("plan") / "plan.json"
+    ask = ("plan", "llama-3.1-8b", "--mode", "pretrain", "--on", "8x h100", "--json")
+    done = subprocess.run([sys.executable, "-m", "rigright", *ask], check=True, capture_output=True)
+    file.write_bytes(done.stdout)
+    return read_plan(str(file))
+
+
+def run(working_w, peak_w=None, chips=(H100,)):
+    power = Course(
+        name="gpu 0 power", label="", unit="w", peak=peak_w or 0.0, median=1.0, mean=1.0, values=(1.0,)
+    )
+    return Measured(
+        command=("x",), exit_code=0, by_signal=None, at_s=0.0, lasted_s=60.0, samples=300, every_s=0.2,
+        courses=(power,) if peak_w else (), gpu_peak_bytes=((0, 1.0),), host_peak_bytes=None, cpu_s=None,
+        read_bytes=None, written_bytes=None, energy_j=(), slowed_s=(), chips=chips,
+        working_w=tuple(enumerate(working_w)),
+    )  # fmt: skip
+
+
+def held(measured, plan):
+    return {one.name: one for one in hold(measured, plan)}
+
+
+def test_a_card_at_work_is_held_against_the_cards_part_of_the_plans_power(plan):
+    """Eight cards and what is around them make the plan's figure at the wall: a card's part is less."""
+    found = held(run((600.0, 560.0), peak_w=695.0), plan)["power"]
+    assert found.measured == 580.0
+    assert found.low < found.planned < found.high <= 700.0
+    assert 8 * found.planned < plan.figure("power_w")[0] < 2 * 8 * found.planned
+    law = draw_w((by_id()[plan.plan["chip"]],), busy_in("training"))
+    assert found.planned == pytest.approx(float(law.value[0]))
+
+
+@pytest.mark.parametrize(("watts", "inside"), [(150.0, False), (600.0, True), (900.0, False)])
+def test_a_card_that_rests_or_burns_is_outside(plan, watts, inside):
+    assert held(run((watts,), peak_w=watts), plan)["power"].inside is inside
+
+
+@pytest.mark.parametrize(("peak", "inside"), [(702.0, True), (760.0, False)])
+def test_a_peak_may_pass_the_rating_by_the_meters_own_error(plan, peak, inside):
+    assert held(run((600.0,), peak_w=peak), plan)["peak power"].inside is inside
+
+
+@pytest.mark.parametrize(
+    ("measured", "why"),
+    [
+        (run(()), "does not tell"),
+        (run((), peak_w=300.0), "long enough"),
+        (run((600.0,), peak_w=650.0, chips=("NVIDIA GeForce RTX 4090",)), "not the cards"),
+        (run((600.0,), peak_w=650.0, chips=("", H100)), "not the cards"),
+    ],
+)
+def test_what_is_not_held_says_why(plan, measured, why):
+    assert not {"power", "peak power"} & set(held(measured, plan))
+    (said,) = unheld(measured, plan)
+    assert why in str(said)
+
+
+def test_a_plan_of_an_unknown_chip_holds_no_power(plan):
+    strange = replace(plan, plan={**plan.plan, "chip": ["h100"]})
+    assert "power" not in held(run((600.0,), peak_w=650.0), strange)
+    assert "power" not in held(run((600.0,), peak_w=650.0), replace(plan, wish={"work": {}}))
+
+
+def test_nothing_is_said_of_power_where_no_card_was_used_or_no_power_was_planned(plan):
+    assert not list(unheld(replace(run(()), chips=()), plan))
+    none = {**plan.plan, "figures": {}}
+    assert not list(unheld(run(()), replace(plan, plan=none)))
+
+
+def test_what_is_kept_of_it_can_be_read_by_scripts():
+    from rigright.report.pages.measure import plain
+
+    told = json.loads(json.dumps(plain(run((600.0,), peak_w=650.0), "en")))
+    assert told["working_w"] == {"0": 600.0}

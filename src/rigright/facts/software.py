@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA, read_rows, text, whole, yes
+from rigright.base.tables import DATA, CellReader, read_rows, text, whole, yes
 from rigright.base.words import say
 
 Version = tuple[int, ...]
@@ -126,7 +126,7 @@ _PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 @cache
 def cuda_releases() -> tuple[Cuda, ...]:
     """Every CUDA toolkit of the table, newest first."""
-    readers = {
+    readers: dict[str, CellReader] = {
         "cuda": text,
         "driver_linux": version_of,
         "driver_windows": version_of,
@@ -135,7 +135,8 @@ def cuda_releases() -> tuple[Cuda, ...]:
         "gcc_max": whole,
         "cc_min": _capability,
         "cc_max": _capability,
-    } | _PROVENANCE
+        **_PROVENANCE,
+    }
     required = ("cuda", "driver_linux", "driver_compat", "cc_min", "cc_max", "source", "as_of", "confidence")
     return tuple(Cuda(**row) for row in read_rows(DATA / "cuda.csv", readers, required=required))
 

@@ -94,7 +94,8 @@ def _capability(said: str) -> Capability:
     return major, minor
 
 
-def _words(cell: str) -> tuple[str, ...]:
+def words_of(cell: str) -> tuple[str, ...]:
+    """The words of a cell."""
     return tuple(_WORD.findall(cell))
 
 
@@ -139,7 +140,7 @@ def driver_packages() -> tuple[DriverPackages, ...]:
         "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
         "headers", "pythons",
     )  # fmt: skip
-    readers = dict.fromkeys(lists, _words) | {
+    readers = dict.fromkeys(lists, words_of) | {
         "manager": text, "branch": whole, "keeps": text, "repo": text,
         "toolkit_packages": text, "toolkit_from": version_of,
     } | _PROVENANCE  # fmt: skip

@@ -20,6 +20,7 @@ from rigright.facts.drivers import (
     driver_packages,
 )
 from rigright.facts.engine_needs import engine_needs, pythons_of, torch_indexes
+from rigright.facts.makers import maker_way
 from rigright.facts.software import (
     cuda_releases,
     greatest_cuda,
@@ -48,6 +49,7 @@ BUILDING = (
 )  # those whose steps differ
 HOSTS = {
     "developer.download.nvidia.com", "download.pytorch.org", "nvidia.github.io", "github.com",
+    "repo.radeon.com",
 }  # fmt: skip
 INSTALLS = re.compile(r"(?:sudo )?(apt-get|dnf|zypper)(?: install -y| --non-interactive install) (.+)")
 ADDRESS = re.compile(r"https?://(?:\$\([^()]*\)|[^\s'#])+")
@@ -167,6 +169,10 @@ def test_every_package_is_of_the_system_that_was_asked():
                 *(*way.headers, *way.before),
             )
         }
+        maker = maker_way(chip.vendor.lower(), result.target.os_id, result.target.os_version)
+        if maker is not None:
+            file = f"./{(maker.fetch or '').rpartition('/')[2]}"
+            known |= {*maker.packages, *maker.headers, file, "software-properties-common"}
         for manager, package in installs(result):
             assert manager == ways[0].manager.removesuffix("5"), (chip.id, system, name)
             kit = re.fullmatch(r"cuda-toolkit-(\d+)-(\d+)", package)

@@ -14,8 +14,9 @@ from rigright.base.errors import AskError
 from rigright.base.words import CHINESE, ENGLISH
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
-from rigright.facts.drivers import branches, driver_packages, last_branch, newest_branch
+from rigright.facts.drivers import branches, driver_packages, last_branch, newest_branch, packages_for
 from rigright.facts.engine_needs import WHEELS, engine_needs, pythons_of, torch_indexes
+from rigright.facts.makers import maker_packages, maker_way
 from rigright.facts.software import runs_cuda, tensorflow_releases, torch_builds, version_of
 from rigright.machine.world import ROOT
 from rigright.report.setup_files import dockerfile, requirements, script
@@ -155,9 +156,59 @@ def test_amd_gets_what_is_known_and_no_more():
     result = setup(SetupWish(on="mi300x", system="ubuntu 24.04"))
     assert result.pick.build.startswith("rocm")
     assert result.pick.index == torch_indexes()[result.pick.build].url
-    assert any("in no table" in str(one) for one in result.unknown)
-    assert not any("amdgpu" in line for line in lines_of(result))
+    lines = lines_of(result)
+    assert lines[0].endswith("/ubuntu/noble/amdgpu-install_7.2.4.70204-1_all.deb")
+    assert lines.index("apt-get install -y amdgpu-dkms") < lines.index("usermod -a -G render,video $LOGNAME")
+    assert any("kernels for is in no table" in str(one) for one in result.unknown)
+    assert not any("packages of the driver" in str(one) for one in result.unknown)
+    other = setup(SetupWish(on="mi300x", system="rocky 9"))
+    assert not any("amdgpu" in line for line in lines_of(other))
+    assert any("packages of the driver" in str(one) for one in other.unknown)
     assert setup(SetupWish(on="mi300x", framework="vllm", system="ubuntu 24.04")).pick is None
+
+
+def test_intel_gets_its_runtime_and_the_wheels_made_for_it():
+    result = setup(SetupWish(on="arc b580", system="ubuntu 24.04"))
+    lines = lines_of(result)
+    assert "add-apt-repository -y ppa:kobuk-team/intel-graphics" in lines
+    assert not any("reboot" in line for line in lines), "the kernel has the driver already"
+    assert any(f"'torch=={result.pick.torch}.*' torchvision --index-url" in line for line in lines)
+    assert result.pick.build == "xpu"
+
+
+@pytest.mark.parametrize("row", maker_packages(), ids=lambda row: f"{row.vendor}-{row.versions}")
+def test_packages_of_the_other_makers(row):
+    assert maker_way(row.vendor, row.os, row.versions[0]) == row
+    assert (row.fetch is None) != (row.ppa is None)
+    if row.fetch:
+        assert row.fetch.startswith("https://repo.radeon.com/amdgpu-install/")
+        assert f"/{row.release}/" in row.fetch
+        assert row.fetch.endswith(".deb")
+    assert set(row.groups) <= {"render", "video"}
+    assert packages_for(row.os, row.versions[0])[0].manager == "apt", "its lines are those of apt"
+
+
+def test_a_card_of_amd_with_its_driver_loaded_gets_no_driver(tmp_path, capsys):
+    box = {
+        "schema": 1,
+        "devices": [{"index": 0, "vendor": "amd", "name": "AMD Instinct MI300X", "isa": "gfx942"}],
+        "system": {"os_id": "ubuntu", "os_version": "24.04", "virtual": "none", "container": "none"},
+        "software": {"driver": "6.14.14"},
+    }
+    file = tmp_path / "box.json"
+    told = {}
+    for container in ("none", "docker"):
+        for driver in ("6.14.14", None):
+            box["system"]["container"], box["software"]["driver"] = container, driver
+            file.write_text(json.dumps(box))
+            code, shown, err = rig(capsys, "--from", str(file), "--json")
+            assert code == 0, err
+            lines = [line for step in json.loads(shown)["steps"] for line in step["commands"]]
+            told[container, driver] = any("amdgpu-dkms" in line for line in lines)
+    assert told == {
+        ("none", "6.14.14"): False, ("none", None): True,
+        ("docker", "6.14.14"): False, ("docker", None): False,
+    }  # fmt: skip
 
 
 def test_the_switches_manager_comes_with_boxes_that_have_switches():

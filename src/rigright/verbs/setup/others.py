@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rigright.base.words import say
-from rigright.facts.drivers import DriverPackages
+from rigright.facts.drivers import ARM, DriverPackages
 from rigright.facts.engine_needs import torch_indexes
-from rigright.report.set_up import Pick, SetUp, Target
+from rigright.facts.makers import MakerPackages, maker_way
+from rigright.report.set_up import Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, builds, python_for
+from rigright.verbs.setup.ways import IN_WINDOWS
 
 NEWEST = "latest"
 
@@ -43,7 +47,9 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     python = python_for(pick.python, system=None)
     manager = ways[0].manager if ways else None
     system = ways[0].python_of(target.os_version or "") if ways else None
+    way = _way(target)
     done = (
+        *(() if way is None else _driver(way)),
         *steps.python_steps(pick, python, system=system, manager=manager),
         *steps.verify_steps(pick, target.vendors),
     )
@@ -52,9 +58,51 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
         index=pick.build,
     )
     driver = say("the packages of the driver (amdgpu, ROCm; Intel's) are in no table: see the maker's guide")
-    return SetUp(
-        target=target, pick=pick, python=python, steps=done, unknown=(chips, driver) if pick.index else ()
+    lacks = way is None and not (target.seen and target.driver)
+    unknown = (chips, *((driver,) if lacks else ())) if pick.index else ()
+    return SetUp(target=target, pick=pick, python=python, steps=done, unknown=unknown)
+
+
+def _way(target: Target) -> MakerPackages | None:
+    """How the driver comes; none where it is loaded, is the host's, or is in no table."""
+    is_own = target.container in {None, "none"} and target.virtual not in IN_WINDOWS
+    if not is_own or (target.seen and target.driver) or target.arch in ARM:
+        return None
+    return maker_way(target.vendors[0], target.os_id, target.os_version)
+
+
+def _driver(way: MakerPackages) -> Iterator[SetupStep]:
+    """The maker's repository, its packages, and who may use the cards."""
+    install = "apt-get install -y"
+    if way.fetch:
+        file = way.fetch.rpartition("/")[2]
+        added = (f"curl -fsSLO {way.fetch}", f"{install} ./{file}", "apt-get update")
+    else:
+        added = (f"{install} software-properties-common", f"add-apt-repository -y {way.ppa}")
+    yield SetupStep(
+        title=say("the maker's packages for {system}", system=f"{way.os} {' '.join(way.versions)}"),
+        why=say("the distribution's own packages are too old, or hold no toolkit"),
+        commands=added,
+        as_root=True,
     )
+    wanted = [f"{install} {' '.join(way.headers)}"] if way.headers else []
+    yield SetupStep(
+        title=say("driver"),
+        why=say("the wheels bring the libraries; what speaks to the cards is the system's"),
+        commands=(*wanted, f"{install} {' '.join(way.packages)}"),
+        as_root=True,
+    )
+    yield SetupStep(
+        title=say("the right to use the cards"),
+        why=say(
+            "they belong to the groups {groups}; it counts from the next login on",
+            groups=", ".join(way.groups),
+        ),
+        commands=(f"usermod -a -G {','.join(way.groups)} $LOGNAME",),
+        as_root=True,
+    )
+    if way.headers:
+        yield steps.restart()
 
 
 def _other_torch(vendor: str) -> Pick | None:

@@ -64,7 +64,12 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         )
     if target.secure_boot and way.headers and (way.repo or way.before):
         yield _key(way)
-    yield SetupStep(
+    yield restart()
+
+
+def restart() -> SetupStep:
+    """A new kernel module needs it."""
+    return SetupStep(
         title=say("restart"),
         why=say("the new module takes the place of the old one, and of nouveau"),
         commands=("systemctl reboot",),

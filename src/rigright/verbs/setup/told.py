@@ -79,12 +79,12 @@ def _of_arm(arch: str | None, pick: Pick | None) -> Sentence:
         return say("our table of wheels is of x86-64; those for {arch} may differ", arch=arch)
     if pick.index is None and version_of(pick.torch) < _CUDA_ON_ARM:
         return say(
-            "for {arch} the package index serves torch {torch} without CUDA: take it from PyTorch's own index",
+            "for {arch} the package index serves torch {torch} without CUDA: use PyTorch's own index",
             arch=arch,
             torch=pick.torch,
         )
     return say(
-        "torch for {arch} is in the same place with the same CUDA; which chips its wheels have kernels for is "
+        "torch for {arch} is in the same place with the same CUDA; which chips it has kernels for is "
         "in no table: verify",
         arch=arch,
     )

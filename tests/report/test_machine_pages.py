@@ -1,4 +1,4 @@
-"""Pages of machines as a stranger meets them: no card, a closed driver, a pod; ways and ports in few words."""
+"""Pages of machines as a stranger meets them: no card, a closed driver, a pod; ways and ports by name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_card_on_the_bus_bears_its_name_and_not_its_number():
 
 
 def test_what_no_driver_shows_is_no_good_news():
-    """Whose user may not ask the driver, or whose container has no card, must not read "nothing found" first."""
+    """A user who may not ask the driver, or a container without a card, must not read "nothing found"."""
     text = examined(replace(LIVE, pci=(CARD,)), "swappiness")
     (verdict,) = [line for line in text.splitlines() if "GeForce RTX 4090" in line]
     assert verdict.startswith("! the bus shows 1x GeForce RTX 4090, and no driver shows any of them here")

@@ -234,3 +234,13 @@ def test_programs_that_the_command_starts_count_too(run):
     going.holds(0, 3 * GIB, pid=worker)
     told, _, _ = going.rest().done()
     assert told["gpu_peak_bytes"] == {"0": 3 * GIB}
+
+
+def test_a_driver_that_wakes_slowly_does_not_keep_the_command_waiting(run):
+    """The command runs, and what its programs hold is told whole; that the look came late is said."""
+    going = run({"like": "healthy_2x4090", "init": "@1.5 ok"})
+    going.holds(0, 5 * GIB)
+    told, _, _ = going.rest(4).done()
+    assert 0.5 < told["first_look_s"] < told["lasted_s"]
+    assert told["gpu_peak_bytes"]["0"] == 5 * GIB
+    assert any("first seen" in note for note in told["notes"])

@@ -412,6 +412,26 @@ def test_a_wheel_newer_than_the_driver():
     assert [one for one in found(box(software=old | within)) if one[0] == "torch_driver"] == []
 
 
+@pytest.mark.parametrize(
+    ("make", "path", "fault"),
+    [
+        (h100, "/usr/local/cuda-13.0/compat:/opt/lib", False),
+        (h100, "/usr/local/cuda/compat", False),
+        (h100, "/usr/local/cuda-12.8/compat", True),  # carries another CUDA than the wheel's
+        (h100, "", True),
+        (rtx4090, "/usr/local/cuda-13.0/compat", True),  # does not take it
+    ],
+)
+def test_a_compatibility_package_carries_a_newer_cuda_on_datacentre_cards(make, path, fault):
+    old = {"driver": "570.124.06", "kernel_driver": "570.124.06", "library_drivers": (), "disk_driver": None}
+    new = torch(version="2.13.0", build="cu130", cuda="13.0")
+    machine = box(make=make, software=old | new, environment=(("LD_LIBRARY_PATH", path),))
+    said = list(examine(case_of(machine), ("torch_driver",)).findings)
+    assert [finding.severity for _, finding in said] == ["fault"] * fault
+    offered = any("cuda-13.0/compat" in (one.command or "") for _, finding in said for one in finding.fix)
+    assert offered == (fault and make is h100), "offered where the cards take it"
+
+
 def test_secure_boot_and_a_module_that_did_not_load():
     none = {
         "kernel_driver": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -140,7 +141,8 @@ def driver_packages() -> tuple[DriverPackages, ...]:
         "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
         "headers", "pythons",
     )  # fmt: skip
-    readers = dict.fromkeys(lists, words_of) | {
+    of_lists: dict[str, Callable[[str], object]] = dict.fromkeys(lists, words_of)
+    readers = of_lists | {
         "manager": text, "branch": whole, "keeps": text, "repo": text,
         "toolkit_packages": text, "toolkit_from": version_of,
     } | _PROVENANCE  # fmt: skip

@@ -74,6 +74,7 @@ def _way(target: Target) -> MakerPackages | None:
 def _driver(way: MakerPackages) -> Iterator[SetupStep]:
     """The maker's repository, its packages, and who may use the cards."""
     install = "apt-get install -y"
+    added: tuple[str, ...]
     if way.fetch:
         file = way.fetch.rpartition("/")[2]
         added = (f"curl -fsSLO {way.fetch}", f"{install} ./{file}", "apt-get update")

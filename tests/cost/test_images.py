@@ -14,8 +14,8 @@ from rigright.arch.classifiers import classifier, classifier_configs
 from rigright.arch.image_kinds import OTHER, kind_of
 from rigright.arch.painters import painter, painter_of
 from rigright.arch.sources import zoo
-from rigright.cost.images.diffusion import paint
 from rigright.cost.images.law import forward, train
+from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_rates, place_of
 from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_of_counts
 from rigright.cost.wires import wire_of
@@ -175,18 +175,23 @@ def test_every_rate_is_there_for_every_chip():
             assert (value >= 0).all(), (chip.id, field.name)
 
 
+def painted_s(name, chip, *, batch, run=None, **asked):
+    network = network_of(zoo.arch(name), **asked)
+    rates = network_rates(network, [by_id()[chip]], run=run or ImageRun())
+    return float(batch_time(network, rates, batch=batch).total_s[0])
+
+
 def test_four_times_the_pixels_take_about_four_times_as_long_and_more_for_attention():
-    small, large = (paint(painter(SDXL, image_px=px), [by_id()["rtx-4090"]], batch=8) for px in (512, 1024))
-    assert 3.5 < float(large.total_s[0] / small.total_s[0]) < 6
+    small, large = (painted_s(SDXL, "rtx-4090", batch=8, image_px=px) for px in (512, 1024))
+    assert 3.5 < large / small < 6
 
 
 def test_guidance_and_steps_multiply():
     known = painter(SD15, image_px=512)
-    chip = [by_id()["rtx-3090"]]
     assert (known.steps, known.passes) == (50, 2)
-    short, long = (paint(known, chip, batch=4, steps=steps) for steps in (10, 40))
-    drawn = float(short.draw.total_s[0])
-    assert float(long.total_s[0]) - drawn == pytest.approx(4 * (float(short.total_s[0]) - drawn))
+    short, mid, long = (painted_s(SD15, "rtx-3090", batch=4, steps=steps) for steps in (10, 20, 40))
+    assert long - mid == pytest.approx(2 * (mid - short))
+    assert short > mid - short, "pixels are drawn after the steps"
 
 
 def test_a_generator_nobody_listed_takes_thirty_steps_with_guidance():
@@ -214,11 +219,5 @@ PUBLISHED = [
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: f"{case[2]} x{case[3]}")
 def test_published_seconds_an_image_are_met_within_a_third(case):
     name, side, chip, batch, steps, compiled, measured_s = case
-    found = paint(
-        painter(name, image_px=side),
-        [by_id()[chip]],
-        run=ImageRun(compiled=compiled),
-        batch=batch,
-        steps=steps,
-    )
-    assert 0.66 < float(found.total_s[0]) / measured_s < 1.4
+    run = ImageRun(compiled=compiled)
+    assert 0.66 < painted_s(name, chip, batch=batch, steps=steps, image_px=side, run=run) / measured_s < 1.4

@@ -13,7 +13,6 @@ from rigright.arch import count, samples
 from rigright.arch.classifiers import classifier
 from rigright.arch.painters import painter
 from rigright.arch.sources import zoo
-from rigright.cost.images.diffusion import paint
 from rigright.cost.images.law import forward, train
 from rigright.cost.images.networks import batch_time, network_of, network_rates, takes_samples
 from rigright.cost.images.rates import ImageRun, image_rates, place_of
@@ -140,23 +139,13 @@ def test_a_row_of_batches_is_each_of_them(chip, name, batches):
 @settings(max_examples=10)
 def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
     drawn, chip = painter(name), by_id()["rtx-4090"]
-    found = paint(drawn, [chip], batch=batch, steps=steps)
-    assert one(found.total_s) == pytest.approx(steps * one(found.step.total_s) + one(found.draw.total_s))
-    assert one(found.images_per_s) * one(found.total_s) == pytest.approx(batch)
-    once = paint(drawn, [chip], batch=batch, steps=1)
-    assert one(found.total_s) - one(once.total_s) == pytest.approx((steps - 1) * one(found.step.total_s))
-
-
-@pytest.mark.parametrize("name", [SD15, SDXL])
-def test_a_picture_told_by_either_door_takes_as_long(name):
-    """What the search asks and what the law says are one thing."""
-    chip, run = by_id()["a100-sxm4-80gb"], ImageRun()
-    network = network_of(zoo.arch(name))
+    network = network_of(zoo.arch(name), steps=steps)
     assert takes_samples(network.arch)
-    reached = network_rates(network, [chip], run=run)
-    found = batch_time(network, reached, batch=2)
-    law = paint(painter(name), [chip], run=run, batch=2, steps=network.steps)
-    assert one(found.total_s) == pytest.approx(one(law.total_s))
+    reached = network_rates(network, [chip], run=ImageRun())
+    found = batch_time(network, reached, batch=batch)
+    step = one(forward(work_of_arch(drawn.denoiser), reached.own, batch=batch * drawn.passes).total_s)
+    pixels = one(forward(work_of_tower(drawn.decoder), reached.draw, batch=batch).total_s)
+    assert one(found.total_s) == pytest.approx(steps * step + pixels)
     assert max(map(one, (found.compute_s, found.memory_s, found.fixed_s))) <= one(found.total_s) * (1 + 1e-9)
 
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rigright.arch.painters import painter
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.cost.images.diffusion import paint
+from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import PlanWish
 from rigright.search.find import find
@@ -37,9 +36,11 @@ def test_a_painter_waits_for_one_picture(xl, market):
     wish = PlanWish(work="image", on="1x rtx 4090", image_px=1024)
     first = find(xl, wish, market=market).plans[0]
     run = ImageRun(compiled=first.work.compiled)
-    drawn = paint(painter(xl.name, image_px=1024), [first.chip], run=run, batch=first.work.batch)
-    assert first.figures["latency_s"].value == pytest.approx(float(drawn.total_s[0]))
-    assert first.figures["images_per_s"].value == pytest.approx(float(drawn.images_per_s[0]))
+    network = network_of(xl, image_px=1024)
+    told = batch_time(network, network_rates(network, [first.chip], run=run), batch=first.work.batch)
+    took_s = float(told.total_s[0])
+    assert first.figures["latency_s"].value == pytest.approx(took_s)
+    assert first.figures["images_per_s"].value == pytest.approx(first.work.batch / took_s)
     assert first.rank_bytes.value < first.room_bytes
 
 

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -365,6 +366,42 @@ def test_a_closed_folder_is_told_of(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(MissingError, match="cannot be"):
         open_history(tmp_path / "kept" / "history.db")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="users of POSIX")
+def test_a_history_in_a_folder_where_we_may_not_write_is_read_all_the_same():
+    """A copy on a read-only disk, or that of a colleague."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "history.db"
+        with open_history(file) as history:
+            for n in range(3):
+                history.add_tick(moment(n))
+        file.chmod(0o444)
+        Path(place).chmod(0o555)
+        try:
+            assert as_nobody(lambda: n_moments(file)) == 3
+        finally:
+            Path(place).chmod(0o700)
+        assert [one.name for one in Path(place).iterdir()] == ["history.db"]
+
+
+def n_moments(file):
+    with open_history(file, writes=False) as history:
+        return len(list(history.ticks()))
+
+
+def as_nobody(ask):
+    """What a user without rights is told: root may write anywhere."""
+    child = os.fork()
+    if child == 0:
+        code = 99
+        with suppress(BaseException):
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            code = ask()
+        os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_nobody_makes_a_history_by_reading_one(file):

@@ -20,6 +20,7 @@ OURS = 0x52694768  # how SQLite tells our file from others
 PATIENCE_S = 2.0  # for another writer
 _LOG_BYTES = 4 * MIB
 _EMPTY = b"SQLite format 3\x00"
+_AT_REST = "&immutable=1"
 
 _SCHEMA = (  # each raises the version by one; never changed once released, only added to
     """
@@ -79,8 +80,13 @@ def _connected(path: Path, *, writes: bool) -> sqlite3.Connection:
         return sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
     if not _is_sqlite(path):
         raise _foreign(path)
-    address = f"{path.resolve().as_uri()}?mode=ro"
+    address = f"{path.resolve().as_uri()}?mode=ro{_AT_REST if _rests(path) else ''}"
     return sqlite3.connect(address, timeout=PATIENCE_S, isolation_level=None, uri=True)
+
+
+def _rests(path: Path) -> bool:
+    """Whether nobody writes to it, in a folder where we may not make the files that readers share."""
+    return not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -21,6 +21,7 @@ JOURNAL = (
 FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/dmesg")
 PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
+MOST_CHARS = 2000  # of one message
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
@@ -36,10 +37,19 @@ _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat wh
     rf"(?:{_DAY}(?:\.\d+)?|{_DATE}|\d{{9,11}}\.\d+) [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: "
 )
 _OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
+_BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
 _KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
 _LEVEL = re.compile(r"(?:<\d+>|\w+\s*:\w+\s*: (?=\[))")  # "<6>", or "kern  :err   : " of dmesg -x
 _A_DAY_S = 86400
+
+
+def is_stamped(line: str) -> bool:
+    """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
+    line = _LEVEL.sub("", line, count=1)
+    return any(form.match(line) for form, _ in _FORMS[:-1]) or any(
+        form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
+    )
 
 
 def kernel_log(world: World) -> Iterator[Line] | None:
@@ -76,7 +86,7 @@ def _messages(text: str) -> Iterator[str]:
     """Lines of the kernel, those of one message together."""
     kept = ""
     for line in text.splitlines():
-        if _RUNS_ON.match(line) and kept:
+        if _RUNS_ON.match(line) and 0 < len(kept) < MOST_CHARS:
             kept += " " + line.strip()
             continue
         if kept:

@@ -71,7 +71,6 @@ def test_tokens_are_counted_once(engine, prompt, output, load):
     found = service(engine, prompt, output, concurrency=load)
     per_s = one(found.requests_per_s)
     assert one(found.output_tok_per_s) == pytest.approx(per_s * output)
-    assert one(found.total_tok_per_s) == pytest.approx(per_s * (prompt + output))
     shares = (found.memory_share, found.compute_share, found.link_share, found.fixed_share)
     assert sum(map(one, shares)) == pytest.approx(1)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from players import POLICIES, log_of, make_load, make_shop, slow_replay
 
 from rigright.sim.fleet import Fleet, Handover, play
+from rigright.sim.server import NEVER
 
 REQUESTS = st.lists(
     st.tuples(st.floats(0, 2, allow_nan=False), st.integers(1, 300), st.integers(1, 60), st.integers(0, 40)),
@@ -43,7 +44,7 @@ def test_every_token_is_made_once_and_the_cache_never_overflows(policy, size, ro
     made, wanted = check(load, played)
     server = played.servers[0]
     log = log_of(server)
-    assert server.is_idle
+    assert server.next_s == NEVER
     assert server.free == shop.blocks
     assert (np.diff(log["end_s"]) >= 0).all()
     assert (log["used_blocks"] <= shop.blocks).all()
@@ -92,7 +93,7 @@ def test_no_request_is_lost_among_replicas(router, users, rows):
     load = make_load([(0.0, *row[1:]) for row in rows] if users else rows, users=users)
     played = play(load, Fleet(shop=SHOPS["vllm"]["narrow"], replicas=3, router=router))
     check(load, played)
-    assert all(server.is_idle for server in played.servers)
+    assert all(server.next_s == NEVER for server in played.servers)
 
 
 @pytest.mark.parametrize("users", [None, 3])
@@ -104,7 +105,7 @@ def test_no_request_is_lost_between_workers_for_prompts_and_for_tokens(users, ro
     made, wanted = check(load, played)
     assert made == wanted
     for server in (*played.servers, *played.prefill_servers):
-        assert server.is_idle
+        assert server.next_s == NEVER
         assert server.free == server.shop.blocks
         assert server.preempted == 0
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 
-KILO, MEGA, GIGA, TERA, PETA = 1e3, 1e6, 1e9, 1e12, 1e15
+KILO, MEGA, GIGA, TERA = 1e3, 1e6, 1e9, 1e12
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
 _SCALES = {

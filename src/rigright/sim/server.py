@@ -92,13 +92,8 @@ class Server:
         return len(self._seated) + len(self._waiting) + len(self._inbox)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is left to do."""
-        return self._now is None and not (self._inbox or self._waiting or self._seated)
-
-    @property
     def next_s(self) -> float:
-        """When this replica does its next thing."""
+        """When this replica does its next thing; NEVER where nothing is left to do."""
         if self._now is None and not (self._waiting or self._seated):
             return max(self.clock, self._inbox[0][0]) if self._inbox else NEVER
         return self.clock

@@ -45,7 +45,6 @@ class Service:
     tpot_p95_s: Numbers
     requests_per_s: Numbers  # of the whole system
     output_tok_per_s: Numbers
-    total_tok_per_s: Numbers
     running: Numbers  # sequences a replica works on, on average
     waiting_s: Numbers  # of the first token's time, in the queue
     busy: Numbers  # share of capacity in use; 1: a closed loop keeps it full; above 1: the queue grows
@@ -220,7 +219,6 @@ def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> S
         tpot_p95_s=load.tpot_s + (load.tpot_s - total / (1 + traffic.accepted_tok)) / 2,
         requests_per_s=requests,
         output_tok_per_s=requests * traffic.output_tok,
-        total_tok_per_s=requests * (traffic.output_tok + traffic.prompt_tok),
         running=flow.running,
         waiting_s=flow.wait_s,
         busy=flow.busy,

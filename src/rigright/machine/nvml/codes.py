@@ -15,7 +15,6 @@ LOST, RESET_REQUIRED, MISMATCH, UNKNOWN = 15, 16, 18, 999
 HUNG = -2  # ours: the call never came back
 DIED = -3  # ours: the call took the process down
 SLOW = -4  # ours: there was no time left for it
-UNLOADED = {1, NOT_LOADED, UNKNOWN}  # what every device answers once the module was taken away
 
 _WHY = {
     NOT_SUPPORTED: say("the driver does not tell it for this device"),

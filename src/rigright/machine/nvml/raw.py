@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rigright.base.units import KILO
-from rigright.machine.nvml.codes import LOST, UNKNOWN
+from rigright.machine.nvml.codes import LOST, NOT_LOADED, UNKNOWN
 from rigright.machine.nvml.readings import places_of
 
 _NOT_KNOWN = {2**32 - 1, 2**64 - 1}  # what the driver writes where it knows no number
@@ -106,7 +106,7 @@ def floats(value: object) -> float | None:
 
 
 _VITAL = ("mem", "busy", "thermal.gpu_c")
-_GONE = {1, 9, LOST, UNKNOWN}
+_GONE = {1, NOT_LOADED, LOST, UNKNOWN}
 
 
 def is_gone(raw: Raw) -> bool:

@@ -21,12 +21,12 @@ _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 _TABLES_DAY = "2026-11-22"  # of a machine that does not tell its clock
 
 
-def cards_on_bus(case: Case, vendor: str = NVIDIA) -> list[PciDevice]:
-    """Accelerators that the bus shows, whatever the driver does."""
+def cards_on_bus(case: Case) -> list[PciDevice]:
+    """NVIDIA's cards that the bus shows, whatever the driver does."""
     return [
         one
         for one in case.machine.pci or ()
-        if one.id.startswith(vendor) and (one.pci_class or "").startswith(DISPLAYS)
+        if one.id.startswith(NVIDIA) and (one.pci_class or "").startswith(DISPLAYS)
     ]
 
 

@@ -41,13 +41,13 @@ def open_machine(place: str | Path) -> Machine:
     return read_machine(plain_bytes(path), name=str(place))
 
 
-def plain_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+def plain_bytes(path: Path) -> bytes:
     """The bytes of a regular file of bounded size; devices, pipes and links to them are refused unopened."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise DataError(say("{path} is neither a plain file nor a folder", path=path))
         with path.open("rb") as file:
-            raw = file.read(most + 1)
+            raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise MissingError(say("there is no file {file}", file=path)) from None
     except (OSError, ValueError) as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
@@ -58,25 +57,21 @@ def listener(host: str, port: int) -> socket.socket:
     return waiting
 
 
-def attended(waiting: socket.socket, *, told: Callable[[str], None] | None = None) -> list[Thread]:
+def attended(waiting: socket.socket) -> list[Thread]:
     """Threads that answer, so many that the connections of one visitor find someone."""
-    threads = [
-        Thread(target=serve, args=(waiting,), kwargs={"told": told}, daemon=True) for _ in range(AT_ONCE)
-    ]
+    threads = [Thread(target=serve, args=(waiting,), daemon=True) for _ in range(AT_ONCE)]
     for thread in threads:
         thread.start()
     return threads
 
 
-def serve(waiting: socket.socket, *, told: Callable[[str], None] | None = None) -> None:
+def serve(waiting: socket.socket) -> None:
     """Answer visitors one after another until the socket is closed."""
     while True:
         try:
-            visitor, source = waiting.accept()
+            visitor, _ = waiting.accept()
         except OSError:
             return
-        if told is not None:
-            told(str(source[0]))
         with visitor, suppress(OSError, struct.error, ValueError):
             answer(visitor)
 

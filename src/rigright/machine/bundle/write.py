@@ -64,13 +64,13 @@ class Bundled:
     kept_out: tuple[tuple[str, int], ...]  # kind -> how many distinct ones bear made-up names
 
 
-def write_bundle(world: World, file: Path, *, version: str, marks: Marks | None = None) -> Bundled:
+def write_bundle(world: World, file: Path, *, version: str) -> Bundled:
     """Read the machine, and write down what was read without what is private."""
     heard = overheard(world)
     machine = probe(heard)
     missing = [argv for argv in ASKED_TOO if argv not in heard.kept.commands]
     at_once(lambda argv: heard.run(*argv), missing)  # each may hang until its time is over
-    rules = rules_of(machine, heard.kept, marks=marks or Marks())
+    rules = rules_of(machine, heard.kept, marks=Marks())
     kept = hidden(heard.kept, rules)
     bare = hidden_machine(machine, rules)
     head = {

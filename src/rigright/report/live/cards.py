@@ -17,6 +17,7 @@ from rigright.report.watched import Moment
 
 _ROOMY = 72  # cells from which a card's line also bears a picture
 _SMALL_PICTURE = 24
+_INDENT = 2  # of what is told below a card
 _CARD_LINES = 3  # of a card drawn large
 _REST_LINES = 6  # for host, programs and events, so that large cards leave room for them
 
@@ -80,12 +81,12 @@ def _details(device: DeviceTick) -> list[tuple[Sentence | str, Tone]]:
     return found
 
 
-def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen, *, indent: int = 2) -> str:
+def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen) -> str:
     """As many pieces as there is room for."""
-    line, used = " " * indent, indent
+    line, used = " " * _INDENT, _INDENT
     for said, tone in pieces:
         told = clean(tell(said, screen.language))
-        gap = 0 if used == indent else 3
+        gap = 0 if used == _INDENT else 3
         if used + gap + width(told) > screen.width:
             continue
         line += " " * gap + toned(told, tone, screen=screen)

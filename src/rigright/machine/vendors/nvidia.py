@@ -7,6 +7,7 @@ from dataclasses import replace
 from rigright.base.errors import DataError
 from rigright.machine.device import Device
 from rigright.machine.host import Path
+from rigright.machine.jetson import with_board
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
 from rigright.machine.world import World
@@ -19,7 +20,8 @@ _NVIDIA = "0x10de"
 
 def read(world: World) -> Read:
     """Every NVIDIA device, how they reach each other, and the driver."""
-    return _shared_memory(world, _live(world) if world.is_live else _recorded(world))
+    told = _live(world) if world.is_live else _recorded(world)
+    return _shared_memory(world, with_board(world, told))
 
 
 def _live(world: World) -> Read:

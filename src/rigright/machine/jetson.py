@@ -1,0 +1,56 @@
+"""Jetson boards: which module it is, as the device tree tells; the library says "Orin", or nothing at all."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+from rigright.base.tables import DATA, raw_rows
+from rigright.base.units import GIB, KIB
+from rigright.machine.device import Device
+from rigright.machine.meminfo import meminfo
+from rigright.machine.record import Read
+from rigright.machine.world import World
+
+_TREES = ("/proc/device-tree", "/sys/firmware/devicetree/base")
+_SOC = "nvidia,tegra"
+_MOST_BYTES = 4 * KIB
+
+
+def with_board(world: World, read: Read) -> Read:
+    """The reading with the module's name; on boards whose library tells nothing with the module itself."""
+    told = _compatible(world)
+    row = _row(told) if _SOC in told else None
+    if row is None:
+        return read
+    fields = dict(read.fields)
+    found: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
+    named = _named(row["name"], world)
+    bare = Device(index=0, vendor="nvidia", isa=row["isa"], unified_memory=True)
+    boards = tuple(
+        replace(one, name=named, isa=one.isa or row["isa"], unified_memory=True)
+        for one in found or (bare,)
+        if one.pci is None
+    )
+    cards = tuple(one for one in found if one.pci is not None)
+    return Read(fields=tuple({**fields, "devices": (*boards, *cards)}.items()), unseen=read.unseen)
+
+
+def _compatible(world: World) -> str:
+    """What the board and its chip call themselves."""
+    raw = (world.raw(f"{tree}/compatible", _MOST_BYTES) for tree in _TREES)
+    return next((one for one in raw if one), b"").decode("utf-8", "replace").replace("\0", " ")
+
+
+def _row(told: str) -> dict[str, str] | None:
+    """The row of the module: the longest number that is told."""
+    rows = [row for _, row in raw_rows(DATA / "jetson_modules.csv", required=("module", "name", "isa"))]
+    known = [row for row in rows if re.search(rf"\b{re.escape(row['module'])}", told)]
+    return max(known, key=lambda row: len(row["module"]), default=None)
+
+
+def _named(name: str, world: World) -> str:
+    """With its memory, which the system tells a little less of than is soldered."""
+    total = meminfo(world).get("MemTotal")
+    return name if not total else f"{name} {2 ** math.ceil(math.log2(total / GIB))}GB"

@@ -141,11 +141,12 @@ def driver_packages() -> tuple[DriverPackages, ...]:
         "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
         "headers", "pythons",
     )  # fmt: skip
-    of_lists: dict[str, Callable[[str], object]] = dict.fromkeys(lists, words_of)
-    readers = of_lists | {
+    readers: dict[str, Callable[[str], object]] = {
+        **dict.fromkeys(lists, words_of),
         "manager": text, "branch": whole, "keeps": text, "repo": text,
         "toolkit_packages": text, "toolkit_from": version_of,
-    } | _PROVENANCE  # fmt: skip
+        **_PROVENANCE,
+    }  # fmt: skip
     required = ("os", "archs", "manager", "branch", "source", "as_of")
     rows = read_rows(DATA / "driver_packages.csv", readers, required=required)
     return tuple(DriverPackages(**_filled(row, lists)) for row in rows)

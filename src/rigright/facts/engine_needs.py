@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,6 +30,7 @@ class EngineNeeds:
     toolkit: bool  # it builds kernels with nvcc
     pip: str | None
     image: str | None
+    systems: tuple[str, ...] | None  # where pip finds it beside Linux: "windows", "macos"
     source: str
     as_of: str
     confidence: str
@@ -63,13 +65,22 @@ def _capability(said: str) -> Capability:
     return major, minor
 
 
+def _systems(cell: str) -> tuple[str, ...]:
+    return tuple(cell.split())
+
+
 @cache
 def engine_needs() -> tuple[EngineNeeds, ...]:
     """Every version of the table, each engine's newest first."""
-    readers = dict.fromkeys(("name", "version", "torch", "build", "python", "pip", "image"), text)
-    whole = (
-        readers | {"cc_min": _capability, "cuda_min": version_of, "pins": yes, "toolkit": yes} | _PROVENANCE
-    )
+    whole: dict[str, Callable[[str], object]] = {
+        **dict.fromkeys(("name", "version", "torch", "build", "python", "pip", "image"), text),
+        "cc_min": _capability,
+        "cuda_min": version_of,
+        "pins": yes,
+        "toolkit": yes,
+        "systems": _systems,
+        **_PROVENANCE,
+    }
     required = ("name", "version", "pins", "toolkit", "source", "as_of", "confidence")
     return tuple(EngineNeeds(**row) for row in read_rows(DATA / "engine_needs.csv", whole, required=required))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 
+WINDOWS, MACOS = "windows", "macos"  # systems that /etc/os-release does not name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:

@@ -7,15 +7,19 @@ import textwrap
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say, tell
-from rigright.report.set_up import Pick, SetUp, SetupStep
+from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
 
 WIDTH = 96
 
 
 def script(result: SetUp, language: str) -> str:
-    """A script for bash: read first, it says what each step is for."""
-    lines = ["#!/usr/bin/env bash", *_comment(_head(result), language), "set -eu", ""]
+    """A script for bash, or for PowerShell: read first, it says what each step is for."""
+    head = _comment(_head(result), language)
+    if result.target.os_id == WINDOWS:
+        lines = [*head, '$ErrorActionPreference = "Stop"', ""]
+    else:
+        lines = ["#!/usr/bin/env bash", *head, "set -eu", ""]
     if result.already is not None:
         lines += _comment((say("right as it is: nothing is to be done"),), language)
     for step in result.steps:

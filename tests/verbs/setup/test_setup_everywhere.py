@@ -29,6 +29,7 @@ from rigright.facts.software import (
     torch_builds,
     version_of,
 )
+from rigright.report.pages import setup as pages
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.frame import SetupWish, setup
@@ -498,3 +499,43 @@ def test_a_switched_box_says_where_its_manager_is_not_known():
 )  # fmt: skip
 def test_systems_by_the_names_people_use(said, os_id):
     assert setup(SetupWish(on="4090", system=said)).target.os_id == os_id
+
+
+# systems that are no Linux
+
+
+def test_windows_gets_powershell_and_wheels_with_cuda():
+    result = setup(SetupWish(on="4090", system="windows 11", framework="transformers"))
+    lines = lines_of(result)
+    assert result.steps[0].commands == (), "no package manager has the driver"
+    assert any(f"--index-url {result.pick.index}" in line for line in lines)
+    assert all("/bin/" not in line and "apt" not in line for line in lines)
+    text = script(result, ENGLISH)
+    assert "bash" not in text
+    assert "$ErrorActionPreference" in text
+    quoted = [line for line in lines if re.search(r"[*<>\[]", line.partition("-c ")[0])]
+    assert all("'" in line for line in quoted), "no sign that PowerShell would read"
+
+
+@pytest.mark.parametrize("name", ["vllm", "sglang", "tensorflow", "llama.cpp", "deepspeed", "jax"])
+def test_what_windows_has_no_packages_for_is_sent_to_wsl(name):
+    result = setup(SetupWish(on="4090", system="windows", framework=name))
+    assert result.pick is None
+    assert result.steps == ()
+    assert "--os wsl" in str(result.unknown[0])
+
+
+def test_windows_and_macos_promise_nothing_that_no_table_holds():
+    for card, system in (
+        ("4090", "macos"),
+        ("7900 xtx", "windows"),
+        ("arc a770", "windows"),
+        ("k80", "windows"),
+    ):
+        result = setup(SetupWish(on=card, system=system))
+        assert (result.pick is None) == (card != "k80"), card
+        assert result.unknown
+    mac = setup(SetupWish(on="m4 max", system="macos"))
+    assert mac.pick.build == "mps"
+    assert not any("sudo" in line or "nvidia" in line for line in lines_of(mac))
+    assert "docker" not in str(pages.page(mac)).lower(), "a container on a Mac sees no card"

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say, tell
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
-from rigright.report.set_up import Installed, Pick, SetUp, SetupStep
+from rigright.report.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
 
 _BLANK = (Column(head=""), Column(head="", flexible=True))
@@ -137,10 +137,12 @@ def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
 
 
 def _next(result: SetUp, asked: str) -> Iterator[str]:
-    yield f"{asked} --script setup.sh"
+    in_windows = result.target.os_id == WINDOWS
+    yield f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}"
     if result.pick is not None and result.pick.pip:
         yield f"{asked} --requirements requirements.txt"
-    yield f"{asked} --docker Dockerfile"
+    if not in_windows and "apple" not in result.target.vendors:  # a container there sees no card
+        yield f"{asked} --docker Dockerfile"
     yield "rigright doctor --only driver,software,containers"
 
 

@@ -12,7 +12,7 @@ from rigright.base.files import save_text
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM, Branch, DriverPackages, branches, newest_branch
 from rigright.facts.software import Capability
-from rigright.report.set_up import Pick, SetUp, SetupStep, Target
+from rigright.report.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.already import installed
@@ -21,6 +21,7 @@ from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.target import look, target_of
 from rigright.verbs.setup.told import newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, is_enough, may_stay, stays, ways_of
+from rigright.verbs.setup.windows import on_windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,10 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     have = installed(machine, name, version=_version(asked)) if machine and may_stay(target) else None
     if have is not None:
         return SetUp(target=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
+    if target.os_id == MACOS:
+        return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
+    if target.os_id == WINDOWS:
+        return on_windows(target, name, pick)
     result = _answer(target, name, pick=pick, chips=chips)
     other = None if pick is None or asked is None else _other_version(asked, pick)
     return result if other is None else replace(result, notes=(other, *result.notes))

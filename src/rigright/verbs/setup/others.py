@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.facts.drivers import ARM, DriverPackages
 from rigright.facts.engine_needs import torch_indexes
 from rigright.facts.makers import MakerPackages, maker_way
-from rigright.report.set_up import Pick, SetUp, SetupStep, Target
+from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, builds, python_for
 from rigright.verbs.setup.ways import IN_WINDOWS
@@ -30,6 +30,10 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     if not target.vendors:
         unknown = (say("no accelerator was found; name one, for example --on 4090"),)
         return SetUp(target=target, pick=None, unknown=unknown)
+    if target.os_id == WINDOWS:
+        made = ", ".join(target.vendors)
+        told = say("what {name} needs on cards of {vendor} in Windows is in no table", name=name, vendor=made)
+        return SetUp(target=target, pick=None, unknown=(told,))
     if name != TORCH:
         made = ", ".join(target.vendors)
         return SetUp(

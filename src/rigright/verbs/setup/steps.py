@@ -207,17 +207,27 @@ def _interpreter(manager: str | None, python: str | None) -> tuple[str | None, s
 
 def _pip(pick: Pick, place: str) -> Iterator[str]:
     pip = f"{place}/bin/pip install"
-    torch = [one for one in pick.pip if one.startswith("torch")]
-    rest = [one for one in pick.pip if one not in torch]
-    if pick.index and torch:
-        yield f"{pip} {' '.join(map(quoted, torch))} --index-url {pick.index}"
-    elif torch:
-        yield f"{pip} {' '.join(map(quoted, torch))}"
+    torch, rest = in_two(pick)
+    yield from torch_line(pick, torch, pip=pip)
     if pick.name == "flash-attn":
         yield f"{pip} ninja packaging wheel"
         yield f"{pip} --no-build-isolation {' '.join(map(quoted, rest))}"
     elif rest:
         yield f"{pip} {' '.join(map(quoted, rest))}"
+
+
+def in_two(pick: Pick) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What pip installs: torch and its own, which have an index, and the rest."""
+    torch = tuple(one for one in pick.pip if one.startswith("torch"))
+    return torch, tuple(one for one in pick.pip if one not in torch)
+
+
+def torch_line(pick: Pick, torch: tuple[str, ...], *, pip: str) -> tuple[str, ...]:
+    """The line that installs torch from its index."""
+    if not torch:
+        return ()
+    index = f" --index-url {pick.index}" if pick.index else ""
+    return (f"{pip} {' '.join(map(quoted, torch))}{index}",)
 
 
 def quoted(requirement: str) -> str:

@@ -16,7 +16,7 @@ from rigright.facts.drivers import driver_packages
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
-from rigright.report.set_up import Target
+from rigright.report.set_up import MACOS, WINDOWS, Target
 from rigright.report.typed import is_root
 from rigright.verbs.here import is_place
 from rigright.verbs.probe import probe
@@ -135,7 +135,7 @@ def _system(asked: str) -> tuple[str, str | None]:
     match = _OS.match(asked)
     name = " ".join(match[1].lower().replace("-", " ").split()) if match else ""
     os_id = _IDS.get(name, name.replace(" ", "-"))
-    known = sorted({one for row in driver_packages() for one in row.os})
+    known = sorted({one for row in driver_packages() for one in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
         raise AskError(
             say('"{asked}" is no system of our table; it knows {known}', asked=asked, known=", ".join(known))

@@ -1,0 +1,75 @@
+"""`setup` for Windows itself: the driver by hand, an environment, and wheels, in PowerShell's words."""
+
+from __future__ import annotations
+
+from rigright.base.words import say
+from rigright.facts.engine_needs import engine_needs
+from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
+from rigright.verbs.setup.choice import TORCH, python_for
+from rigright.verbs.setup.steps import in_two, quoted, torch_line
+
+_PLACE = "$HOME\\envs\\{name}"
+
+
+def has_packages(name: str) -> bool:
+    """Whether pip finds it there."""
+    rows = (row for row in engine_needs() if row.name == name)
+    return name == TORCH or any(WINDOWS in (row.systems or ()) for row in rows)
+
+
+def on_windows(target: Target, name: str, pick: Pick | None) -> SetUp:
+    """What is known of native Windows, and the way to WSL2 for the rest."""
+    if not has_packages(name):
+        told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
+        return SetUp(target=target, pick=None, unknown=(told,))
+    if pick is None:
+        told = say("no version of {name} in our tables runs on {chips}", name=name, chips=target.shown)
+        return SetUp(target=target, pick=None, unknown=(told,))
+    python = python_for(pick.python, system=None) or "3"
+    return SetUp(
+        target=target,
+        pick=pick,
+        python=python,
+        steps=(_driver(pick), *_packages(pick, python), _verify(pick)),
+        unknown=(say("our table of wheels is of Linux; those for Windows may differ"),),
+    )
+
+
+def _driver(pick: Pick) -> SetupStep:
+    return SetupStep(
+        title=say(
+            "the driver, from NVIDIA's download page: {driver} or newer", driver=pick.least_driver or "?"
+        ),
+        why=say("the one that Windows brings may be older; no package manager has it"),
+    )
+
+
+def _packages(pick: Pick, python: str) -> tuple[SetupStep, ...]:
+    place = _PLACE.format(name=pick.name)
+    pip = f"& {place}\\Scripts\\python.exe -m pip install"
+    torch, rest = in_two(pick)
+    return (
+        SetupStep(
+            title=say("an environment of its own, with Python {python}", python=python),
+            why=say("its packages do not meddle with the system's or another framework's"),
+            commands=(f"winget install --exact --id Python.Python.{python}", f"py -{python} -m venv {place}"),
+        ),
+        SetupStep(
+            title=say("{name} {version}", name=pick.name, version=pick.version),
+            why=say("the package index has torch for Windows without CUDA only: this is PyTorch's own"),
+            commands=(
+                *torch_line(pick, torch, pip=pip),
+                *((f"{pip} {' '.join(map(quoted, rest))}",) if rest else ()),
+            ),
+        ),
+    )
+
+
+def _verify(pick: Pick) -> SetupStep:
+    python = f"{_PLACE.format(name=pick.name)}\\Scripts\\python.exe"
+    told = "import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list())"
+    return SetupStep(
+        title=say("verify"),
+        why=say("doctor holds what is installed against the same tables"),
+        commands=("nvidia-smi", f'& {python} -c "{told}"', "rigright doctor"),
+    )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fake_trees import planted
 from rigright.base.units import KIB
 from rigright.machine.cells import chosen, indexes, real, whole
-from rigright.machine.containers import cpu_limit, memory_limit_bytes
+from rigright.machine.control_groups import cpu_limit, memory_limit_bytes
 from rigright.machine.parts.processor import read
 from rigright.machine.world import World, here
 

@@ -6,7 +6,7 @@ import re
 
 from rigright.base.units import KIB, MIB
 from rigright.machine.cells import chosen, whole, whole_of, word_of
-from rigright.machine.containers import memory_limit_bytes
+from rigright.machine.control_groups import memory_limit_bytes
 from rigright.machine.host import Memory, MemoryModule
 from rigright.machine.meminfo import meminfo
 from rigright.machine.mountinfo import entries

@@ -8,7 +8,7 @@ import re
 from rigright.base.units import KIB, KILO, MEGA
 from rigright.base.words import say
 from rigright.machine.cells import indexes, real, whole, whole_of, word_of
-from rigright.machine.containers import cpu_limit
+from rigright.machine.control_groups import cpu_limit
 from rigright.machine.cpuinfo import Threads, read_cpuinfo
 from rigright.machine.host import Cpu, NumaNode
 from rigright.machine.record import Read, Unseen

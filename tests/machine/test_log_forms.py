@@ -198,3 +198,9 @@ def test_records_in_any_order_lose_no_other_line(pieces):
     assert sum(text == "plain" for _, _, text in out) == len(lines)
     assert len(out) <= len(mixed)
     assert all(text.count(";") < MOST_PARTS for _, _, text in out)
+
+
+@pytest.mark.parametrize("word", ["0000:00:00.0 AER: ", "NVRM: GSP ", "mlx5_core 0000:00:00.0 ", "XFS (a): "])
+def test_a_line_made_to_cost_much_is_cut_first(word):
+    event = event_of(word * 20_000 + "error received: 0000:01:00.0 failed link down corruption")
+    assert event is None or event.pci != "0000:01:00.0"

@@ -13,6 +13,7 @@ from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot
 from rigright.machine.system import Event
 
 MOST_CHARS = 300
+MOST_LOOKED_AT = 500  # of a line: patterns cost more than its length
 MOST_OF_A_KIND = 400  # the last ones are kept
 _PLACES = {  # what a pattern of the table may name
     "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
@@ -32,6 +33,7 @@ _UNKNOWN = "<unknown>"
 
 def event_of(line: str) -> Event | None:
     """The event a line's text tells of, without its time; None where it tells of no fault."""
+    line = line[:MOST_LOOKED_AT]
     if not _WORTH_A_LOOK.search(line):
         return None
     for kind, pattern in _kinds():

@@ -104,6 +104,17 @@ def test_without_accelerators_the_host_is_judged():
     assert diagnosis.unseen == ()
 
 
+@pytest.mark.parametrize("unread", [{"cpu_share": None}, {"cpu_share": 0.01}])
+def test_without_accelerators_a_moment_of_rest_or_not_read_blames_nobody(unread):
+    """The first moment of a watch has no rates yet: it is no time in which nothing was full."""
+    quiet = HostTick(**HOST | {"busiest_core_share": None, "disk_busy_share": None} | unread)
+    busy = HostTick(**HOST | {"cpu_share": 1.0})
+    some = [Tick(at_s=at, clock_s=at, host=quiet if at == 0 else busy) for at in range(5)]
+    assert names(judge(some, CASE)) == ["cores"]
+    assert judge(some, CASE).idle == 1
+    assert judge(some[:1], CASE).bounds == ()
+
+
 def test_what_a_driver_does_not_tell_is_not_observed_and_blames_nobody():
     silent = dict.fromkeys(("mem_busy_share", "power_w", "power_limit_w", "slowed_by", "pcie_gen"))
     diagnosis = judge(ticks(silent, {"busiest_core_share": None}), CASE)

@@ -183,3 +183,36 @@ def test_json_holds_everything_in_both_languages():
     (first, second) = json.loads(dumps(pages.plain(BENCHED, "en"), "en"))["nodes"]
     assert first["results"][0]["value"] == 7e14
     assert second["skipped"][0]["why"] == "no folder"
+
+
+def table(result, head):
+    """The lines of a table from its heads on."""
+    lines = shown(result, width=80).splitlines()
+    (start,) = [place for place, line in enumerate(lines) if line.startswith(head)]
+    return lines[start : lines.index("", start)]
+
+
+def test_a_column_that_says_nothing_is_left_out():
+    hot = finding("hot", "warning")
+    apart = doctor(node("n1"), node("n2", hot))
+    assert "count" not in table(apart, "nodes")[0]
+    assert "things" not in shown(apart)
+    many = doctor(node("n1"), node("n2"), node("n3", hot, finding("hot", "warning", about="gpu 1")))
+    assert "count" in table(many, "nodes")[0]
+    assert "things" in shown(many)
+
+
+def test_the_driver_is_told_where_nothing_worse_is():
+    nodes = node("n1"), node("n2", driver="535.1")
+    assert "driver" not in table(doctor(*nodes), "nodes")[0]
+    assert "n[1-2]" in shown(doctor(*nodes)), "nodes that look alike share a row"
+    probed = Fleet(what="probe", over="ssh", nodes=nodes, seconds=1.0)
+    assert "535.1" in shown(probed)
+
+
+def test_answers_that_are_files_already_are_not_to_be_saved_again():
+    kept = Fleet(what="probe", over="files", nodes=(node("n1"),), seconds=1.0, asked="rigright fleet probe")
+    assert "--save" not in shown(kept)
+    assert "next" not in shown(kept)
+    asked = Fleet(what="probe", over="ssh", nodes=(node("n1"),), seconds=1.0, asked="rigright fleet probe")
+    assert "rigright fleet probe --save answers" in shown(asked)

@@ -118,3 +118,28 @@ def test_a_toolkit_is_not_taken_for_the_driver():
     lines = probed(replace(LIVE, software=software)).splitlines()
     assert any(line.split() == ["toolkits", "CUDA", "13.0"] for line in lines)
     assert not any(line.startswith("driver") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "NVIDIA's driver hangs: it did not answer in time",
+        "the kernel's nvidia module is not loaded",
+        "the Python package nvidia-ml-py is not installed",
+    ],
+)
+def test_what_the_driver_said_is_told_in_the_reader_s_language(said):
+    machine = replace(LIVE, software=replace(LIVE.software, driver_error=said))
+    assert said in probed(machine)
+    assert said not in probed(machine, language="zh")
+    assert said not in examined(machine, "gpu_driver", language="zh")
+
+
+def test_what_a_driver_says_with_braces_is_text_and_no_template():
+    machine = replace(LIVE, software=replace(LIVE.software, driver_error="odd {who} {"))
+    assert "odd {who} {" in probed(machine)
+
+
+def test_why_a_card_is_slow_is_said_in_words():
+    slow = Device(index=0, vendor="nvidia", name="NVIDIA A10", slowed_by=("sw_power_cap", "sw_thermal"))
+    assert "held back: power limit, heat" in probed(replace(LIVE, devices=(slow,)))

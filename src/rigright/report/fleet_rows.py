@@ -20,7 +20,7 @@ TONES: dict[str, Tone] = {SILENT: "bad", "fault": "bad", "warning": "warn", "not
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Nodes with the same state, cards, driver and findings."""
+    """Nodes with the same state, cards and findings; and driver, but for the doctor."""
 
     state: str
     nodes: tuple[str, ...]
@@ -51,7 +51,8 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     """Every node in a row, the worst rows first, of equals the rarest."""
     groups: dict[tuple[object, ...], list[NodeTold]] = {}
     for node in fleet.nodes:
-        groups.setdefault(_alike(node), []).append(node)
+        driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
+        groups.setdefault((driver, *_alike(node)), []).append(node)
     rows = [_row(nodes) for nodes in groups.values()]
     rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
     return tuple(rows)
@@ -59,7 +60,7 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
 
 def _alike(node: NodeTold) -> tuple[object, ...]:
     titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
-    return (state_of(node), cards_of(node.machine), driver_of(node.machine), titles, str(node.trouble or ""))
+    return (state_of(node), cards_of(node.machine), titles, str(node.trouble or ""))
 
 
 def _row(nodes: list[NodeTold]) -> Row:

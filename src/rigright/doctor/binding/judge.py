@@ -103,9 +103,9 @@ def _works(device: DeviceTick) -> bool:
 
 
 def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
-    """Whether anything ran; a machine without accelerators counts as running."""
+    """Whether anything ran: without accelerators cores or disks, as far as they were seen."""
     if not tick.devices:
-        return True
+        return any((share or 0.0) > LEAST_BUSY for share in (tick.host.cpu_share, tick.host.disk_busy_share))
     return any(one.index in used and _works(one) for one in tick.devices)
 
 
@@ -137,7 +137,7 @@ def _links(devices: Iterable[DeviceTick]) -> Iterable[tuple[int, float]]:
 def _unseen(moments: Sequence[Moment]) -> tuple[Sentence, ...]:
     """Causes that no moment shows anything of."""
     return tuple(
-        say("{cause}: nothing of it was observed", cause=cause.title)
+        say("{cause}: too little was observed to judge it", cause=cause.title)
         for cause in causes()
         if any(moment.devices or cause.side == WAITING for moment in moments)
         and all(cause.weigh(moment) is None for moment in moments)

@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Verdict]:
     elif error == _told(NO_PERMISSION):
         yield NotSeen(why=say("the driver refuses to tell us"), see="sudo rigright doctor")
     elif error == _told(0, missing=True):
-        yield NotSeen(why=say("{text}", text=error), see="python -m pip install nvidia-ml-py")
+        yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
     elif not refuses_mismatch(case.machine.software) or case.machine.software.kernel_driver is None:
         yield _silent(error, fix=_bring() if has_no_driver(case.machine.software) else _wake(error))
 

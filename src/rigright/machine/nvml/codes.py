@@ -54,7 +54,7 @@ def why(code: int) -> Sentence:
 
 def as_sentence(kept: str) -> Sentence | str:
     """What a record keeps as English text, as the sentence it was, so that any language can tell it."""
-    return next((one for one in _WHY.values() if str(one) == kept), kept)
+    return Sentence(kept) if kept and not set(kept) & set("{}") else kept
 
 
 def word(words: tuple[str | None, ...] | Mapping[int, str], code: object) -> str | None:

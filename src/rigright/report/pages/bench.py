@@ -14,6 +14,7 @@ from rigright.report.page import Column, Commands, Line, Page, Part, Points, Sho
 
 CELLS = 10  # of the bar of what was reached
 MOST_NOTED = 12
+FAR_APART = 2.0  # the best repeat over the worst: the middle alone would mislead
 TONES: dict[str, Tone] = {
     "slow": "bad",
     "wrong": "bad",
@@ -59,7 +60,7 @@ def _verdict(result: Benched) -> Line:
     if not result.held:
         return Line(said=say("nothing was measured"), tone="warn")
     if not judged:
-        said = say("{count} figures, none of which there is anything to hold against", count=len(result.held))
+        said = say("{count} figures; nothing is known to hold them against", count=len(result.held))
         return Line(said=said)
     if result.wrong:
         count = len(result.wrong)
@@ -198,6 +199,7 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
         for note in one.notes
     )
     yield from result.notes
+    yield from _unsteady(result)
     if result.quick:
         yield say("a quick run: short, so rougher; the disk's file was small")
     if result.kept is not None:
@@ -210,6 +212,22 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
         yield say("written to {file}", file=result.saved)
     for file in result.rows:
         yield say("runs for `calibrate --from`: {file}", file=file)
+
+
+def _unsteady(result: Benched) -> Iterator[Sentence]:
+    """That repeats of one and the same thing lay far apart, of the worst."""
+    told = [one.result for one in result.held if one.result.repeats > 1 and one.result.low > 0]
+    far = [one for one in told if one.high > FAR_APART * one.low]
+    if far:
+        worst = max(far, key=lambda one: one.high / one.low)
+        yield say(
+            "unsteady figures: {count}, most of all {what}, {low} to {high}. Other programs ran beside, or "
+            "clocks changed; the middle of the repeats is shown",
+            count=len(far),
+            what=f"{worst.part} {worst.what}",
+            low=show_measured(worst.low, worst.unit),
+            high=show_measured(worst.high, worst.unit),
+        )
 
 
 def _next(result: Benched) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rigright.base.units import show_measured
@@ -15,6 +16,7 @@ from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 
 MOST_ROWS = 20
+_FILES = "files"  # the way of answers that are kept already
 MOST_NAMES = 60  # characters of folded names in a cell
 _STATES: dict[str, Sentence] = {
     "silent": say("silent"),
@@ -32,7 +34,8 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     tables = (_nodes(result, most), _findings(result, most), _odd(result, most))
     parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
     parts += [*_silent(result), *_unmeasured(result)]
-    parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
+    commands = tuple(_next(result, everything=everything))
+    parts += [Commands(items=commands, title=say("next"))] if commands else []
     count, over = len(result.nodes), result.over
     title = (
         say("1 node over {way}", way=over)
@@ -83,13 +86,25 @@ def _nodes(result: Fleet, most: int | None) -> Table:
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
     shown_rows = _cut(cells, most)
     tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
-    heads: tuple[Sentence, ...] = (say("nodes"), say("count"), say("state"), say("cards"), say("driver"))
-    if result.what != "probe":
-        heads += (say("worst finding"),)
-    columns = tuple(
-        Column(head=head, right=place == 1, flexible=place in {0, 5}) for place, head in enumerate(heads)
+    columns = (
+        *(Column(head=say("nodes"), flexible=True), Column(head=say("count"), right=True)),
+        *(Column(head=say("state")), Column(head=say("cards"), flexible=True)),
+        Column(head=say("worst finding") if _of_doctor(result) else say("driver"), flexible=True),
     )
-    return Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
+    table = Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
+    return table if any(len(row.nodes) > 1 for row in rows) else _without(table, 1)
+
+
+def _without(table: Table, place: int) -> Table:
+    """The table less a column that tells nothing."""
+    kept = tuple(column for at, column in enumerate(table.columns) if at != place)
+    rows = tuple(tuple(cell for at, cell in enumerate(row) if at != place) for row in table.rows)
+    return replace(table, columns=kept, rows=rows)
+
+
+def _of_doctor(result: Fleet) -> bool:
+    """Whether the doctor was: its worst finding then says more than the driver does."""
+    return result.what == "doctor"
 
 
 def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
@@ -98,8 +113,10 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
     state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("heard")
-    cells = (_names(row.nodes), str(len(row.nodes)), state, row.cards, row.driver)
-    return cells if result.what == "probe" else (*cells, told)
+    return (
+        *(_names(row.nodes), str(len(row.nodes)), state, row.cards),
+        told if _of_doctor(result) else row.driver,
+    )
 
 
 def _findings(result: Fleet, most: int | None) -> Table | None:
@@ -123,7 +140,8 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         Column(head=say("count"), right=True),
         Column(head=say("things"), right=True),
     )
-    return Table(columns=columns, rows=_cut(rows, most), title=say("findings by what they are"))
+    table = Table(columns=columns, rows=_cut(rows, most), title=say("findings by what they are"))
+    return table if any(one.things != len(one.nodes) for one in found) else _without(table, 4)
 
 
 def _odd(result: Fleet, most: int | None) -> Table | None:
@@ -218,9 +236,9 @@ def _unmeasured(result: Fleet) -> Iterator[Part]:
 
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
-    if result.saved is None:
+    if result.saved is None and result.over != _FILES:
         yield f"{result.asked} --save answers"
-    else:
+    elif result.saved is not None:
         yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
     if not everything and len(rows_of(result)) > MOST_ROWS:
         yield f"{result.asked} --all"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
+from rigright.report.live.words import reason
 from rigright.report.page import Shown, Tone
 
 _HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
@@ -26,7 +27,7 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
         return worst[0], "bad"
     slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
     if slowed:
-        return say("slowed by {what}", what=", ".join(slowed)), "warn"
+        return say("held back: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
     if device.mig:
         return say("MIG, {count} instances", count=len(device.slices)), "plain"
     used = len(device.programs or ())

@@ -30,10 +30,13 @@ def _parts(result: Upgraded) -> Iterator[Part]:
     if result.worth:
         yield _table(result)
         yield Points(title=say("3. does it fit"), items=tuple(_fitting(result)))
-    yield Points(title=say("4. cost"), items=tuple(_costs(result)))
+        yield Points(title=say("4. cost"), items=tuple(_costs(result)))
+    elif result.over_budget:
+        yield Line(said=_too_dear(result))
     if result.refused:
         yield Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
-    yield Points(title=say("5. roll-out"), items=tuple(_rollout(result)))
+    if result.worth:
+        yield Points(title=say("5. roll-out"), items=tuple(_rollout(result)))
     yield Commands(items=tuple(_next(result)), title=say("next"))
 
 
@@ -117,10 +120,14 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
                 usd=_cost(_times(usd, result.n_machines)),
             )
     if result.over_budget:
-        yield say("{count} changes cost more than the budget", count=result.over_budget)
+        yield _too_dear(result)
     yield say(
         "gains are upper bounds where a cause was concluded; a change of settings is told by experience"
     )
+
+
+def _too_dear(result: Upgraded) -> Sentence:
+    return say("{count} changes cost more than the budget", count=result.over_budget)
 
 
 def _times(usd: Estimate, count: int) -> Estimate:

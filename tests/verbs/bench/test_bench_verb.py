@@ -265,6 +265,17 @@ def test_the_page_leads_with_what_is_less_than_it_should_be(played, capsys):
     assert max(map(len, lines)) <= 100
 
 
+def test_repeats_that_lie_far_apart_are_told_and_those_that_do_not_are_not(home, monkeypatch, capsys):
+    """On a box where others run, the middle of the repeats is no property of the machine."""
+    shaken = replace(figure("cpu_gemm", "fp32", 4.6e9, on="cpu"), low=3.1e9, high=192e9)
+    steady = replace(figure("cpu_gemm", "fp64", 20e9, on="cpu"), low=19e9, high=22e9)
+    for figures, told in (((shaken, steady), True), ((steady,), False)):
+        monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
+        code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
+        assert code == 0
+        assert ("unsteady figures: 1, most of all cpu_gemm fp32, 3.1 GFLOP/s to 0.19 TFLOP/s" in out) is told
+
+
 @pytest.mark.parametrize("words", [
     ("--width", "60"), ("--lang", "zh"), ("--markdown",), ("--html",), ("--csv",),
 ])  # fmt: skip

@@ -52,7 +52,8 @@ _THEN = {
 def steps_of(xid: Xid, device: Device | None, *, action: str | None = None) -> tuple[Step, ...]:
     """Steps for one card (None: it does not answer any more); of another action than the catalog's."""
     action = action or xid.action
-    now, then = (_NOW.get(action),), _THEN.get(xid.next)
+    now: tuple[Step | None, ...] = (_NOW.get(action),)
+    then = _THEN.get(xid.next)
     anew = reset(device) if device and action != "reboot" else reboot()
     if action in {"reset", "reboot"}:
         now = (anew,)

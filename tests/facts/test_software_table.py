@@ -125,7 +125,7 @@ def test_packages_of_the_driver(row):
 def test_a_distribution_is_told_in_one_way_throughout():
     for row in driver_packages():
         for os_id, version, arch in itertools.product(row.os, row.versions or (None,), row.archs):
-            ways = packages_for(os_id, version, arch)
+            ways = packages_for(os_id, version, arch=arch)
             assert row in ways
             assert len({way.manager for way in ways}) == 1
             assert len({way.pythons for way in ways}) == 1
@@ -138,12 +138,12 @@ def test_a_distribution_is_told_in_one_way_throughout():
 
 
 def test_processors_have_repositories_of_their_own():
-    assert [way.repo_url("24.04", "aarch64") for way in packages_for("ubuntu", "24.04", "arm64")] == [
+    assert [way.repo_url("24.04", "aarch64") for way in packages_for("ubuntu", "24.04", arch="arm64")] == [
         None,
         "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa",
     ]
-    assert packages_for("debian", "12", "aarch64") == (), "no repository for it was seen"
-    assert packages_for("ubuntu", "24.04", "riscv64") == ()
+    assert packages_for("debian", "12", arch="aarch64") == (), "no repository for it was seen"
+    assert packages_for("ubuntu", "24.04", arch="riscv64") == ()
     assert packages_for("opensuse-tumbleweed", "20261120")[0].manager == "zypper"
     assert packages_for("rhel", "9.6") == packages_for("rhel", "9")
     assert packages_for("rhel", "7") == ()

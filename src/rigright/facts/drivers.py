@@ -157,7 +157,9 @@ def _filled(row: Row, lists: tuple[str, ...]) -> Row:
     return {name: () if value is None and name in lists else value for name, value in row.items()}
 
 
-def packages_for(os_id: str, os_version: str | None, arch: str | None = None) -> tuple[DriverPackages, ...]:
+def packages_for(
+    os_id: str, os_version: str | None, *, arch: str | None = None
+) -> tuple[DriverPackages, ...]:
     """The ways that fit a system and processor: 24.04 of Ubuntu, 9 of 9.4; without one, x86-64."""
     named = {os_version, (os_version or "").partition(".")[0]}
     machine = "aarch64" if arch in ARM else "x86_64" if arch in X86 else arch

@@ -39,7 +39,7 @@ def maker_packages() -> tuple[MakerPackages, ...]:
     return tuple(MakerPackages(**row | {"headers": row["headers"] or ()}) for row in rows)
 
 
-def maker_way(vendor: str, os_id: str | None, os_version: str | None) -> MakerPackages | None:
+def maker_way(vendor: str, *, os_id: str | None, os_version: str | None) -> MakerPackages | None:
     """The way that fits a system."""
     return next(
         (

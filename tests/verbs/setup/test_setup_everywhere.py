@@ -170,7 +170,7 @@ def test_every_package_is_of_the_system_that_was_asked():
                 *(*way.headers, *way.before),
             )
         }
-        maker = maker_way(chip.vendor.lower(), result.target.os_id, result.target.os_version)
+        maker = maker_way(chip.vendor.lower(), os_id=result.target.os_id, os_version=result.target.os_version)
         if maker is not None:
             file = f"./{(maker.fetch or '').rpartition('/')[2]}"
             known |= {*maker.packages, *maker.headers, file, "software-properties-common"}

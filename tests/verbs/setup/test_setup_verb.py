@@ -178,7 +178,7 @@ def test_intel_gets_its_runtime_and_the_wheels_made_for_it():
 
 @pytest.mark.parametrize("row", maker_packages(), ids=lambda row: f"{row.vendor}-{row.versions}")
 def test_packages_of_the_other_makers(row):
-    assert maker_way(row.vendor, row.os, row.versions[0]) == row
+    assert maker_way(row.vendor, os_id=row.os, os_version=row.versions[0]) == row
     assert (row.fetch is None) != (row.ppa is None)
     if row.fetch:
         assert row.fetch.startswith("https://repo.radeon.com/amdgpu-install/")

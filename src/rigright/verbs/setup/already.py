@@ -24,7 +24,9 @@ def installed(machine: Machine, name: str, *, version: str | None) -> Installed 
         finding for _, finding in examine(case_of(machine), GROUPS).findings if finding.severity in _BAD
     ]
     pythons = [python.path for python in machine.software.pythons]
-    return next((one for one in there if not any(_concerns(one, each, pythons) for each in findings)), None)
+    return next(
+        (one for one in there if not any(_concerns(one, each, pythons=pythons) for each in findings)), None
+    )
 
 
 def _there(machine: Machine, name: str, *, version: str | None) -> Iterator[Installed]:
@@ -48,7 +50,7 @@ def _builds(name: str) -> bool:
     return any(row.toolkit for row in engine_needs() if row.name == name)
 
 
-def _concerns(one: Installed, finding: Finding, pythons: list[str]) -> bool:
+def _concerns(one: Installed, finding: Finding, *, pythons: list[str]) -> bool:
     """Whether a finding is of the whole machine or of this very Python."""
     about = set((finding.about or "").split(", "))
     return one.python in about or about.isdisjoint(pythons)

@@ -55,7 +55,7 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     if target.os_id == MACOS:
         return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
     if target.os_id == WINDOWS:
-        return on_windows(target, name, pick)
+        return on_windows(target, name, pick=pick)
     result = _answer(target, name, pick=pick, chips=chips)
     other = None if pick is None or asked is None else _other_version(asked, pick)
     return result if other is None else replace(result, notes=(other, *result.notes))
@@ -177,7 +177,7 @@ def _steps(
     elif way is not None:
         yield from steps.driver_steps(target, way, is_open=is_open)
     if toolkit is not None:
-        yield from steps.toolkit_steps(target, ways, toolkit, has_repo=way)
+        yield from steps.toolkit_steps(target, ways, version=toolkit, has_repo=way)
     yield from steps.python_steps(pick, python, system=system, manager=manager)
     yield from steps.build_steps(pick, manager=manager)
     if not pick.pip and pick.image is not None and pick.name != "llama.cpp":

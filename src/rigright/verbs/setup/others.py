@@ -72,7 +72,7 @@ def _way(target: Target) -> MakerPackages | None:
     is_own = target.container in {None, "none"} and target.virtual not in IN_WINDOWS
     if not is_own or (target.seen and target.driver) or target.arch in ARM:
         return None
-    return maker_way(target.vendors[0], target.os_id, target.os_version)
+    return maker_way(target.vendors[0], os_id=target.os_id, os_version=target.os_version)
 
 
 def _driver(way: MakerPackages) -> Iterator[SetupStep]:

@@ -137,7 +137,7 @@ def toolkit_way(ways: tuple[DriverPackages, ...], version: str) -> DriverPackage
 
 
 def toolkit_steps(
-    target: Target, ways: tuple[DriverPackages, ...], version: str, *, has_repo: DriverPackages | None
+    target: Target, ways: tuple[DriverPackages, ...], *, version: str, has_repo: DriverPackages | None
 ) -> Iterator[SetupStep]:
     """The CUDA toolkit, never the driver with it; its repository, where no step before has added it."""
     way = toolkit_way(ways, version)

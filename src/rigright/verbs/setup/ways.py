@@ -23,9 +23,9 @@ def ways_of(target: Target) -> tuple[DriverPackages, ...]:
     """How this system installs things; none where the table does not hold it."""
     if target.os_id is None:
         return ()
-    ways = packages_for(target.os_id, target.os_version, target.arch)
+    ways = packages_for(target.os_id, target.os_version, arch=target.arch)
     if target.virtual in IN_WINDOWS and target.os_id != WSL:  # its toolkit comes from a place of its own
-        return (*ways[:1], *(packages_for(WSL, OF_WSL, target.arch) if _is_ubuntu(ways) else ()))
+        return (*ways[:1], *(packages_for(WSL, OF_WSL, arch=target.arch) if _is_ubuntu(ways) else ()))
     return ways
 
 

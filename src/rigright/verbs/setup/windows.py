@@ -17,7 +17,7 @@ def has_packages(name: str) -> bool:
     return name == TORCH or any(WINDOWS in (row.systems or ()) for row in rows)
 
 
-def on_windows(target: Target, name: str, pick: Pick | None) -> SetUp:
+def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     """What is known of native Windows, and the way to WSL2 for the rest."""
     if not has_packages(name):
         told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)

@@ -9,16 +9,18 @@ import pytest
 from test_other_vendors import recorded, tree
 
 from rigright.base.units import GIB, MIB
+from rigright.doctor.examine import case_of, examine
 from rigright.doctor.recognise import chip_of
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.device import Device
 from rigright.machine.host import Memory
-from rigright.machine.opened import read_machine
+from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.pci.link import gen_of
 from rigright.machine.record import Machine
 from rigright.machine.room import free_bytes
 from rigright.machine.running.drivers import drivers
 from rigright.machine.running.frameworks import frameworks
+from rigright.machine.running.log_lines import event_of
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.vendors import amd, apple, intel
 from rigright.machine.world import World
@@ -357,3 +359,57 @@ def test_a_mac_whose_gpu_is_held_to_a_limit_gives_no_more(tmp_path):
     fields = dict(apple.read(recorded(tmp_path, **said)).fields)
     (chip,) = fields["devices"]
     assert free_bytes(chip, Machine(devices=(chip,), memory=fields["memory"])) == 64 * GIB
+
+
+def test_files_that_each_tell_a_part_of_the_same_cards_make_each_card_once(tmp_path):
+    (drawing,), (known,) = metric(power={"socket_power": 140})["gpu_data"], static()["gpu_data"]
+    answers = {
+        "list": [{"gpu": card, "bdf": f"0000:0{5 + card}:00.0", "uuid": "x"} for card in range(2)],
+        "metric": [{**drawing, "gpu": card} for card in range(2)],
+        "static": [{**known, "gpu": card} for card in range(2)],
+    }
+    for name, answer in answers.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(answer), encoding="utf-8")
+    found = open_machine(tmp_path).devices
+    assert [(one.index, one.name, one.pci, one.power.draw_w) for one in found] == [
+        (0, "AMD Instinct MI300X", "0000:05:00.0", 140),
+        (1, "AMD Instinct MI300X", "0000:06:00.0", 140),
+    ]
+
+
+LINES = (
+    ("kfd kfd: amdgpu: skipped device 1002:744c, PCI rejects atomics 494<509", "fault"),
+    ("kfd kfd: skipped device 1002:67df, PCI rejects atomics", "fault"),
+    ("amdgpu 0000:03:00.0: amdgpu: Fatal error during GPU init", "fault"),
+    ("amdgpu 0000:03:00.0: Direct firmware load for amdgpu/vega20_ta.bin failed with error -2", "note"),
+)
+
+
+@pytest.mark.parametrize(("line", "severity"), LINES)
+def test_what_keeps_a_card_of_amd_out_is_found_in_the_log(line, severity):
+    event = event_of(line)
+    assert event.kind == "driver"
+    machine = Machine(devices=(Device(index=0, vendor="amd"),), events=(event,))
+    (finding,) = [found for _, found in examine(case_of(machine), ("log_driver",)).findings]
+    assert finding.severity == severity
+
+
+SEEN = "79ccd55167a21240"
+
+
+@pytest.mark.parametrize(
+    ("variables", "severities"),
+    [
+        ({"ROCR_VISIBLE_DEVICES": f"GPU-{SEEN}"}, {"note"}),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-79CC,1"}, set()),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-0000"}, {"warning"}),
+        ({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "1"}, {"note", "warning"}),
+        ({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "0"}, {"note"}),
+        ({"HIP_VISIBLE_DEVICES": "0,1"}, set()),
+    ],
+)
+def test_hip_counts_the_cards_that_the_runtime_below_left(variables, severities):
+    cards = tuple(Device(index=place, vendor="amd", uuid=uuid) for place, uuid in enumerate((SEEN, "79dd00")))
+    machine = Machine(devices=cards, environment=tuple(sorted(variables.items())))
+    found = examine(case_of(machine), ("visible_devices",)).findings
+    assert {finding.severity for _, finding in found} == severities

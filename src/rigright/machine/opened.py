@@ -16,6 +16,8 @@ from rigright.base.errors import DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import is_archive, open_bundle, unzipped
+from rigright.machine.device import Device
+from rigright.machine.filled import devices_filled
 from rigright.machine.probe import joined, probe
 from rigright.machine.record import Machine, Read
 from rigright.machine.stored import restored
@@ -129,4 +131,16 @@ def _folder(path: Path) -> Machine:
                 folder=path,
             )
         )
-    return joined(reads, origin=str(path))
+    return joined(_each_card_once(reads), origin=str(path))
+
+
+def _each_card_once(reads: list[Read]) -> list[Read]:
+    """Files of one folder tell of the same cards, each a part: every card once, filled from all."""
+    devices: tuple[Device, ...] = ()
+    rest = []
+    for read in reads:
+        fields = dict(read.fields)
+        more: tuple[Device, ...] = fields.pop("devices", ())  # type: ignore[assignment]
+        devices = devices_filled(devices, more)
+        rest.append(Read(fields=tuple(fields.items()), unseen=read.unseen))
+    return [*rest, Read(fields=(("devices", devices),))] if devices else rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
@@ -102,7 +103,13 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
 def _card(row: Row) -> Card:
     if not row.get("chip"):
         raise AskError(say("the row names no chip"))
-    return find_node(row["chip"]).cards[0]
+    return _first_card(row["chip"])
+
+
+@cache
+def _first_card(chip: str) -> Card:
+    """A file of runs names few chips, many times."""
+    return find_node(chip).cards[0]
 
 
 def _weights(row: Row, arch: Arch, *, engine: Engine, card: Card, assumed: list[Sentence]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -14,6 +15,8 @@ from rigright.facts.prices import latest_price
 _LEAST_FASTER = 1.15
 _SHARED_OUT = 0.9  # of what another card adds, where work can be shared out
 _HOST_W, _SPARE = 250.0, 1.25  # of the machine without cards; what a supply should have above its load
+_STEP_W = 50.0
+_EXAMPLE = "llama-3.1-8b"  # a comparison is of some model's work
 _MODULES = ("SXM", "OAM", "module", "SoC", "cloud")
 
 
@@ -45,7 +48,7 @@ def _instead(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Change]:
         usd=usd,
         fits=tuple(_fits(standing, new, watts=count * (new.tdp_w or 0.0))),
         more_w=more_w,
-        command=f"rigright compare {old.id} {new.id}",
+        command=f"rigright compare {old.id} {new.id} --for {_EXAMPLE}",
         source=new.sources,
     )
 
@@ -118,5 +121,6 @@ def _fits(standing: Standing, new: Chip, *, watts: float) -> Iterator[Fit]:
 def _supply(standing: Standing, cards_w: float) -> Fit:
     """Whether the power supply carries it with room to spare."""
     need_w = (cards_w + _HOST_W) * _SPARE
-    says = say("a power supply of {need} W or more", need=f"{need_w:.0f}")
+    sold_w = math.ceil(need_w / _STEP_W) * _STEP_W
+    says = say("a power supply of {need} W or more", need=f"{sold_w:.0f}")
     return Fit(says=says, holds=None if standing.supply_w is None else standing.supply_w >= need_w)

@@ -30,6 +30,10 @@ _WHY = {
     DIED: say("asking the driver for it ended the process that asked"),
 }
 
+HANGS = say("NVIDIA's driver hangs: it did not answer in time")
+ENDED = say("NVIDIA's driver library ended the process that asked it")
+NO_BINDING = say("the Python package nvidia-ml-py is not installed")
+
 BRANDS = MappingProxyType(
     {
         1: "Quadro", 2: "Tesla", 3: "NVS", 4: "GRID", 5: "GeForce", 6: "Titan", 12: "Quadro RTX",
@@ -54,7 +58,7 @@ def why(code: int) -> Sentence:
 
 def as_sentence(kept: str) -> Sentence | str:
     """What a record keeps as English text, as the sentence it was, so that any language can tell it."""
-    return Sentence(kept) if kept and not set(kept) & set("{}") else kept
+    return next((one for one in (*_WHY.values(), HANGS, ENDED, NO_BINDING) if str(one) == kept), kept)
 
 
 def word(words: tuple[str | None, ...] | Mapping[int, str], code: object) -> str | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence
 from rigright.machine.device import Device
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.asking import Asking, Trouble
@@ -49,11 +49,11 @@ def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
 def trouble_of(trouble: Trouble) -> Sentence:
     """Why the driver as a whole does not answer."""
     if trouble.missing:
-        return say("the Python package nvidia-ml-py is not installed")
+        return codes.NO_BINDING
     if trouble.code == codes.HUNG:
-        return say("NVIDIA's driver hangs: it did not answer in time")
+        return codes.HANGS
     if trouble.code == codes.DIED:
-        return say("NVIDIA's driver library ended the process that asked it")
+        return codes.ENDED
     return codes.why(trouble.code)
 
 

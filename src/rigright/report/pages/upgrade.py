@@ -14,6 +14,8 @@ from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, 
 from rigright.report.pages.diagnose import verdict
 from rigright.report.upgraded import Upgraded, Wave
 
+_NO_CENTS_USD = 100.0  # from which the usual form has none either
+
 
 def page(result: Upgraded) -> Page:
     """The whole page."""
@@ -92,7 +94,12 @@ def _row(one: Worth) -> tuple[Sentence | str, ...]:
 def _cost(usd: Estimate | None) -> Sentence | str:
     if usd is None:
         return say("free")
-    return f"{show_usd(usd.value)} ({show_usd(usd.low)}-{show_usd(usd.high)})"
+    return f"{_whole(usd.value)} ({_whole(usd.low)}-{_whole(usd.high)})"
+
+
+def _whole(usd: float) -> str:
+    """No cents: the price of a part is not known that well."""
+    return show_usd(usd) if usd >= _NO_CENTS_USD else f"${usd:.0f}"
 
 
 def _fitting(result: Upgraded) -> Iterator[Sentence]:

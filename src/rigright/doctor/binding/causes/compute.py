@@ -15,7 +15,7 @@ CHECKS = ("clocks*", "bench*", "slow*")
 REMEDIES = (
     step(say("narrower numbers: bf16 instead of fp32, fp8 where the card has it")),
     step(say("fused attention and torch.compile, less recompute where memory allows")),
-    step(say("see which card would be faster for this work"), "rigright compare"),
+    step(say("see which card would be faster for this work"), "rigright upgrade"),
 )
 
 

@@ -1,0 +1,71 @@
+"""The page of `upgrade`: stages only where something is to be changed, and commands that run."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from rigright.base.words import say
+from rigright.faces.cli.main import main, verb_parser
+from rigright.machine.probe import probe
+from rigright.report.formats.text import render
+from rigright.report.pages.upgrade import page
+from rigright.report.screen import Screen
+from rigright.report.upgraded import Upgraded
+from rigright.verbs.probe import save
+from scenes import scene
+
+NOTHING = Upgraded(
+    n_machines=1,
+    baseline=0,
+    shares=(("cores", say("CPU, all cores"), 1.0),),
+    diagnosed=None,
+    findings=(),
+    worth=(),
+    refused=(),
+    over_budget=0,
+    waves=(),
+)
+
+
+@pytest.fixture
+def asked(capsys, tmp_path, monkeypatch):
+    """The page for a machine, once as a record and then as it is asked."""
+    monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path / "home"))
+
+    def ask(*words):
+        file = tmp_path / "box.json"
+        if not file.exists():
+            save(probe(scene("healthy_2x4090", tmp_path)), str(file))
+        assert main(["upgrade", "--from", str(file), "--width", "80", *words]) == 0
+        return capsys.readouterr().out
+
+    return ask
+
+
+def test_every_line_of_what_comes_next_is_one_that_the_program_takes(asked):
+    lines = [line.strip() for line in asked("--bound", "disk=60%,compute=40%").splitlines()]
+    typed = [shlex.split(line[2:]) for line in lines if line.startswith("$ rigright ")]
+    assert {words[1] for words in typed} >= {"bench", "compare"}
+    for _, verb, *words in typed:
+        verb_parser(verb, "en").read(words)
+
+
+def test_money_and_watts_are_told_no_finer_than_they_are_known(asked):
+    text = asked("--bound", "disk=60%,compute=40%")
+    assert ".00" not in text
+    watts = [line.split("supply of ")[1].split()[0] for line in text.splitlines() if "supply of " in line]
+    assert watts
+    assert all(int(one) % 50 == 0 for one in watts)
+
+
+def test_without_a_change_there_are_no_stages_of_it(asked):
+    """Roll-out of nothing and cost of nothing only hide that there is nothing to do."""
+    assert "5. roll-out" in asked("--bound", "disk=60%")
+    nothing = render(page(NOTHING), Screen(width=80))
+    assert "no change known here would make this work faster" in nothing
+    assert not {"3. does it fit", "4. cost", "5. roll-out"} & set(nothing.splitlines())
+    dear = render(page(replace(NOTHING, over_budget=3)), Screen(width=80))
+    assert "3 changes cost more than the budget" in dear

@@ -432,6 +432,23 @@ def test_a_compatibility_package_carries_a_newer_cuda_on_datacentre_cards(make, 
     assert offered == (fault and make is h100), "offered where the cards take it"
 
 
+@pytest.mark.parametrize(
+    ("os_id", "version", "line"),
+    [
+        ("ubuntu", "24.04", "apt-get install -y cuda-toolkit-12-9"),
+        ("rocky", "9.6", "dnf install -y cuda-toolkit-12-9"),
+        ("sles", "15.7", "zypper --non-interactive install cuda-toolkit-12-9"),
+        ("arch", None, None),
+    ],
+)
+def test_an_older_toolkit_comes_by_the_line_of_the_very_system(os_id, version, line):
+    system = {"os_id": os_id, "os_version": version}
+    kit = Toolkit(name="cuda", path="/usr/local/cuda-13.0", version="13.0", current=True)
+    machine = box(system=system, software={"driver_cuda": "12.9", "toolkits": (kit,)})
+    ((_, finding),) = examine(case_of(machine), ("cuda_toolkit",)).findings
+    assert finding.fix[0].command == line
+
+
 def test_secure_boot_and_a_module_that_did_not_load():
     none = {
         "kernel_driver": None,

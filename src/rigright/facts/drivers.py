@@ -13,6 +13,12 @@ from rigright.facts.software import Capability, Version, version_of
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
 REPOS = "https://developer.download.nvidia.com/compute/cuda/repos"
+INSTALL = {
+    "apt": "apt-get install -y",
+    "dnf": "dnf install -y",
+    "dnf5": "dnf install -y",
+    "zypper": "zypper --non-interactive install",
+}
 ARM = ("aarch64", "arm64")
 X86 = (None, "x86_64", "amd64")
 KEYRING = "cuda-keyring_1.1-1_all.deb"
@@ -73,6 +79,10 @@ class DriverPackages:
         if name is None or "://" in name:
             return name
         return f"{REPOS}/{name}/{'sbsa' if arch in ARM else 'x86_64'}"
+
+    def install(self, packages: tuple[str, ...]) -> str:
+        """The line that installs packages of the system."""
+        return f"{INSTALL[self.manager]} {' '.join(packages)}"
 
     def driver(self, *, is_open: bool) -> tuple[str, ...]:
         """The packages of the driver with one kind of kernel module; none: they are not known."""

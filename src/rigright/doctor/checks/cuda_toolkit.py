@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen, step
+from rigright.doctor.record import Case, Finding, Fine, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import driver, numbers
+from rigright.facts.drivers import packages_for
 from rigright.facts.software import Version, greatest_cuda, written
 from rigright.machine.system import Toolkit
 
@@ -69,11 +70,19 @@ def _newer(case: Case, kit: Toolkit, *, have: Version, runs: bool) -> Finding:
         if runs
         else say("programs built with it do not start: the driver is insufficient for this CUDA"),
         fix=(
-            as_root(
-                say("install a toolkit that is not newer, beside this one"),
-                f"apt install cuda-toolkit-{'-'.join(map(str, have[:2]))}",
-            ),
+            _older(case, have),
             step(say("or a newer driver"), "rigright setup --script"),
         ),
         about=kit.path,
     )
+
+
+def _older(case: Case, have: Version) -> Step:
+    """A toolkit of the driver's CUDA: by the line of this system where the tables hold one."""
+    system = case.machine.system
+    told = say("install a toolkit that is not newer, beside this one")
+    for way in packages_for(system.os_id or "", system.os_version, arch=system.arch):
+        package = way.toolkit_package(written(have[:2]))
+        if package is not None:
+            return as_root(told, way.install((package,)))
+    return step(told)

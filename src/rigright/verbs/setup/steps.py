@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.facts.drivers import KEYRING, DriverPackages, branches
+from rigright.facts.drivers import INSTALL, KEYRING, DriverPackages, branches
 from rigright.report.set_up import Pick, SetupStep, Target
 
 ENVIRONMENT = "~/envs/{name}"
@@ -16,12 +16,6 @@ _INTEL = "torch.__version__, torch.xpu.is_available()"
 _APPLE = "torch.__version__, torch.backends.mps.is_available()"
 _NVCC = "/usr/local/cuda/bin/nvcc"
 _UBUNTU_KEY, _DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
-_INSTALL = {
-    "apt": "apt-get install -y",
-    "dnf": "dnf install -y",
-    "dnf5": "dnf install -y",
-    "zypper": "zypper --non-interactive install",
-}
 _TOOLKIT_KEY = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 _TOOLKIT = "https://nvidia.github.io/libnvidia-container"
 
@@ -32,14 +26,14 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         yield SetupStep(
             title=say("kernel headers"),
             why=say("the driver's module is built for the kernel that runs, and for later ones"),
-            commands=(_install(way, way.headers),),
+            commands=(way.install(way.headers),),
             as_root=True,
         )
     if way.before:
         yield SetupStep(
             title=say("a repository beside the distribution's own"),
             why=say("the driver's packages, or those they lean on, are in it"),
-            commands=(_install(way, way.before),),
+            commands=(way.install(way.before),),
             as_root=True,
         )
     if way.repo:
@@ -59,7 +53,7 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         yield SetupStep(
             title=say("manager of the NVSwitches, in the driver's version"),
             why=say("without it these cards do not reach each other, and CUDA reports error 802"),
-            commands=(_install(way, way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
+            commands=(way.install(way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
             as_root=True,
         )
     if target.secure_boot and way.headers and (way.repo or way.before):
@@ -94,16 +88,12 @@ def _driver(way: DriverPackages, *, is_open: bool) -> Iterator[str]:
         yield f"dnf module enable -y nvidia-driver:{way.branch}-{'open' if is_open else 'dkms'}"
     if way.keeps == "lock":
         if way.manager == "dnf":  # the other one has it among the plugins that its repository needed
-            yield _install(way, ("python3-dnf-plugin-versionlock",))
+            yield way.install(("python3-dnf-plugin-versionlock",))
         yield f"dnf versionlock add '*nvidia*{way.branch}*'"
     pins = [name for name in packages if "pinning" in name]
     if pins:
-        yield _install(way, tuple(pins))
-    yield _install(way, tuple(name for name in packages if name not in pins))
-
-
-def _install(way: DriverPackages, packages: tuple[str, ...]) -> str:
-    return f"{_INSTALL[way.manager]} {' '.join(packages)}"
+        yield way.install(tuple(pins))
+    yield way.install(tuple(name for name in packages if name not in pins))
 
 
 def repository(target: Target, way: DriverPackages) -> SetupStep:
@@ -151,7 +141,7 @@ def toolkit_steps(
         why=say(
             "kernels are built with its compiler; the package without the driver, which is there already"
         ),
-        commands=(_install(way, (name,)),),
+        commands=(way.install((name,)),),
         as_root=True,
     )
 
@@ -186,7 +176,7 @@ def _environment(place: str, python: str | None, *, system: str | None, manager:
     wanted = python if python is None or python == system else system
     package, name = _interpreter(manager, wanted)
     if package is not None and manager is not None:
-        yield f"sudo {_INSTALL[manager]} {package}"
+        yield f"sudo {INSTALL[manager]} {package}"
     if python is None or python == system:
         yield f"{name} -m venv {place}"
         return
@@ -242,7 +232,7 @@ def build_steps(pick: Pick, *, manager: str | None) -> Iterator[SetupStep]:
         yield SetupStep(
             title=say("tools to build with: git, CMake, a C++ compiler"),
             why=say("it is built on the spot, for these chips"),
-            commands=(f"{_INSTALL[manager]} git cmake {compiler}",) if manager else (),
+            commands=(f"{INSTALL[manager]} git cmake {compiler}",) if manager else (),
             as_root=True,
         )
         yield SetupStep(

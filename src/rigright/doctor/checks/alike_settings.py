@@ -84,7 +84,7 @@ def _differ(
             for value, devices in values.items()
         ),
         why=say("cards that work together wait for the weakest of them, and each by itself looks healthy"),
-        fix=(step(say("find out who set it; most cards here have {value}", value=usual)),),
+        fix=(step(say("find out who set it; the others have {value}", value=usual)),),
         verify=_COMMAND,
         about=listed(others),
     )

@@ -35,6 +35,7 @@ def main():
         env = {"RIGRIGHT_HOME": folder, "PYTHONPATH": str(ROOT / "src")}
         print(f"{'whole process':<64} {'fastest':>10} {'CPU':>10} {'memory':>10}")
         cold(env, driver_env)
+        starts({**env, **driver_env("healthy_8xh100")})
         bundle({**env, **driver_env("healthy_8xh100")}, Path(folder))
         measure({**env, **driver_env("healthy_8xh100")})
 
@@ -52,6 +53,13 @@ def row(name, line, *, env, target="", rounds=ROUNDS):
     found = best([*RIG, *line], rounds=rounds, env=env, codes=range(30))
     print(f"{name:<64} {found}" + (f"   target {target}" if target else ""))
     return found
+
+
+def starts(env):
+    """Verbs that look and answer at once, on 8 healthy cards; the history holds two moments."""
+    row("watch --for 2s", ["watch", "--for", "2s", "--json"], env=env, rounds=1)
+    for line in ("watch --once", "history --since all", "setup", "upgrade", "export prometheus"):
+        row(line, line.split(), env=env)
 
 
 def bundle(env, folder):

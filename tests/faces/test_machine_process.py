@@ -192,3 +192,18 @@ def test_any_locale_does(start, tmp_path, locale):
         code, out, err = heard(start(f"{line} --lang {language}", env={"LC_ALL": locale, "LANG": locale}))
         assert code in {0, 10, 20}
         assert (err, bool(out.strip())) == ("", True)
+
+
+OF_THE_MACHINE = (
+    "probe", "doctor.frame", "setup.frame", "measure.frame", "bench.frame", "watch.frame", "history.frame",
+    "diagnose", "fleet.frame", "export",
+)  # fmt: skip
+
+
+def test_verbs_of_the_machine_start_without_the_planners_arrays():
+    """numpy costs as much as all else of a start; who only looks at a machine needs none of it."""
+    names = ", ".join(f"rigright.verbs.{name}" for name in OF_THE_MACHINE)
+    heavy = "{'numpy', 'psutil', 'torch'}"
+    code = f"import sys, rigright.faces.cli.main, {names}; print(*{heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == ""

@@ -177,7 +177,11 @@ ROWS = {
         finds=(
             one({"mem_used_bytes": 12 * GIB}, "warning"),
             ({"cards": {3: {"mem_used_bytes": 12 * GIB}}, "system__container": "docker"}, "note", "gpu 3"),
-            ({"cards": {3: {"mem_used_bytes": 12 * GIB}}, "origin": "pasted.txt"}, "note", "gpu 3"),
+            (
+                {"cards": {3: {"mem_used_bytes": 12 * GIB}}, "origin": "pasted.txt", "system__kernel": None},
+                "note",
+                "gpu 3",
+            ),
             (
                 {"cards": {1: {"mem_used_bytes": 61 * GIB, "programs": PROGRAMS}}, "wanted": EIGHT},
                 "warning",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rigright.machine.device import Device, Program, Slice
-from rigright.machine.system import Software
+from rigright.machine.system import Python, Software
 from rigright.machine.told.device import device_from
 from rigright.machine.told.fields import read_fields
 from rigright.machine.told.values import read_value, seen
@@ -90,9 +90,9 @@ def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str 
     )
 
 
-def software_of(*, driver: str | None, cuda: str | None = None) -> Software:
+def software_of(*, driver: str | None, cuda: str | None = None, pythons: tuple[Python, ...] = ()) -> Software:
     """The driver's version and the CUDA it brings, without what some drivers write behind them."""
-    return Software(driver=_version(driver), driver_cuda=_version(cuda))
+    return Software(driver=_version(driver), driver_cuda=_version(cuda), pythons=pythons)
 
 
 def _version(told: str | None) -> str | None:

@@ -10,6 +10,7 @@ from rigright.machine.told.fields import words
 from rigright.machine.told.values import read_value
 
 _MOST_ROWS = 512
+_MARKS = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")
 _UNIT = re.compile(r" \[[^\[\]]{1,12}\]\Z")
 
 
@@ -24,8 +25,12 @@ def read_sheet(text: str) -> Read:
     lines = [line for line in text.strip().splitlines() if line.strip()][: _MOST_ROWS + 1]
     heads = _heads(lines[0]) if lines else []
     rows = [dict(zip(heads, map(str.strip, line.split(",")), strict=False)) for line in lines[1:]]
+    first_of: dict[str, dict[str, str]] = {}  # asked in a loop, each card comes again and again
+    for place, row in enumerate(rows):
+        first_of.setdefault(next((row[mark] for mark in _MARKS if mark in row), str(place)), row)
     devices = tuple(
-        device_of(Told(form="query", values=row), _index(row, place)) for place, row in enumerate(rows)
+        device_of(Told(form="query", values=row), _index(row, place))
+        for place, row in enumerate(first_of.values())
     )
     first = rows[0] if rows else {}
     software = software_of(driver=first.get("kmd_version") or first.get("driver_version"))

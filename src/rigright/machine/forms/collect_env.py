@@ -1,0 +1,92 @@
+"""What PyTorch's collect_env tells, as reports about PyTorch, vLLM and SGLang carry it."""
+
+from __future__ import annotations
+
+import re
+
+from rigright.base.units import MIB
+from rigright.machine.device import Device
+from rigright.machine.nvidia_smi.capture import is_capture, laid, read_capture
+from rigright.machine.nvidia_smi.cards import software_of
+from rigright.machine.record import Read
+from rigright.machine.system import Framework, Python, System
+
+_MOST_CHARS = MIB
+_MOST_CARDS = 512
+_SAID = re.compile(r"^[ \t]{0,20}([A-Za-z][A-Za-z ]{1,40}?)[ \t]{0,40}:[ \t]*(\S.{0,200})$", re.MULTILINE)
+_CARD = re.compile(
+    r"^[ \t]{0,20}(?:GPU models and configuration[ \t]*:[ \t]*)?GPU (\d{1,3}(?:,\d{1,3})*): (\S.{0,100})$",
+    re.MULTILINE,
+)
+_KERNEL = re.compile(r"Linux-(\S{1,100})-(x86_64|aarch64|ppc64le)-with")
+_DRIVER = ("nvidia driver version", "cuda driver version")
+_TORCH = ("pytorch version", "pytorch")
+
+
+def matches(text: str) -> bool:
+    """Whether it names a PyTorch and a driver as collect_env does."""
+    said = _said(text)
+    return _first(said, _DRIVER) is not None and _first(said, _TORCH) is not None
+
+
+def read(text: str) -> Read:
+    """Its cards, how they reach each other, driver, system and PyTorch."""
+    said = _said(text)
+    own = Read(
+        fields=(
+            ("devices", _cards(text)),
+            ("software", software_of(driver=_first(said, _DRIVER), pythons=(_python(said),))),
+            ("system", _system(said)),
+        )
+    )
+    return laid(read_capture(text), own) if is_capture(text) else own
+
+
+def _said(text: str) -> dict[str, str]:
+    """The first of each of its lines."""
+    found: dict[str, str] = {}
+    for name, value in _SAID.findall(text[:_MOST_CHARS]):
+        found.setdefault(name.strip().lower(), value.strip())
+    return found
+
+
+def _first(said: dict[str, str], names: tuple[str, ...]) -> str | None:
+    """What is said under one of the names; None for "N/A" and "Could not collect"."""
+    told = next((said[name] for name in names if name in said), None)
+    return told if told and any(map(str.isdigit, told)) else None
+
+
+def _cards(text: str) -> tuple[Device, ...]:
+    found: dict[int, Device] = {}
+    for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
+        for index in map(int, indexes.split(",")[:_MOST_CARDS]):
+            card = Device(index=index, vendor="nvidia", name=name.partition(" (UUID")[0].strip())
+            if len(found) < _MOST_CARDS:
+                found.setdefault(index, card)
+    return tuple(found[index] for index in sorted(found))
+
+
+def _python(said: dict[str, str]) -> Python:
+    """The Python that ran it, with its PyTorch."""
+    torch = _first(said, _TORCH) or ""
+    version, _, build = torch.partition("+")
+    sees = 0 if said.get("is cuda available", said.get("cuda available")) == "False" else None
+    framework = Framework(
+        name="torch",
+        version=version,
+        build=build or None,
+        cuda=_first(said, ("cuda used to build pytorch",)),
+        sees=sees,
+    )
+    ran = (_first(said, ("python version", "python")) or "").split()
+    return Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
+
+
+def _system(said: dict[str, str]) -> System:
+    kernel = _KERNEL.search(said.get("python platform", ""))
+    return System(
+        os_name=said["os"].partition(" (")[0] if "os" in said else None,
+        kernel=kernel.group(1) if kernel else None,
+        arch=kernel.group(2) if kernel else None,
+        virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
+    )

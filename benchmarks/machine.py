@@ -58,7 +58,7 @@ def row(name, line, *, env, target="", rounds=ROUNDS):
 def starts(env):
     """Verbs that look and answer at once, on 8 healthy cards; the history holds two moments."""
     row("watch --for 2s", ["watch", "--for", "2s", "--json"], env=env, rounds=1)
-    for line in ("watch --once", "history --since all", "setup", "upgrade", "export prometheus"):
+    for line in ("watch --once", "history --since all", "setup", "export prometheus"):
         row(line, line.split(), env=env)
 
 

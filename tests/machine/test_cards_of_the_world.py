@@ -22,6 +22,7 @@ from rigright.machine.running.drivers import drivers
 from rigright.machine.running.frameworks import frameworks
 from rigright.machine.running.log_lines import event_of
 from rigright.machine.sampling.drm import DrmReader
+from rigright.machine.system import Framework, Python, Software
 from rigright.machine.vendors import amd, apple, intel
 from rigright.machine.world import World
 
@@ -412,4 +413,28 @@ def test_hip_counts_the_cards_that_the_runtime_below_left(variables, severities)
     cards = tuple(Device(index=place, vendor="amd", uuid=uuid) for place, uuid in enumerate((SEEN, "79dd00")))
     machine = Machine(devices=cards, environment=tuple(sorted(variables.items())))
     found = examine(case_of(machine), ("visible_devices",)).findings
+    assert {finding.severity for _, finding in found} == severities
+
+
+RAPHAEL = {"vendor": "amd", "pci_id": "1002:164e", "isa": "gfx1036", "unified_memory": True}
+ARC = {"vendor": "intel", "pci_id": "8086:e20b"}
+RADEON = {"vendor": "amd", "pci_id": "1002:744c", "sms": 96}
+
+
+@pytest.mark.parametrize(
+    ("card", "build", "severities"),
+    [
+        (RAPHAEL, "cpu", set()),
+        (ARC, "cpu", {"warning"}),
+        (ARC, "xpu", set()),
+        (ARC, "cu128", {"warning"}),
+        (RADEON, "cpu", {"warning"}),
+        (RADEON, "rocm6.4", set()),
+    ],
+)
+def test_a_build_is_held_against_cards_that_compute(card, build, severities):
+    torch = Framework(name="torch", version="2.9.1", build=build)
+    software = Software(pythons=(Python(path="/usr/bin/python3", frameworks=(torch,)),))
+    machine = Machine(devices=(Device(index=0, mem_total_bytes=24 * GIB, **card),), software=software)
+    found = examine(case_of(machine), ("torch_cpu_only",)).findings
     assert {finding.severity for _, finding in found} == severities

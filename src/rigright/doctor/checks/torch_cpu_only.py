@@ -1,11 +1,12 @@
-"""Whether PyTorch was installed with CUDA (or ROCm) on a machine that has such cards.
+"""Whether PyTorch was installed with CUDA (ROCm, XPU) on a machine that has such cards.
 
 `pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from a mirror without the
 other wheels brings a build for the processor alone. Programs then run, tens of times slower, and say
 nothing.
 
 A build for the processor alone while cards are here: warning. A CUDA build on AMD cards, or the other way
-round: warning. Source: PyTorch installation guide; data/torch_indexes.csv.
+round: warning. Small graphics inside a processor is no such card. Source: PyTorch installation guide;
+data/torch_indexes.csv.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from rigright.doctor.torch_fit import reinstall
 from rigright.machine.system import Framework, Python
 
 TITLE = say("PyTorch is built for the cards here")
+_BUILDS = {"nvidia": "cu", "amd": "rocm", "intel": "xpu"}
 
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each Python with torch."""
-    vendors = {device.vendor for device in case.machine.devices} & {"nvidia", "amd"}
-    if not vendors:
+    builds = tuple(
+        _BUILDS[device.vendor]
+        for device, chip in case.pairs
+        if device.vendor in _BUILDS and (chip is not None or not device.unified_memory)
+    )
+    if not builds:
         return
     for python, torch in frameworks(case, "torch"):
         build = torch.build or ""
-        fits = ("nvidia" in vendors and build.startswith("cu")) or (
-            "amd" in vendors and build.startswith("rocm")
-        )
-        if fits or not build:
+        if build.startswith(builds) or not build:
             yield Fine(
                 says=say("torch {version}, build {build}", version=torch.version, build=build or "?"),
                 about=python.path,

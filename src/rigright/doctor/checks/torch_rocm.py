@@ -18,7 +18,7 @@ from rigright.base.words import say
 from rigright.doctor.gfx import override_of
 from rigright.doctor.gpus import answering, label
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, seen, step
-from rigright.doctor.stack import frameworks
+from rigright.doctor.stack import frameworks, program
 from rigright.machine.device import Device
 from rigright.machine.system import Framework, Python
 
@@ -63,7 +63,7 @@ def _verdict(python: Python, torch: Framework, *, device: Device, isa: str) -> V
 
 
 def _show(python: Python) -> str:
-    return f'{python.path} -c "import torch; print(torch.cuda.get_arch_list())"'
+    return f'{program(python)} -c "import torch; print(torch.cuda.get_arch_list())"'
 
 
 def _as_kin() -> Step:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -85,8 +85,9 @@ def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
         if signal.Signals(number).name in _FROM_TERMINAL and _in_front():
             return
         for process in reach:
-            if process.returncode is None:
-                os.kill(process.pid, number)  # send_signal would take note of its end, and wait4 hear nothing
+            if process.returncode is None:  # send_signal would take note of its end, and wait4 hear nothing
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, number)
 
     numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}

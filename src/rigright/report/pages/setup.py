@@ -45,7 +45,12 @@ def _done(result: SetUp, already: Installed) -> Page:
         driver=result.target.driver or "?",
     )
     bench = f"rigright bench --quick --python {shlex.quote(already.python)}"
-    parts: list[Part] = [Line(said=said, tone="good")]
+    rows: tuple[tuple[Shown, Shown], ...] = (
+        (already.name, already.version),
+        (say("Python"), already.python),
+        (say("driver now"), result.target.driver or "?"),
+    )
+    parts: list[Part] = [Line(said=said, tone="good"), Table(columns=_BLANK, rows=rows)]
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     parts.append(Commands(items=("rigright doctor", bench), title=say("next")))

@@ -148,6 +148,8 @@ mlx5_0  PIX     SYS      X      SYS
 def test_a_matrix_is_read_whatever_its_network_cards_are_called():
     assert [(one.a, one.b, one.kind) for one in paths_of(TOPO)] == [(0, 1, "SYS")]  # SOC was its name
     assert numa_of(TOPO) == {0: 0, 1: 1}
+    grace = TOPO.replace("0-47    0 ", "0-71    0,3-9,11-17 ").replace("48-95   1 ", "72-143  1,19-25 ")
+    assert numa_of(grace) == {0: 0, 1: 1}
     collapsed = "\n".join(" ".join(line.split()) for line in TOPO.splitlines())
     assert (paths_of(collapsed), numa_of(collapsed)) == (paths_of(TOPO), numa_of(TOPO))
     assert paths_of("\tGPU0\tGPU1\nGPU0\tX\tGNS\nGPU1\tGNS\tX\n") == ()  # of topo -p2p

@@ -43,8 +43,9 @@ def numa_of(topo: str) -> dict[int, int]:
     found = {}
     for row, cells in rows.items():
         domain = cells[len(names) + 1] if len(cells) > len(names) + 1 else ""
-        if _PLACE.match(row) and domain.isdecimal():
-            found[int(row[3:])] = int(domain)
+        nearest = re.match(r"\d{1,6}(?=[,-]|\Z)", domain)  # of a superchip its cards' own domains follow
+        if _PLACE.match(row) and nearest:
+            found[int(row[3:])] = int(nearest.group())
     return found
 
 

@@ -46,7 +46,7 @@ _A_DAY_S = 86400
 
 def is_stamped(line: str) -> bool:
     """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
-    line = _LEVEL.sub("", line, count=1)
+    line = _LEVEL.sub("", line[:MOST_CHARS], count=1)
     return any(form.match(line) for form, _ in _FORMS[:-1]) or any(
         form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
     )

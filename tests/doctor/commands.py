@@ -21,8 +21,8 @@ READERS = known(
     " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme"
 )
 CHANGERS = known(
-    "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap chmod"
-    " usermod fallocate nvidia-modprobe wsl.exe export unset dcgmi printf tee nvidia-bug-report.sh"
+    "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"
+    " chmod usermod fallocate nvidia-modprobe wsl.exe export unset dcgmi printf tee nvidia-bug-report.sh"
 )
 CHANGING = {  # programs that read, unless they are told to do this
     "systemctl": r"enable|disable|restart|start|stop|reboot|mask",

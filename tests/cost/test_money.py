@@ -13,16 +13,13 @@ from rigright.base.errors import AskError
 from rigright.cost.money import (
     HOURS_PER_YEAR,
     Tariff,
-    assumptions,
-    from_currency,
     machine_usd,
     power_usd_per_h,
-    price_width,
-    priced,
     tariff_of,
     usd_per_mtok,
     write_off_usd_per_h,
 )
+from rigright.cost.prices import assumptions, from_currency, price_width, priced
 from rigright.facts.chips import by_id, chips
 from rigright.facts.prices import prices
 

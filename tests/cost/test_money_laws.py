@@ -14,17 +14,14 @@ from rigright.base.errors import AskError
 from rigright.cost.money import (
     HOURS_PER_YEAR,
     Tariff,
-    assumptions,
-    from_currency,
     machine_usd,
     power_usd_per_h,
-    price_width,
-    priced,
     tariff_of,
     usd_per_mtok,
     write_off_usd_per_h,
 )
 from rigright.cost.power import pue_of
+from rigright.cost.prices import assumptions, from_currency, price_width, priced
 from rigright.facts.chips import chips
 from rigright.facts.clouds import offers
 from rigright.facts.prices import STALE_DAYS, dated, is_stale, latest_price, prices

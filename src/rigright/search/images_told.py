@@ -21,7 +21,7 @@ from rigright.cost.images.networks import (
 )
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory
-from rigright.cost.money import price_width
+from rigright.cost.prices import price_width
 from rigright.cost.training_bands import band as training_band
 from rigright.demand import Layout, Serving, Training
 from rigright.search.images_score import SampleWay, compiles, training_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rigright.cost.money import from_currency
+from rigright.cost.prices import from_currency
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.nodes import Node
 from rigright.facts.prices import Price, dated, prices

@@ -15,7 +15,8 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import band as memory_band
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.money import price_width, usd_per_mtok
+from rigright.cost.money import usd_per_mtok
+from rigright.cost.prices import price_width
 from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving

@@ -9,7 +9,8 @@ import numpy as np
 
 from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import machine_usd, price_width, priced
+from rigright.cost.money import machine_usd
+from rigright.cost.prices import price_width, priced
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer

@@ -13,7 +13,8 @@ from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of_one
-from rigright.cost.money import price_width, usd_per_mtok
+from rigright.cost.money import usd_per_mtok
+from rigright.cost.prices import price_width
 from rigright.cost.training_bands import band as memory_band
 from rigright.cost.training_memory import training_memory
 from rigright.demand import Layout, Numbers, PlanWish, Training

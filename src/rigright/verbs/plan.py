@@ -114,7 +114,7 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
     """The rate that a budget in another currency was read at, and its date."""
     if wish.budget_said is None:
         return ()
-    from rigright.cost.money import rate_of
+    from rigright.cost.prices import rate_of
 
     currency = parse_money(wish.budget_said)[1]
     if currency == "USD":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.build.record import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import priced
+from rigright.cost.prices import priced
 from rigright.facts.chips import Chip, chips
 from rigright.facts.prices import latest_price
 

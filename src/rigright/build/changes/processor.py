@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.build.record import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import price_width
+from rigright.cost.prices import price_width
 from rigright.facts.cpus import Cpu, cpus
 
 _LEAST_MORE = 1.25

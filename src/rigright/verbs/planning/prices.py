@@ -8,7 +8,7 @@ from pathlib import Path
 from rigright.base.errors import DataError, RigError
 from rigright.base.tables import bad_cell, number, raw_rows, read_cells, text
 from rigright.base.words import say
-from rigright.cost.money import from_currency
+from rigright.cost.prices import from_currency
 from rigright.facts.find import find_chip
 from rigright.facts.prices import Price, dated
 

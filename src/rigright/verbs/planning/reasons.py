@@ -11,7 +11,8 @@ from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
 from rigright.cost.known import kind_of, known_of_one
-from rigright.cost.money import assumptions, tariff_of
+from rigright.cost.money import tariff_of
+from rigright.cost.prices import assumptions
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
 from rigright.facts.engines import find_engine

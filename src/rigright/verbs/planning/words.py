@@ -131,7 +131,7 @@ def _flag(value: bool | None) -> Callable[[str], bool | None]:  # noqa: FBT001 -
 
 def usd_of(text: str) -> float:
     """An amount of money in dollars, at the dated rate of the table."""
-    from rigright.cost.money import from_currency
+    from rigright.cost.prices import from_currency
 
     return from_currency(*parse_money(_sum(text)))
 

@@ -122,6 +122,7 @@ LEFT_LOADED = driver(None) | {
 NVIDIA = tuple(one for one in whole("server").system.modules if one.name.startswith("nvidia"))
 CARD = "0000:4c:00"
 XID = f"NVRM: Xid (PCI:{CARD}): {{}}, pid={{}}, name=python, some words"
+BLIND_LINKS = "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!"
 FLAP = "mlx5_core 0000:1a:00.0 mlx5_0: Link down"
 
 ROWS = {
@@ -390,6 +391,15 @@ ROWS = {
         fine=QUIET_LOG,
         unseen=LOCKED_LOG,
         apart=EVERY,
+    ),
+    "log_nvlink": Row(
+        finds=(
+            (log(BLIND_LINKS, times=64), "warning", None),
+            (log("NVRM: knvlinkUpdateLinkConfig: NVLink training failed"), "warning", None),
+        ),
+        fine=log("NVRM: knvlinkSendInbandData_IMPL: Failed to send inband data: 0"),
+        unseen=LOCKED_LOG,
+        apart=OFFICE | log(BLIND_LINKS),
     ),
     "nccl_variables": Row(
         finds=(

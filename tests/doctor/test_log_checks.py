@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from boxes import UP_S, eight, finding, findings
+from boxes import UP_S, eight, finding, findings, rtx4090
 
 from rigright.machine.running.kernel_log import parsed
 from rigright.machine.running.log_lines import events_of
 
-LOGS = ("log_bus", "log_disks", "log_driver", "log_memory")
+LOGS = ("log_bus", "log_disks", "log_driver", "log_memory", "log_nvlink")
 
 
 def logged(*lines, ago_s=60.0):
@@ -79,6 +81,23 @@ def record(severity, section):
             ["mlx5_core 0000:5e:00.0: device's health compromised - reached miss count"],
             [("log_driver", "fault")],
         ),
+        (
+            [
+                "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+                "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer2's postRxDetLinkMask failed!",
+            ],
+            [("log_nvlink", "warning")],
+        ),
+        (
+            [
+                "NVRM: nvCheck: Check failed: NVLink fabric state cached by the driver is out of sync [0x87]",
+                "NVRM: knvlinkSendInbandData_IMPL: Failed to send inband data: 0",
+            ],
+            [("log_nvlink", "warning")],
+        ),
+        (["NVRM: knvlinkSendInbandData_IMPL: Failed to send inband data: 0"] * 8, []),
+        (["nvidia-nvlink: Nvlink Core is being initialized, major device number 511"], []),
+        (["NVRM: knvlinkCoreShutdownDeviceLinks_IMPL: shutdown of all NVLink links for GPU0"], []),
         (["nvidia 0000:1b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1]"], [("log_bus", "warning")]),
         (["DMAR: [DMA Read] Request device [1b:00.0] fault addr 9c000000"], [("log_bus", "warning")]),
         (["DMAR: [DMA Read] Request device [00:02.0] fault addr 9c000000"], []),  # not a card: a boot's noise
@@ -121,3 +140,17 @@ def test_what_an_earlier_boot_told_weighs_less():
     assert weighed(*before) == [("log_memory", "warning")]
     shown = str(finding(logged(*before), "log_memory").evidence[0].shows)
     assert shown == "before the last start of the machine"
+
+
+def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
+    """Hundreds of lines in pairs, as such a driver writes them; and it concerns cards with NVLink alone."""
+    pair = (
+        "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+        "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!",
+    )
+    blind = finding(logged(*pair * 40), "log_nvlink")
+    assert "80 times" in str(blind.evidence[0].shows)
+    assert [one.command for one in blind.fix if one.disturbs] == ["systemctl reboot"]
+    assert weighed(*pair, ago_s=UP_S + 60) == [("log_nvlink", "note")]
+    without = replace(logged(*pair), devices=(rtx4090(0), rtx4090(1)))
+    assert findings(without, *LOGS) == []

@@ -276,6 +276,22 @@ def test_repeats_that_lie_far_apart_are_told_and_those_that_do_not_are_not(home,
         assert ("unsteady figures: 1, most of all cpu_gemm fp32, 3.1 GFLOP/s to 0.19 TFLOP/s" in out) is told
 
 
+def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
+    """A single measurement bears no spread: the page does not let it look as firm as the others."""
+    many = figure("cpu_gemm", "fp32", 4.6e9, on="cpu")
+    once = [replace(figure("checkpoint", what, 2e9, on="cpu"), repeats=1) for what in ("a", "b")]
+    for figures, told in (
+        ((many,), None),
+        ((many, *once), "varies is not known: checkpoint\n"),
+        ((many, once[0], replace(once[1], repeats=5)), "varies is not known: checkpoint a\n"),
+    ):
+        monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
+        code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
+        assert code == 0
+        assert ("measured once" in out) is (told is not None)
+        assert told is None or told in out
+
+
 @pytest.mark.parametrize("words", [
     ("--width", "60"), ("--lang", "zh"), ("--markdown",), ("--html",), ("--csv",),
 ])  # fmt: skip

@@ -200,6 +200,7 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
     )
     yield from result.notes
     yield from _unsteady(result)
+    yield from _once(result)
     if result.quick:
         yield say("a quick run: short, so rougher; the disk's file was small")
     if result.kept is not None:
@@ -228,6 +229,17 @@ def _unsteady(result: Benched) -> Iterator[Sentence]:
             low=show_measured(worst.low, worst.unit),
             high=show_measured(worst.high, worst.unit),
         )
+
+
+def _once(result: Benched) -> Iterator[Sentence]:
+    """Which figures stand on one measurement: of a part by its name, where all of its figures do."""
+    names: list[str] = []
+    for part in dict.fromkeys(one.result.part for one in result.held):
+        mine = [one.result for one in result.held if one.result.part == part]
+        once = [one.what for one in mine if one.repeats == 1]
+        names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
+    if names:
+        yield say("measured once, so how far it varies is not known: {names}", names=", ".join(names))
 
 
 def _next(result: Benched) -> Iterator[str]:

@@ -56,6 +56,10 @@ TENSOR_RATIO = {
 RATIO_EXCEPTIONS = {
     "titan-rtx": "sums in fp32 at the full rate, unlike GeForce",
     "gtx-1660-super": "has no tensor cores",
+    "gtx-1660-ti": "has no tensor cores",
+    "gtx-1660": "has no tensor cores",
+    "gtx-1650-super": "has no tensor cores",
+    "gtx-1650": "has no tensor cores",
 }
 
 
@@ -139,7 +143,7 @@ def test_fp32_rate_is_cores_times_a_clock(chip):
     if chip.vendor != "NVIDIA" or chip.cores is None or chip.fp32_flops_per_s is None:
         return
     clock = chip.fp32_flops_per_s / 2 / chip.cores / MEGA
-    assert 800 <= clock <= 2700
+    assert (700 if chip.architecture == "Kepler" else 800) <= clock <= 2700
 
 
 @CHIPS
@@ -159,7 +163,7 @@ def test_power_is_of_its_kind(chip):
 
 @CHIPS
 def test_links_and_slots_are_real(chip):
-    assert chip.pcie_gen in {None, 3, 4, 5, 6}
+    assert chip.pcie_gen in ({2, 3} if chip.architecture == "Kepler" else {None, 3, 4, 5, 6})
     assert chip.pcie_lanes in {None, 8, 16}
     if chip.link_both_ways_bytes_per_s is not None:
         assert chip.link_one_way_bytes_per_s * 2 == chip.link_both_ways_bytes_per_s

@@ -67,5 +67,6 @@ def test_newer_chips_of_a_maker_run_what_older_ones_do():
 
 
 def test_nearly_every_chip_runs_something():
-    nothing = [chip.id for chip in chips() if not engines_of(chip)]
-    assert len(nothing) <= 2, nothing
+    newer = [chip for chip in chips() if chip.architecture != "Kepler"]  # no engine is built for it any more
+    nothing = [chip.id for chip in newer if not engines_of(chip)]
+    assert len(nothing) <= 1, nothing

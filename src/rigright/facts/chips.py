@@ -62,6 +62,7 @@ class Chip:
     length_m: float | None
     power_connectors: str | None
     tdp_w: float | None
+    offered: bool  # False: no shop or cloud of our tables sells it, so it is planned with only where named
     msrp_usd: float | None
     msrp_source: str | None
     pci_ids: tuple[str, ...]  # "10de:2330"
@@ -142,6 +143,7 @@ _COLUMNS = {
     "length_mm": ("length_m", scaled(_MILLI)),
     "power_connectors": ("power_connectors", text),
     "tdp_w": ("tdp_w", figure),
+    "offered": ("offered", yes),
     "msrp_usd": ("msrp_usd", figure),
     "msrp_source": ("msrp_source", text),
     "pci_ids": ("pci_ids", _words),
@@ -187,6 +189,7 @@ def _chip(row: Row) -> Chip:
             "mem_source": fields["mem_source"] or share.why,
             "link_one_way_bytes_per_s": both_ways / 2 if both_ways else None,
             "pci_ids": fields["pci_ids"] or (),
+            "offered": fields["offered"] is not False,
             "notes": fields["notes"] or "",
         }
     )

@@ -63,7 +63,7 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     if not agreeing:
         return Match(chip=_rented(text, said))
     if total_bytes is not None:
-        agreeing = [one for one in agreeing if _has_room(one.chip, total_bytes)] or agreeing
+        agreeing = _of_size(agreeing, total_bytes) or agreeing
     named = [] if cut else _named(said, agreeing)
     if not named and len(_by_chip(agreeing)) == 1:
         named = agreeing[:1]
@@ -99,12 +99,18 @@ def _rented(text: str, said: frozenset[str]) -> Chip:
     return chip
 
 
-def _has_room(chip: Chip, total_bytes: float) -> bool:
-    """Whether a driver may report this total for the chip: a little less than advertised."""
-    return any(
-        _LEAST_SEEN * size <= total_bytes <= size * _MOST_SEEN
-        for size in (chip.mem_bytes / chip.devices, *chip.mem_options_bytes)
-    )
+def _of_size(found: list[Calling], total_bytes: float) -> list[Calling]:
+    """The callings of chips that may report this total; of near sizes, such as 94 and 96 GB, the nearest."""
+    off = {one.chip.id: _off(one.chip, total_bytes) for one in found}
+    nearest = min((size for size in off.values() if size is not None), default=None)
+    return [one for one in found if off[one.chip.id] == nearest is not None]
+
+
+def _off(chip: Chip, total_bytes: float) -> float | None:
+    """How far a total is from what is advertised; None where it is too far: drivers report a little less."""
+    sizes = (chip.mem_bytes / chip.devices, *chip.mem_options_bytes)
+    fitting = (size for size in sizes if _LEAST_SEEN * size <= total_bytes <= size * _MOST_SEEN)
+    return min((abs(size - total_bytes) for size in fitting), default=None)
 
 
 def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool) -> Match:

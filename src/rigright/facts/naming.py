@@ -32,6 +32,7 @@ _MEMORY = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)(gib|gb|g)")
 _EXACT = re.compile(r"([0-9]{3,7})(mib|mb)")
 _WATTS = re.compile(r"[0-9]{2,4}w")
 _INTEGER = re.compile(r"[0-9]{1,4}")
+_JOINED = {("titan", "x"): "titanx"}  # an x that counts nothing
 _UNITS = ("g", "gb", "gib", "mb", "mib")
 _BRACKETS: dict[str, Kind] = {"(": "open", "[": "open", "{": "open", ")": "close", "]": "close", "}": "close"}
 
@@ -80,11 +81,13 @@ def read_tokens(name: str) -> list[Token]:
 
 
 def _join_units(runs: list[str]) -> list[str]:
-    """Put "80 gb" together."""
+    """Put "80 gb" together, and "titan x"."""
     joined: list[str] = []
     for run in runs:
         if run in _UNITS and joined and joined[-1].replace(".", "", 1).isdecimal():
             joined[-1] += run
+        elif joined and (joined[-1], run) in _JOINED:
+            joined[-1] = _JOINED[joined[-1], run]
         else:
             joined.append(run)
     return joined

@@ -131,7 +131,8 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None) -> It
     vendors = {vendor.casefold() for vendor in wish.vendors}
     for chip in chips():
         allowed = (not chosen or chip.id in chosen) and (not vendors or chip.vendor.casefold() in vendors)
-        if allowed and chip.id not in owned and (chosen or chip.segment != "embedded"):
+        in_shops = chip.offered and chip.segment != "embedded"
+        if allowed and chip.id not in owned and (chosen or in_shops):
             yield _catalogue(chip, wish, counts=counts, named=bool(chosen))
 
 

@@ -90,6 +90,17 @@ def test_cards_that_find_no_room_are_counted():
     assert re.search(r"and \d more", shown[-1])
 
 
+def test_cards_in_trouble_find_room_first():
+    cards = [replace(CARD, index=n) for n in range(16)]
+    cards[12] = replace(cards[12], state="lost")
+    cards[15] = replace(cards[15], slowed_by=("hw_thermal",))
+    shown = drawn(*cards, width=80, height=10)
+    told = [line.split()[0] for line in shown if line.startswith("gpu")]
+    assert told[:3] == ["gpu12", "gpu15", "gpu0"]
+    whole = drawn(*cards, width=80, height=40)
+    assert [line.split()[0] for line in whole if line.startswith("gpu")] == [f"gpu{n}" for n in range(16)]
+
+
 def test_what_is_wrong_stands_beside_the_card():
     cards = (
         replace(CARD, state="lost"),

@@ -134,9 +134,13 @@ def entries() -> tuple[CheckEntry, ...]:
     found = []
     for name in shelf.names(CHECKS):
         title = shelf.take(CHECKS, name, bears="TITLE")
-        manual = inspect.getdoc(inspect.getmodule(shelf.take(CHECKS, name, bears="check"))) or ""
-        found.append(CheckEntry(name=name, group=group_of(name), title=title, manual=manual))
+        found.append(CheckEntry(name=name, group=group_of(name), title=title, manual=manual_of(name)))
     return tuple(found)
+
+
+def manual_of(name: str) -> str:
+    """What a check looks at, why it matters, its thresholds and their sources: the docstring of its file."""
+    return inspect.getdoc(inspect.getmodule(shelf.take(CHECKS, name, bears="check"))) or ""
 
 
 def group_of(name: str) -> str:

@@ -71,7 +71,9 @@ class DriverPackages:
 
     def repo_name(self, os_version: str | None) -> str | None:
         """What NVIDIA calls its repository for a version of the distribution."""
-        return self.repo.format(version=os_version) if self.repo else None
+        names = _names(os_version)  # of the row and not of the machine: it becomes part of a line to type
+        version = next((one for one in self.versions if one in names), "")
+        return self.repo.format(version=version) if self.repo else None
 
     def repo_url(self, os_version: str | None, arch: str | None) -> str | None:
         """Where its repository lies."""
@@ -171,10 +173,15 @@ def packages_for(
     os_id: str, os_version: str | None, *, arch: str | None = None
 ) -> tuple[DriverPackages, ...]:
     """The ways that fit a system and processor: 24.04 of Ubuntu, 9 of 9.4; without one, x86-64."""
-    named = {os_version, (os_version or "").partition(".")[0]}
+    named = _names(os_version)
     machine = "aarch64" if arch in ARM else "x86_64" if arch in X86 else arch
     return tuple(
         one
         for one in driver_packages()
         if os_id in one.os and machine in one.archs and (not one.versions or named & set(one.versions))
     )
+
+
+def _names(os_version: str | None) -> set[str | None]:
+    """What a version of a system goes by: 9.4 is a 9 as well."""
+    return {os_version, (os_version or "").partition(".")[0]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -134,7 +135,7 @@ def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | N
 
 def _silent(entry: Entry) -> Unseen:
     why = say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind)
-    return Unseen(what=f"mounts.{entry.path}", why=why, see=f"df -h {entry.path}")
+    return Unseen(what=f"mounts.{entry.path}", why=why, see=f"df -h {shlex.quote(entry.path)}")
 
 
 def _by_psutil(world: World) -> tuple[Mount, ...] | None:

@@ -1,6 +1,7 @@
 """Frozen records as plain data and back: what `probe --save` writes, and what may come from anywhere.
 
-Foreign data is held to the fields and types of the record; what a newer rigright added is left out.
+Foreign data is held to the fields and types of the record; what a newer rigright added is left out, and so is
+a command to type that does more than look.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import CHINESE, Sentence, say, sentences, tell
+from rigright.machine.looking import only_looks
+from rigright.machine.record import Unseen
 
 R = TypeVar("R")
 MOST_ITEMS = 100_000
@@ -55,6 +58,8 @@ def _record(kind: type, data: Any, *, where: str) -> Any:
     given = {
         name: _value(hints[name], data[name], where=f"{where}: {name}") for name in hints if name in data
     }
+    if kind is Unseen and given.get("see") is not None and not only_looks(given["see"]):
+        given["see"] = None
     try:
         return kind(**given)
     except TypeError:
@@ -110,7 +115,7 @@ def _sentence(data: Any, *, where: str) -> Sentence:
         return say("{text}", text=data)
     if not isinstance(data, dict) or not isinstance(data.get("say"), str):
         raise _wrong(where, "sentence", data=data)
-    if data["say"] not in sentences(CHINESE):
+    if data["say"] not in sentences(CHINESE) or _shows_command(data["say"]):
         return say("{text}", text=data["say"])
     values = data.get("values")
     named = values if isinstance(values, dict) else {}
@@ -120,6 +125,11 @@ def _sentence(data: Any, *, where: str) -> Sentence:
     except KeyError:
         raise _wrong(where, "sentence", data=data) from None
     return Sentence(data["say"], told)
+
+
+def _shows_command(template: str) -> bool:
+    """Whether one of its values stands there as something to type."""
+    return any("{" in quoted for quoted in template.split("`")[1::2])
 
 
 def _filled(value: Any, *, where: str) -> object:

@@ -17,6 +17,7 @@ class Line:
 
     said: Shown
     tone: Tone = "plain"
+    apart: bool = False  # it begins something new: not right under the line before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

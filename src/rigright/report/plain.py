@@ -12,7 +12,7 @@ from typing import Any
 from rigright.base.words import Sentence, tell
 
 _STEERS = re.compile(
-    r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )  # terminals obey these
 
 

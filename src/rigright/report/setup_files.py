@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say, tell
+from rigright.report.draw.cells import clean
 from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
 
@@ -138,10 +139,10 @@ def _driver(result: SetUp) -> str:
 
 
 def _comment(said: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> list[str]:
-    """Sentences as comments; nothing in them can end the line."""
+    """Sentences as comments; nothing in them can end the line or steer a terminal."""
     found: list[str] = []
     for one in said:
-        plain = " ".join(tell(one, language).split())
+        plain = " ".join(clean(tell(one, language)).split())
         found += [mark + line for line in textwrap.wrap(plain, WIDTH, break_on_hyphens=False)]
     return found
 

@@ -24,6 +24,7 @@ from rigright.report.draw.cells import clean
 if TYPE_CHECKING:
     from rigright.report.page import Page
 
+MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
 
@@ -81,7 +82,7 @@ def verb_parser(verb: str, language: str) -> Parser:
     shelf.take(ASKS, file, bears="add")(parser)
     if verb in own_runs.VERBS:
         own_runs.add_anchors(parser)
-    add_output(parser, language)
+    add_output(parser, language, why=shelf.take(ASKS, file, bears="STAGE") != MACHINE)
     parser.brief()
     return parser
 

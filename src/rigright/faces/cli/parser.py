@@ -124,8 +124,8 @@ def translate(text: str, language: str) -> str:
     return sentences(language).get(text, text)
 
 
-def add_output(parser: argparse.ArgumentParser, language: str) -> None:
-    """The options that every verb knows."""
+def add_output(parser: argparse.ArgumentParser, language: str, *, why: bool = True) -> None:
+    """The options that every verb knows; `why` on those whose figures are reckoned."""
     group = parser.add_argument_group(tell(_OUTPUT, language))
     form = group.add_mutually_exclusive_group()
     for name, text in (
@@ -137,7 +137,9 @@ def add_output(parser: argparse.ArgumentParser, language: str) -> None:
         form.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, default="text", help=str(text)
         )
-    group.add_argument("--why", action="store_true", help=str(say("show formulas, facts and their sources")))
+    if why:
+        told = str(say("show formulas, facts and their sources"))
+        group.add_argument("--why", action="store_true", help=told)
     group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; by default the locale's")))
     group.add_argument(
         "--color",

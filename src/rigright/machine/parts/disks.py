@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 
 from rigright.base.units import GIGA
@@ -54,7 +55,7 @@ def _unseen_health(asked: list[Disk], told: dict[str, Health | None]) -> tuple[U
     if not closed:
         return ()
     why = say("the health of {disks} is told to root alone, by smartctl or nvme", disks=", ".join(closed))
-    return (Unseen(what="disks.health", why=why, see=f"sudo smartctl -a /dev/{closed[0]}"),)
+    return (Unseen(what="disks.health", why=why, see=f"sudo smartctl -a {shlex.quote(f'/dev/{closed[0]}')}"),)
 
 
 def _disk(world: World, name: str) -> Disk:

@@ -9,7 +9,7 @@ from itertools import pairwise
 _HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # never starts a line
 _HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
 _JOINTS = "/-_.:@#&="
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(text: str) -> str:

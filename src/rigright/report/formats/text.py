@@ -22,7 +22,7 @@ def render(page: Page, screen: Screen) -> str:
     blocks = [_heading(page.title, screen)]
     for before, part in zip((None, *page.parts), page.parts, strict=False):
         lines = _draw(part, screen)
-        if lines and isinstance(part, Line) and isinstance(before, Line):
+        if lines and isinstance(part, Line) and isinstance(before, Line) and not part.apart:
             blocks[-1] += lines
         elif lines:
             blocks.append(_heading(getattr(part, "title", None), screen) + lines)

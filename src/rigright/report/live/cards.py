@@ -23,11 +23,13 @@ _REST_LINES = 6  # for host, programs and events, so that large cards leave room
 
 
 def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> list[str]:
-    """Every card, or as many as there is room for."""
+    """Every card, or as many as there is room for: those in trouble before the others."""
     devices = moment.tick.devices
     if not devices:
         return [line_of(say("no accelerator that a driver shows"), screen, tone="dim")]
     large = len(devices) * _CARD_LINES + _REST_LINES <= room and screen.width >= _ROOMY
+    if len(devices) > room:
+        devices = tuple(sorted(devices, key=lambda one: not _is_wrong(one)))
     found: list[str] = []
     for place, device in enumerate(devices):
         drawn = (_large if large else _small)(recent, device, screen=screen)
@@ -36,6 +38,10 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
             return [*found, line_of(more, screen, tone="dim")]
         found += drawn
     return found
+
+
+def _is_wrong(device: DeviceTick) -> bool:
+    return device.state != "ok" or bool(words.troubles(device)) or words.held_back(device) is not None
 
 
 def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:

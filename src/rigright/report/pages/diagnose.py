@@ -26,6 +26,7 @@ from rigright.report.page import (
 
 MOST_TOLD = 3  # causes that are told in full
 BUSY_ENOUGH = 0.85
+_SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none
 
 
 def page(result: Diagnosed) -> Page:
@@ -107,7 +108,7 @@ def _told(bound: Bound) -> Points:
     evidence = bound.evidence.shows
     shown = say("seen: {what} (`{command}`)", what=evidence, command=command) if command else evidence
     gain = say(
-        "were it endlessly fast, all would be {gain} times as fast at most", gain=f"{bound.most_gain:.3g}"
+        "were it endlessly fast, all would be {gain} times as fast at most", gain=shown_gain(bound.most_gain)
     )
     steps = tuple(
         say("{step} (`{command}`)", step=step.says, command=step.command) if step.command else step.says
@@ -117,6 +118,12 @@ def _told(bound: Bound) -> Points:
     limit = () if bound.share >= 1 else (gain,)
     title = say("{cause}: {share} of the time", cause=cause.title, share=share)
     return Points(title=title, items=(shown, *sure, *limit, *steps))
+
+
+def shown_gain(times: float) -> str:
+    """Two digits: shares of time and rules of experience bear no more."""
+    digits = 2 if times < _SMALL_GAIN else 1 if times < _LARGE_GAIN else 0
+    return f"{times:.{digits}f}"
 
 
 def _drifted(drifts: tuple[Drift, ...]) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rigright.base.words import Sentence, say, tell, with_commas
-from rigright.doctor.examine import Examined, group_of
+from rigright.doctor.examine import Examined, group_of, manual_of
 from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
@@ -26,13 +26,13 @@ _SURE = {
 _BLANK = (Column(head=""), Column(head="", flexible=True))
 
 
-def page(result: Examined, *, everything: bool = False) -> Page:
-    """The page for people; `everything`: notes in full, and all that is fine."""
+def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
+    """The page for people; `everything`: notes in full, and all that is fine; `why`: what checks go by."""
     found = groups(result)
     shown = tuple(one for one in found if everything or one.first.severity != "note")
     parts: list[Part] = [_verdict(result), *([_overview(shown)] if len(shown) > 1 else [])]
     for group in shown:
-        parts += _finding(group, by_root=is_root(result.case.machine))
+        parts += _finding(group, by_root=is_root(result.case.machine), why=why)
     notes = tuple(_note(group) for group in found if group.first.severity == "note")
     if notes and not everything:
         parts.append(Points(items=notes, title=say("worth knowing")))
@@ -110,12 +110,13 @@ def _count(severity: str, count: int) -> Sentence | None:
     }[severity]
 
 
-def _finding(group: Group, *, by_root: bool) -> Iterator[Part]:
+def _finding(group: Group, *, by_root: bool, why: bool) -> Iterator[Part]:
     """A finding in full."""
     first = group.first
     title = say("{about}: {title}", about=group.about, title=first.title) if group.about else first.title
-    yield Line(said=title, tone=_TONES[first.severity])
-    yield Table(columns=_BLANK, rows=tuple(_rows(group, by_root=by_root)))
+    yield Line(said=title, tone=_TONES[first.severity], apart=True)
+    manual = _manual(group.check) if why else ()
+    yield Table(columns=_BLANK, rows=(*_rows(group, by_root=by_root), *manual))
 
 
 def _rows(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
@@ -132,6 +133,12 @@ def _rows(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
     if first.confidence in _SURE:
         yield say("sure?"), _SURE[first.confidence]
     yield say("check"), group.check
+
+
+def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
+    """What the check goes by: a paragraph of its manual a row."""
+    told = (" ".join(one.split()) for one in manual_of(check).split("\n\n"))
+    return tuple((say("manual") if not place else "", one) for place, one in enumerate(told))
 
 
 def _seen(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
@@ -192,7 +199,7 @@ def _next(result: Examined, *, everything: bool) -> Iterator[str]:
     yield "rigright look-up checks"
 
 
-def plain(result: Examined, language: str) -> dict[str, Any]:
+def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, Any]:
     """Everything, for scripts."""
     wanted = result.case.wanted
     return {
@@ -202,7 +209,7 @@ def plain(result: Examined, language: str) -> dict[str, Any]:
         "verdict": tell(_verdict(result).said, language),
         "chips": [None if chip is None else chip.id for chip in result.case.chips],
         "wanted": None if wanted is None else asdict(wanted),
-        "findings": [_plain_finding(check, one) for check, one in result.findings],
+        "findings": [_plain_finding(check, one, why=why) for check, one in result.findings],
         "fine": [
             {"check": checked.check, "about": one.about, "says": one.says} for checked, one in fine(result)
         ],
@@ -226,7 +233,7 @@ def plain(result: Examined, language: str) -> dict[str, Any]:
     }
 
 
-def _plain_finding(check: str, one: Finding) -> dict[str, Any]:
+def _plain_finding(check: str, one: Finding, *, why: bool) -> dict[str, Any]:
     return {
         "check": check,
         "severity": one.severity,
@@ -240,6 +247,7 @@ def _plain_finding(check: str, one: Finding) -> dict[str, Any]:
             for step in one.fix
         ],
         "verify": one.verify,
+        **({"manual": manual_of(check)} if why else {}),
     }
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from rigright.base.units import GIGA, KILO, show_bytes, show_count, show_seconds, show_watts
+from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
 from rigright.report.draw.cells import cut
 from rigright.report.measured import Course, Held, Measured
@@ -25,9 +25,10 @@ def page(measured: Measured) -> Page:
 def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
     yield _table(measured)
-    if measured.courses:
+    moved = tuple(one for one in measured.courses if one.unit != "bytes_per_s" or one.peak)
+    if moved:
         span = say("from start to end: {time}", time=show_seconds(measured.lasted_s))
-        yield Strips(strips=tuple(map(_strip, measured.courses)), span=span)
+        yield Strips(strips=tuple(map(_strip, moved)), span=span)
     if measured.held:
         yield _against(measured.held)
     if measured.slowed_s:
@@ -117,7 +118,7 @@ def _amount(value: float, unit: str) -> str:
     if unit == "w":
         return show_watts(value)
     if unit == "bytes_per_s":
-        return f"{value / GIGA:.3g} GB/s"
+        return show_measured(value, unit)
     if unit == "tok_per_s":
         return f"{value:,.0f} tok/s"
     return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]

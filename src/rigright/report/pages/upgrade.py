@@ -11,7 +11,7 @@ from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.machine.stored import plain as as_data
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
-from rigright.report.pages.diagnose import verdict
+from rigright.report.pages.diagnose import shown_gain, verdict
 from rigright.report.upgraded import Upgraded, Wave
 
 _NO_CENTS_USD = 100.0  # from which the usual form has none either
@@ -47,8 +47,8 @@ def _answer(result: Upgraded) -> Line:
         return Line(said=say("no change known here would make this work faster"), tone="warn")
     first = result.worth[0]
     said = say(
-        "first: {change}: the whole {gain} times as fast, {cost}",
-        change=first.change.title, gain=f"{first.gain:.2f}", cost=_cost(first.change.usd),
+        "first: {change}: the whole at most {gain} times as fast, {cost}",
+        change=first.change.title, gain=shown_gain(first.gain), cost=_cost(first.change.usd),
     )  # fmt: skip
     return Line(said=said, tone="good")
 
@@ -74,9 +74,9 @@ def _bottleneck(result: Upgraded) -> Bars:
 def _table(result: Upgraded) -> Table:
     columns = (
         Column(head=say("change"), flexible=True),
-        Column(head=say("times as fast"), right=True),
+        Column(head=say("at most times as fast"), right=True),
         Column(head=say("cost"), right=True),
-        Column(head=say("for $1000"), right=True),
+        Column(head=say("1 % costs"), right=True),
         Column(head=say("power"), right=True),
     )
     rows = tuple(_row(one) for one in result.worth)
@@ -86,9 +86,14 @@ def _table(result: Upgraded) -> Table:
 
 def _row(one: Worth) -> tuple[Sentence | str, ...]:
     change = one.change
-    per = "" if one.per_kusd is None else f"+{one.per_kusd:.0%}"
     watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
-    return change.title, f"{one.gain:.2f}", _cost(change.usd), per, watts
+    return change.title, shown_gain(one.gain), _cost(change.usd), _a_percent(one), watts
+
+
+def _a_percent(one: Worth) -> str:
+    """What each percent of the gain costs; no line is drawn beyond the gain itself."""
+    usd = one.change.usd
+    return "" if usd is None else f"${float(f'{usd.value / (100 * (one.gain - 1)):.2g}'):,g}"
 
 
 def _cost(usd: Estimate | None) -> Sentence | str:
@@ -129,7 +134,8 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
     if result.over_budget:
         yield _too_dear(result)
     yield say(
-        "gains are upper bounds where a cause was concluded; a change of settings is told by experience"
+        "a gain is the most that its causes can give: what is next in line may bind before; "
+        "a change of settings is told by experience"
     )
 
 

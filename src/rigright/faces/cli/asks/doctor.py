@@ -30,6 +30,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help=str(say("notes in full, and all that is fine")))
     parser.add_argument(
+        "--why",
+        action="store_true",
+        help=str(say("with each finding what its check looks at, its thresholds and their sources")),
+    )
+    parser.add_argument(
         "--fix-script",
         metavar="FILE",
         help=str(say("write the fixes as a script to read; every command in it is commented out")),
@@ -47,8 +52,8 @@ def answer(options: argparse.Namespace) -> Answer:
     if options.fix_script is not None:
         write_script(options.fix_script, script(result, options.language))
     return Answer(
-        page=lambda: pages.page(result, everything=options.all),
-        plain=lambda language: pages.plain(result, language),
+        page=lambda: pages.page(result, everything=options.all, why=options.why),
+        plain=lambda language: pages.plain(result, language, why=options.why),
         sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
     )

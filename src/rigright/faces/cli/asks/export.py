@@ -17,7 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of `export`."""
     parser.add_argument("target", metavar="TARGET", help=str(say("prometheus, grafana or alerts")))
     parser.add_argument(
-        "--out", metavar="FOLDER", help=str(say("write the files here; without it the first is printed"))
+        "--out", metavar="FOLDER", help=str(say("write the files here; without it they are printed"))
     )
     parser.add_argument(
         "--watched",
@@ -43,6 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Export."""
     from rigright.report.pages.export import page, plain
+    from rigright.report.pages.files import text
     from rigright.verbs.export import export, write
 
     files = export(
@@ -54,8 +55,9 @@ def answer(options: argparse.Namespace) -> Answer:
         language=options.language,
     )
     if options.out is None:
-        first = next(iter(files.values()))
-        return Answer(page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: first)
+        return Answer(
+            page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: text(files)
+        )
     written = write(files, options.out)
     return Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
 

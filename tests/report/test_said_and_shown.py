@@ -1,0 +1,151 @@
+"""Small things of the machine's pages: room before a finding, pictures of what moved, files whole."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+
+import pytest
+
+from rigright.base.words import say
+from rigright.doctor.checks import swappiness
+from rigright.doctor.examine import case_of, examine
+from rigright.export.targets import alerts, prometheus
+from rigright.faces.cli.front import verbs
+from rigright.faces.cli.main import main, verb_parser
+from rigright.machine.device import Device
+from rigright.machine.host import Memory
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain
+from rigright.machine.system import System
+from rigright.report.formats.text import render
+from rigright.report.measured import Course, Measured
+from rigright.report.page import Strips
+from rigright.report.pages import doctor as doctor_page
+from rigright.report.pages import measure as measure_page
+from rigright.report.screen import Screen
+
+SWAPPY = Machine(
+    devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),),
+    memory=Memory(total_bytes=2.0**39, swap_total_bytes=2.0**33),
+    system=System(kernel="6.8.0", settings=(("vm.swappiness", "90"),)),
+)
+
+
+@pytest.fixture
+def swappy(tmp_path):
+    file = tmp_path / "box.json"
+    file.write_text(json.dumps(plain(SWAPPY)))
+    return str(file)
+
+
+def examined(**asked):
+    found = examine(case_of(SWAPPY), ("swappiness",))
+    assert found.findings
+    return render(doctor_page.page(found, everything=True, **asked), Screen(width=100))
+
+
+def test_a_single_finding_stands_apart_from_the_verdict():
+    blocks = examined().split("\n\n")
+    (verdict,) = [block for block in blocks if "1 checks" in block or "checks in" in block]
+    assert len(verdict.splitlines()) == 1
+
+
+def test_lines_that_go_on_stay_together():
+    told = doctor_page.page(examine(case_of(SWAPPY), ("swappiness",)))
+    assert next(part.apart for part in told.parts if hasattr(part, "apart")) is False
+
+
+MANUAL = " ".join(inspect.getdoc(swappiness).split())
+
+
+def test_why_tells_what_the_check_that_spoke_goes_by(swappy, capsys):
+    ask = ["doctor", "--from", swappy, "--only", "swappiness", "--all", "--width", "100"]
+    main(ask)
+    bare = capsys.readouterr().out
+    main([*ask, "--why"])
+    told = capsys.readouterr().out
+    assert MANUAL[:40] not in " ".join(bare.split())
+    for piece in MANUAL.split(". "):
+        assert piece.strip(" .") in " ".join(told.split())
+    main([*ask, "--why", "--json"])
+    (one,) = json.loads(capsys.readouterr().out)["findings"]
+    assert " ".join(one["manual"].split()) == MANUAL
+
+
+OF_MACHINES = {
+    "probe",
+    "bench",
+    "measure",
+    "watch",
+    "history",
+    "diagnose",
+    "upgrade",
+    "setup",
+    "export",
+    "fleet",
+}
+
+
+def test_why_is_offered_where_it_tells_something():
+    offered = {verb for verb in verbs() if "--why" in verb_parser(verb, "en")._option_string_actions}
+    assert offered >= {"plan", "explain", "doctor"}
+    assert not offered & OF_MACHINES
+
+
+def course(name, unit, peak):
+    values = (0.0, peak)
+    return Course(
+        name=name,
+        label=say("{text}", text=name),
+        unit=unit,
+        peak=peak,
+        median=peak / 2,
+        mean=peak,
+        values=values,
+    )  # fmt: skip
+
+
+def measured(*courses):
+    return Measured(
+        command=("true",), exit_code=0, by_signal=None, at_s=0.0, lasted_s=2.0, samples=2, every_s=1.0,
+        courses=courses, gpu_peak_bytes=(), host_peak_bytes=None, cpu_s=None, read_bytes=None,
+        written_bytes=None, energy_j=(), slowed_s=(), chips=(),
+    )  # fmt: skip
+
+
+def strips(*courses):
+    (found,) = [part for part in measure_page.page(measured(*courses)).parts if isinstance(part, Strips)]
+    return [str(one.label) for one in found.strips]
+
+
+def test_a_disk_that_did_nothing_is_not_drawn():
+    busy = course("cpu", "cores", 0.0)
+    read, written = course("disk read", "bytes_per_s", 0.0), course("disk write", "bytes_per_s", 4096.0)
+    assert strips(busy, read, written) == ["cpu", "disk write"]
+    rows = measure_page.sheet(measured(busy, read, written)).parts[0].rows
+    assert [row[0] for row in rows] == ["cpu", "disk read", "disk write"], "a script gets all of them"
+
+
+def test_a_small_flow_is_told_in_its_own_size():
+    told = render(
+        measure_page.page(measured(course("disk write", "bytes_per_s", 2_500_000.0))), Screen(width=90)
+    )
+    assert "at most 2.5 MB/s" in told
+    assert "e-0" not in told
+
+
+def test_all_that_would_be_written_is_printed_each_file_under_its_name(capsys):
+    assert main(["export", "prometheus"]) == 0
+    out = capsys.readouterr().out
+    assert main(["export", "prometheus", "--json"]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert set(files) > {prometheus.CONFIG, alerts.RULES}
+    for name, text in files.items():
+        assert f"# {name}\n{text}" in out
+
+
+def test_what_is_one_file_is_printed_as_it_is(capsys):
+    assert main(shlex.split("export grafana")) == 0
+    assert json.loads(capsys.readouterr().out)

@@ -16,7 +16,7 @@ READERS = known(
     " head ibstat ip ipmitool journalctl ldconfig ls lsblk lsmod lspci mdadm mokutil modinfo mlxlink nproc"
     " numactl nvcc nv-fabricmanager nvidia-ctk nvidia-smi pip"
     " ps python3 python rdma rigright"
-    " sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit uname vmstat rpm"
+    " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit uname vmstat rpm"
     " cpupower sudo"
     " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme"
 )
@@ -27,7 +27,7 @@ CHANGERS = known(
 CHANGING = {  # programs that read, unless they are told to do this
     "systemctl": r"enable|disable|restart|start|stop|reboot|mask",
     "nvidia-smi": r"-pl|-pm|-rac|-rgc|-e \d|-c |-mig|--gpu-reset|-cgi|-re\b",
-    "amd-smi": r"reset",
+    "amd-smi": r"reset|\bset ",
     "dkms": r"autoinstall|install",
     "mokutil": r"--import",
     "sysctl": r"-w|--system",

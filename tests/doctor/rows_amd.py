@@ -8,6 +8,8 @@ from ledger import Row
 from rows_software import OFFICE, TORCH, VENV, env
 
 from rigright.base.units import GIB
+from rigright.doctor.record import Wanted
+from rigright.machine.device import Ecc, Retired, Slice
 
 AMD = {"on": "amd"}
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
@@ -37,6 +39,20 @@ def files(*there, closed=()):
     return {"software__device_files": there, "software__closed_files": closed}
 
 
+def cut(mode, *, each=24 * GIB, **more):
+    """Cards in eight parts of so many bytes."""
+    parts = tuple(Slice(gpu_instance=part, profile=mode, mem_total_bytes=each) for part in range(8))
+    return AMD | {"every": {"slices": parts}} | more
+
+
+def pages(bad, *, waiting=0, stuck=0, most=None):
+    """One card with so many bad pages; the other has none."""
+    clean = Retired(pages_bad=0, pages_waiting=0, pages_stuck=0)
+    worn = Retired(pages_bad=bad, pages_waiting=waiting, pages_stuck=stuck, pages_most=most)
+    return AMD | {"every": {"retired": clean}, "cards": {0: {"retired": worn}}}
+
+
+PLANNED = Wanted(chips=("mi100",) * 2)
 OFFICIAL = wheel("gfx1030", "gfx1100", "gfx908")
 FIRST = f"{VENV.path}, amd gpu 0"
 ROWS = {
@@ -80,6 +96,27 @@ ROWS = {
         fine=halo(96),
         unseen=halo(None),
         apart=AMD,
+    ),
+    "gpu_partitions": Row(
+        finds=(
+            (cut("CPX/NPS4", wanted=PLANNED), "warning", "amd gpu 1"),
+            (cut("CPX/NPS4", cards={0: {"slices": ()}}), "note", "amd gpu 1"),
+        ),
+        fine=cut("CPX/NPS1"),
+        unseen=cut("CPX/NPS1", each=None),
+        apart=AMD,
+    ),
+    "pages_bad": Row(
+        finds=(
+            (pages(64, stuck=1), "fault", "amd gpu 0"),
+            (pages(256, most=256), "fault", "amd gpu 0"),
+            (pages(231, most=256), "warning", "amd gpu 0"),
+            (pages(16, waiting=16), "warning", "amd gpu 0"),
+            (pages(16, most=256), "note", "amd gpu 0"),
+        ),
+        fine=pages(0),
+        unseen=AMD | {"every": {"ecc": Ecc(on=True), "retired": None}},
+        apart=AMD | {"every": {"ecc": None, "retired": None}},
     ),
     "torch_rocm": Row(
         finds=(

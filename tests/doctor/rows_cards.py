@@ -116,6 +116,7 @@ ROWS = {
     "ecc_uncorrected": Row(
         finds=(
             one({"ecc__uncorrected_volatile": 1}, "fault"),
+            one({"ecc__deferred_volatile": 2}, "warning"),
             one({"ecc__uncorrected_aggregate": 4}, "note"),
         ),
         fine={},
@@ -323,6 +324,9 @@ ROWS = {
         finds=(
             one({"retired__rows_failed": True}, "fault"),
             one({"retired__rows_pending": True}, "warning"),
+            one({"retired__unrepairable": True}, "fault"),
+            one({"retired__channel_repair_pending": True}, "warning"),
+            one({"retired__tpc_repair_pending": True}, "warning"),
             one({"retired__banks": (("none", 1),)}, "warning"),
             one({"retired__banks": (("low", 1),)}, "note"),
         ),

@@ -66,6 +66,13 @@ def details(device: Device, section: str) -> str | None:
     return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
 
 
+def bad_pages_line(device: Device) -> str | None:
+    """The line that shows memory which is out of use, or waits for it."""
+    if device.vendor == "amd":
+        return f"amd-smi bad-pages -g {device.index}"
+    return details(device, "ROW_REMAPPER")
+
+
 def unread(device: Device, command: str | None) -> NotSeen:
     """A reading that the driver did not give."""
     return NotSeen(why=say("the driver does not tell it"), see=command, about=label(device))

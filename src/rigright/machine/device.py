@@ -52,6 +52,7 @@ class Ecc:
     uncorrected_volatile: int | None = None
     corrected_aggregate: int | None = None
     uncorrected_aggregate: int | None = None
+    deferred_volatile: int | None = None  # AMD: wrong data in memory that nobody has read yet
     sram_uncorrected_aggregate: int | None = None
     sram_over_threshold: bool | None = None
 
@@ -63,10 +64,19 @@ class Retired:
     pages_single: int | None = None  # for many corrected errors
     pages_double: int | None = None  # for an uncorrected one
     pages_pending: bool | None = None
+    pages_bad: int | None = None  # AMD: all that were found bad
+    pages_waiting: int | None = None  # AMD: still in use
+    pages_stuck: int | None = None  # AMD: could not be taken out of use
+    pages_most: int | None = None  # AMD: from so many on the driver gives the card up
     rows_corrected: int | None = None
     rows_uncorrected: int | None = None
     rows_pending: bool | None = None
     rows_failed: bool | None = None
+    channel_repair_pending: bool | None = (
+        None  # a memory channel is changed for a spare one at the next reset
+    )
+    tpc_repair_pending: bool | None = None  # the same of a group of cores
+    unrepairable: bool | None = None  # memory that no spare can replace
     banks: tuple[tuple[str, int], ...] = ()  # spare rows left -> banks: ("max", 640), ("none", 0)
 
 
@@ -110,12 +120,12 @@ class Thermal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """One MIG instance."""
+    """One MIG instance; of AMD's cards one of the parts they are cut into."""
 
     gpu_instance: int
     compute_instance: int | None = None
     uuid: str | None = None
-    profile: str | None = None  # "1g.10gb"
+    profile: str | None = None  # "1g.10gb", "CPX/NPS4"
     mem_total_bytes: float | None = None
     mem_used_bytes: float | None = None
 

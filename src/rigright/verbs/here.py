@@ -22,6 +22,7 @@ from rigright.machine.world import here
 HERE = frozenset({"here", "this machine", "本机", "这台机器"})
 _ENDINGS = (".json", ".xml", ".gz", ".tgz", ".tar", ".txt", ".log", ".csv")
 _CUT = 7  # compute shares that MIG cuts a card into
+_WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -59,7 +60,7 @@ def node_of(machine: Machine) -> Node:
         machine = replace(machine, devices=_on_bus(machine))
     if not machine.devices:
         raise _none(machine)
-    seen = [device for device in machine.devices if device.state == "ok"]
+    seen = _as_programs_count([device for device in machine.devices if device.state == "ok"])
     shown, notes = _visible(seen, machine)
     known = {device.index: chip for device in shown if (chip := chip_of(device)) is not None}
     cards = [
@@ -91,7 +92,7 @@ def _on_bus(machine: Machine) -> tuple[Device, ...]:
 
 
 def _cards(device: Device, chip: Chip, *, machine: Machine) -> Iterator[Card]:
-    """The card; of one that is cut into instances the largest, since a program sees one alone."""
+    """The card, or the part of one; of MIG instances the largest, since a program sees one alone."""
     if device.slices:
         yield _instance(max(device.slices, key=lambda one: one.mem_total_bytes or 0.0), chip)
         return
@@ -111,7 +112,10 @@ def _sized(chip: Chip, total: float | None) -> Chip:
 
 
 def _instance(part: Slice, chip: Chip) -> Card:
-    """A MIG instance as a card: its memory, and its share of bandwidth and peak."""
+    """A MIG instance, or a part of a card, as a card: its memory, its share of bandwidth and peak.
+
+    MIG instances do not reach each other; parts of AMD's cards do, by their share of the card's links.
+    """
     total = part.mem_total_bytes or chip.mem_usable_bytes / _CUT
     mem_share = total / chip.mem_usable_bytes
     told = (part.profile or "").partition("g.")[0]
@@ -121,21 +125,46 @@ def _instance(part: Slice, chip: Chip) -> Card:
         for name in Chip.__slots__
         if name.endswith(("_flops_per_s", "_ops_per_s")) and (value := getattr(chip, name)) is not None
     }
+    is_mig = chip.vendor != "AMD"
+    ways = {} if is_mig else {name: (getattr(chip, name) or 0) * share or None for name in _WAYS}
     cut = replace(
         chip,
-        name=f"{chip.name} MIG {part.profile or show_bytes(total)}",
+        name=f"{chip.name}{' MIG' if is_mig else ''} {part.profile or show_bytes(total)}",
         mem_bytes=chip.mem_bytes * mem_share,
         mem_usable_bytes=total,
         mem_program_bytes=total,
         mem_bytes_per_s=chip.mem_bytes_per_s * mem_share,
-        link=None,
-        link_both_ways_bytes_per_s=None,
-        link_one_way_bytes_per_s=None,
-        link_max_chips=None,
-        **peaks,
+        link=None if is_mig else chip.link,
+        link_max_chips=None if is_mig or not chip.link_max_chips else round(chip.link_max_chips / share),
+        **{**dict.fromkeys(_WAYS), **ways, **peaks},
     )
     used = part.mem_used_bytes
     return Card(chip=cut, index=0, total_bytes=total, free_bytes=None if used is None else total - used)
+
+
+def _as_programs_count(seen: list[Device]) -> list[Device]:
+    """Each part of AMD's cards that are cut as a device of its own, as HIP counts them."""
+    if not any(device.slices for device in seen if device.vendor == "amd"):
+        return seen
+    found: list[Device] = []
+    for device in seen:
+        parts = _shared_out(device) if device.vendor == "amd" else ()
+        found += [replace(device, slices=(part,)) for part in parts] or [device]
+    return [replace(device, index=place) for place, device in enumerate(found)]
+
+
+def _shared_out(device: Device) -> tuple[Slice, ...]:
+    """The parts of a card, with equal shares of what is used of it, and of its memory where none is told."""
+    count = len(device.slices)
+    used, total = device.mem_used_bytes, device.mem_total_bytes
+    return tuple(
+        replace(
+            part,
+            mem_used_bytes=None if used is None else used / count,
+            mem_total_bytes=part.mem_total_bytes or (None if total is None else total / count),
+        )
+        for part in device.slices
+    )
 
 
 def _visible(seen: list[Device], machine: Machine) -> tuple[list[Device], tuple[Sentence, ...]]:
@@ -184,7 +213,9 @@ def _left_out(gone: list[Device], strangers: list[Device]) -> Iterator[Sentence]
 
 
 def _cut(shown: list[Device]) -> Iterator[Sentence]:
-    if any(device.slices for device in shown):
+    if any(device.slices and device.vendor == "amd" for device in shown):
+        yield say("AMD's cards here are cut: each part is planned with as a card of its own")
+    if any(device.slices and device.vendor != "amd" for device in shown):
         yield say("a program sees one MIG instance: of each card its largest is planned with")
 
 

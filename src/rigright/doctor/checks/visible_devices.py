@@ -29,7 +29,7 @@ def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each variable that is set."""
     for name, vendor in _NAMES.items():
         value = variable(case, name)
-        devices = [one for one in case.machine.devices if one.vendor == vendor]
+        devices = [one for one in case.machine.devices if one.vendor == vendor for _ in range(_counted(one))]
         if name == "HIP_VISIBLE_DEVICES":
             devices = devices[: _left_by_rocr(case)]
         if value is None or not devices:
@@ -44,6 +44,11 @@ def check(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{name}={value}", name=name, value=value))
 
 
+def _counted(device: Device) -> int:
+    """How many devices programs count it as: AMD's cards that are cut are as many as their parts."""
+    return len(device.slices) or 1 if device.vendor == "amd" else 1
+
+
 def _left_by_rocr(case: Case) -> int | None:
     """How many cards the runtime below HIP shows it; None where it shows all."""
     told = variable(case, "ROCR_VISIBLE_DEVICES")
@@ -54,7 +59,7 @@ def _names(entry: str, devices: list[Device]) -> bool:
     """Whether an entry means one card or slice."""
     if entry.isdecimal():
         return int(entry[:6]) < len(devices)
-    uuids = [one.uuid.removeprefix("GPU-").lower() for one in devices if one.uuid]
+    uuids = {one.uuid.removeprefix("GPU-").lower() for one in devices if one.uuid}
     slices = [part.uuid for one in devices for part in one.slices if part.uuid]
     if entry.startswith("MIG-"):
         return any(uuid.startswith(entry) for uuid in slices) or entry.startswith("MIG-GPU-")

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rigright.machine.amd.isa import shares_memory
-from rigright.machine.device import Device, Program
+from rigright.machine.amd.nodes import WHOLE
+from rigright.machine.amd.parts import whole_cards
+from rigright.machine.device import Device, Program, Slice
 from rigright.machine.host import Path
 from rigright.machine.record import Read
 from rigright.machine.system import Software
@@ -20,9 +22,13 @@ TABLE = "amd_smi.csv"
 _MOST_DEVICES = 256
 _MOST_DEPTH = 8
 _MOST_DOCUMENTS = 16
-_TELLING = {"asic", "mem_usage", "usage", "bus", "process_list", "links", "power", "vram", "bdf"}
+_TELLING = {
+    *("asic", "mem_usage", "usage", "bus", "process_list", "links", "power", "vram", "bdf", "retired"),
+    "partition",
+}
 _CARD = re.compile(r"card(\d{1,3})\Z")
 _SHARED = ("mi300a",)  # CPU and GPU in one package, one memory
+_PAGES = ("retired", "pending", "un_res")  # of `amd-smi bad-pages`
 _NO_FIGURE = frozenset({"65535", "4294967295", "18446744073709551615"})  # all bits set: older ones for "N/A"
 _NEVER_ZERO = ("total", "max_hz", "limit_w", "limit_max_w", "slowdown_c", "shutdown_c", "most_c")
 
@@ -65,7 +71,7 @@ def read_answers(*answers: Any) -> Read:
     """The devices of answers to several questions, each of the same cards."""
     told: dict[int, dict[str, str]] = {}
     programs: dict[int, tuple[Program, ...]] = {}
-    paths: list[Path] = []
+    links: list[tuple[int, int, str]] = []
     for card in (card for answer in answers for card in cards_of(answer)):
         index = card["gpu"]
         if not isinstance(index, int) or isinstance(index, bool):
@@ -73,11 +79,14 @@ def read_answers(*answers: Any) -> Read:
         told.setdefault(index, {}).update(_flat(card))
         if isinstance(card.get("process_list"), list):
             programs[index] = tuple(_programs(card["process_list"]))
-        paths += _paths(index, card.get("links"))
+        links += _links(index, card.get("links"))
     found = {index: read_fields(TABLE, "amd_smi", values=values) for index, values in sorted(told.items())}
-    devices = tuple(_device(fields, index, programs=programs.get(index)) for index, fields in found.items())
+    devices, places = whole_cards(
+        _device(fields, index, programs=programs.get(index)) for index, fields in found.items()
+    )
     driver = next((fields["driver"] for fields in found.values() if "driver" in fields), None)
-    rest = (("paths", tuple(paths)),) if paths else ()
+    paths = _paths(links, places)
+    rest = (("paths", paths),) if paths else ()
     return Read(fields=(("devices", devices), ("software", Software(driver=driver)), *rest))
 
 
@@ -95,7 +104,7 @@ def read_rocm(document: Mapping[str, Any]) -> Read:
     version = system.get("Driver version") if isinstance(system, dict) else None
     driver: Any = read_value("version", version if isinstance(version, str) else None)
     software = Software(driver=driver)
-    return Read(fields=(("devices", tuple(devices)), ("software", software)))
+    return Read(fields=(("devices", whole_cards(devices)[0]), ("software", software)))
 
 
 def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...] | None) -> Device:
@@ -113,12 +122,37 @@ def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...]
     if total is not None and used is not None:
         told.setdefault("mem_free_bytes", total - used)
     shared = True if inside or any(word in name for word in _SHARED) else None
-    return device_from(told, vendor="amd", index=index, programs=programs, unified_memory=shared)
+    return device_from(
+        told, vendor="amd", index=index, programs=programs, unified_memory=shared, slices=_slices(told)
+    )
+
+
+def _slices(told: Mapping[str, Any]) -> tuple[Slice, ...]:
+    """The part that it is, where its card is cut into some."""
+    mode, part = told.get("cut.compute"), told.get("cut.part")
+    if mode == WHOLE or not (mode or part):
+        return ()
+    profile = "/".join(one for one in (mode, told.get("cut.memory")) if one)
+    return (
+        Slice(gpu_instance=part or 0, profile=profile or None, mem_total_bytes=told.get("mem_total_bytes")),
+    )
 
 
 def _flat(card: Mapping[str, Any]) -> dict[str, str]:
-    """Every leaf under its path; a value with its unit is one leaf."""
-    return dict(_leaves(card, (), depth=0))
+    """Every leaf under its path; a value with its unit is one leaf. Of bad pages their number."""
+    return {**dict(_leaves(card, (), depth=0)), **_pages(card)}
+
+
+def _pages(card: Mapping[str, Any]) -> dict[str, str]:
+    """How many bad pages of each kind: a list, one page alone, or a sentence that there are none."""
+    lists = {name: card.get(name) for name in _PAGES}
+    counts = {
+        name: len(told) if isinstance(told, list) else int(isinstance(told, dict))
+        for name, told in lists.items()
+        if isinstance(told, list | dict) or (isinstance(told, str) and told.startswith("No bad pages"))
+    }
+    total = {"pages": str(sum(counts.values()))} if len(counts) == len(_PAGES) else {}
+    return {**total, **{f"{name}/count": str(count) for name, count in counts.items()}}
 
 
 def _leaves(thing: Any, path: tuple[str, ...], *, depth: int) -> Iterator[tuple[str, str]]:
@@ -144,10 +178,20 @@ def _programs(listed: list[Any]) -> Iterator[Program]:
         yield Program(pid=pid, name=name if isinstance(name, str) else None, mem_bytes=mem)
 
 
-def _paths(index: int, links: Any) -> Iterator[Path]:
-    """How a card reaches those behind it in the list, of `amd-smi topology`."""
+def _links(index: int, links: Any) -> Iterator[tuple[int, int, str]]:
+    """How a card reaches each other, of `amd-smi topology`."""
     for link in links[:_MOST_DEVICES] if isinstance(links, list) else ():
         other = link.get("gpu") if isinstance(link, dict) else None
         kind = link.get("link_type") if isinstance(link, dict) else None
-        if isinstance(other, int) and isinstance(kind, str) and index < other:
-            yield Path(a=index, b=other, kind=kind.upper()[:8])
+        if isinstance(other, int) and isinstance(kind, str):
+            yield index, other, kind.upper()[:8]
+
+
+def _paths(links: list[tuple[int, int, str]], places: Mapping[int, int]) -> tuple[Path, ...]:
+    """Between cards, each pair once; parts of one card need no way."""
+    found: dict[tuple[int, int], Path] = {}
+    for index, other, kind in links:
+        a, b = places.get(index), places.get(other)
+        if a is not None and b is not None and a < b:
+            found.setdefault((a, b), Path(a=a, b=b, kind=kind))
+    return tuple(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
-from rigright.machine.amd.kernel import inside
+from rigright.machine.amd.nodes import inside
 from rigright.machine.pci.link import gen_of
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.sampling.kept import Kept

@@ -7,7 +7,8 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.amd.answers import documents, is_rocm, read_answers, read_rocm
-from rigright.machine.amd.kernel import KFD, cards, paths
+from rigright.machine.amd.kernel import cards
+from rigright.machine.amd.nodes import KFD, paths, topology
 from rigright.machine.at_once import at_once
 from rigright.machine.device import Device
 from rigright.machine.filled import devices_filled
@@ -33,17 +34,24 @@ def read(world: World) -> Read:
         return Read()
     told = dict(_told(world).fields)
     listed: tuple[Device, ...] = told.get("devices", ())  # type: ignore[assignment]
-    whole = devices_filled(listed, seen) if listed else seen
+    whole = _laid(listed, seen)
     if not whole:
         return Read()
     devices = tuple(replace(device, index=place) for place, device in enumerate(whole))
-    joined: Any = told.get("paths") or paths(world, devices)
+    joined: Any = told.get("paths") or paths(world, devices, known=topology(world))
     driver = world.text(_MODULE) or getattr(told.get("software"), "driver", None)
     fields: list[tuple[str, object]] = [("devices", devices), ("software", Software(driver=driver))]
     if joined:
         fields.append(("paths", joined))
     told_enough = bool(listed) or all(one.unified_memory for one in devices)
     return Read(fields=tuple(fields), unseen=() if told_enough else (_without_tools(),))
+
+
+def _laid(listed: tuple[Device, ...], seen: tuple[Device, ...]) -> tuple[Device, ...]:
+    """The tools first; of cards that are cut the kernel: the tools' totals differ by their version."""
+    if any(one.slices for one in seen):
+        return devices_filled(seen, listed)
+    return devices_filled(listed, seen) if listed else seen
 
 
 def _told(world: World) -> Read:

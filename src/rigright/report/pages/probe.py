@@ -174,7 +174,7 @@ def _downshifted(machine: Machine) -> Iterator[Part]:
 
 
 def _slices(machine: Machine) -> Iterator[Part]:
-    """MIG instances, a line a card."""
+    """MIG instances, or the parts of AMD's cards: a line a card."""
     items = []
     for device in machine.devices:
         kinds = Counter(one.profile or _gib(one.mem_total_bytes) + " GiB" for one in device.slices)
@@ -182,7 +182,9 @@ def _slices(machine: Machine) -> Iterator[Part]:
         if kinds:
             items.append(say("card {index}: {slices}", index=device.index, slices=told))
     if items:
-        yield Points(items=tuple(items), title=say("MIG instances"))
+        amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
+        title = say("parts that cards are cut into") if amd else say("MIG instances")
+        yield Points(items=tuple(items), title=title)
 
 
 def _reach(machine: Machine) -> Iterator[Part]:

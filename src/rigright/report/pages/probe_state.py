@@ -28,8 +28,10 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
     slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
     if slowed:
         return say("held back: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
-    if device.mig:
-        return say("MIG, {count} instances", count=len(device.slices)), "plain"
+    if device.mig or device.slices:
+        count = len(device.slices)
+        said = say("MIG, {count} instances", count=count) if device.mig else None
+        return said or say("cut into parts: {count}", count=count), "plain"
     used = len(device.programs or ())
     if used:
         return (say("1 program") if used == 1 else say("{count} programs", count=used)), "plain"
@@ -43,5 +45,7 @@ def _broken(device: Device) -> Iterator[Sentence]:
         yield say("memory rows cannot be replaced")
     if device.retired is not None and (device.retired.rows_pending or device.retired.pages_pending):
         yield say("needs: {what}", what="gpu reset")
+    if device.retired is not None and device.retired.pages_stuck:
+        yield say("bad pages of memory in use: {count}", count=device.retired.pages_stuck)
     if device.ecc is not None and device.ecc.uncorrected_volatile:
         yield say("uncorrected memory errors: {count}", count=device.ecc.uncorrected_volatile)

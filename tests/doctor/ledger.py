@@ -75,6 +75,7 @@ def whole(name: str) -> Machine:
     known = {"system__now_s": NOW_S, "software__driver": DRIVER, "software__driver_cuda": "13.0"}
     if name == "amd":
         known |= {"software": Software(driver="6.14.5"), "system__modules": (Module(name="amdgpu"),)}
+        known |= {"system__iommu": "passthrough"}
         known = {key: value for key, value in known.items() if not key.startswith("software__")}
     return over(machine, devices=devices, paths=ways, **known)
 

@@ -90,8 +90,9 @@ def _too_old(case: Case, python: Python, *, framework: Framework, needs: str) ->
     package = pip(python, f"show {shlex.quote(framework.name)}")
     show = f"{package}; nvidia-smi --query-gpu=driver_version --format=csv"
     others: tuple[Step, ...] = (reinstall(case, python),) if framework.name == "torch" else ()
-    if _takes_package(case) and "." in cuda:
-        others += (_package(cuda),)
+    parts = numbers(cuda) or ()
+    if _takes_package(case) and len(parts) > 1:
+        others += (_package(written(parts[:2])),)
     return Finding(
         severity="fault",
         title=say(
@@ -126,12 +127,11 @@ def _too_old(case: Case, python: Python, *, framework: Framework, needs: str) ->
 
 
 def _package(cuda: str) -> Step:
-    folder = f"/usr/local/cuda-{'.'.join(cuda.split('.')[:2])}/compat"
     return step(
         say(
             "or, on datacentre cards, NVIDIA's package cuda-compat-{version}, with its folder first on the "
             "library path",
-            version="-".join(cuda.split(".")[:2]),
+            version=cuda.replace(".", "-"),
         ),
-        f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH",
+        f"export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/compat:$LD_LIBRARY_PATH",
     )

@@ -200,6 +200,21 @@ API nvmlDeviceGetRemappedRows(Handle handle, u32 *corrected, u32 *uncorrected, u
     return code ? code : whole(handle, "rows.failed", failed);
 }
 
+typedef struct { u32 version, first, second; } Flags;
+
+API nvmlDeviceGetRepairStatus(Handle handle, Flags *out)
+{
+    if (out->version != 0x100000C)
+        return VERSION_MISMATCH;
+    int code = whole(handle, "repair.channel", &out->first);
+    return code ? code : whole(handle, "repair.tpc", &out->second);
+}
+
+API nvmlDeviceGetUnrepairableMemoryFlag_v1(Handle handle, Flags *out)
+{
+    return out->version == 0x1000008 ? whole(handle, "repair.none", &out->first) : VERSION_MISMATCH;
+}
+
 API nvmlDeviceGetRowRemapperHistogram(Handle handle, u32 out[5])
 {
     static const char *const KEYS[] = {"rows.max", "rows.high", "rows.partial", "rows.low", "rows.none"};

@@ -5,7 +5,12 @@ Pending: warning, for until then the card works around it and another error may 
 replacement that failed: fault, the way to a new card. A bank without spare rows left: warning, the next
 error in it cannot be replaced; few left: note.
 
-Source: NVIDIA's GPU memory error management guide (8 rows a bank, 512 in all), gpud, XID 63 and 64.
+Newer drivers tell more: since 580 that a memory channel or a group of cores waits to be changed for a spare
+one at the next reset (warning), since 590 that no spare can replace memory any more (fault, the way to a new
+card).
+
+Source: NVIDIA's GPU memory error management guide (8 rows a bank, 512 in all), gpud, XID 63 and 64;
+nvidia-smi's change log (channel and TPC repair, unrepairable memory).
 """
 
 from __future__ import annotations
@@ -24,11 +29,43 @@ def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card that has spare rows."""
     for device, _ in answering(case, vendor="nvidia"):
         retired = device.retired
-        if retired is None or (retired.rows_pending is None and retired.rows_failed is None):
+        if retired is None:
+            continue
+        repairs = tuple(_repairs(device, retired))
+        yield from repairs
+        if retired.rows_pending is None and retired.rows_failed is None:
             continue
         found = _waiting(device, retired) or _running_out(device, dict(retired.banks))
         rows = (retired.rows_corrected or 0) + (retired.rows_uncorrected or 0)
-        yield found or Fine(says=say("{count} replaced, none waits", count=rows), about=label(device))
+        fine = Fine(says=say("{count} replaced, none waits", count=rows), about=label(device))
+        yield from (found,) if found else () if repairs else (fine,)
+
+
+def _repairs(device: Device, retired: Retired) -> Iterator[Finding]:
+    """Larger parts than rows: what waits for its repair, and what is beyond it."""
+    command = details(device, "ECC")
+    if retired.unrepairable:
+        yield Finding(
+            severity="fault",
+            title=say("memory of the card is broken beyond repair"),
+            evidence=seen(say("unrepairable memory: yes"), command),
+            why=say(
+                "no spare row is left for it: programs will be ended by uncorrected errors again and again"
+            ),
+            fix=(DRAIN, REPLACE),
+            about=label(device),
+        )
+    if retired.channel_repair_pending or retired.tpc_repair_pending:
+        yield Finding(
+            severity="warning",
+            title=say("a memory channel waits to be repaired at the next reset")
+            if retired.channel_repair_pending
+            else say("a group of cores waits to be repaired at the next reset"),
+            evidence=seen(say("repair pending: yes"), command),
+            why=say("until the reset the broken part stays in use; a further error may end more programs"),
+            fix=(step(say("choose a window soon: let what runs end")), reset(device)),
+            about=label(device),
+        )
 
 
 def _waiting(device: Device, retired: Retired) -> Finding | None:

@@ -18,6 +18,7 @@ from rigright.machine.nvml.whole import Whole
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
 
+_TOO_NEW = {"retired.repair", "retired.unrepairable"}  # no word where a driver is too old for it: most are
 _TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not have it
 
 
@@ -80,6 +81,8 @@ def _unseen(
         for reading in raw.told:
             code = raw.failed(reading)
             if code is None or reading in hung or (device.state == "lost" and reading != "handle"):
+                continue
+            if code == codes.NO_SUCH_CALL and reading in _TOO_NEW:
                 continue
             if code not in {codes.NOT_SUPPORTED, codes.NOT_FOUND, 2} or reading in _TOLD_ANYWAY:
                 yield device.index, reading, code

@@ -176,6 +176,7 @@ def _ecc(raw: Raw) -> Ecc | None:
 def _retired(raw: Raw) -> Retired | None:
     corrected, uncorrected, _, _ = raw.numbers("retired.rows", 4)
     _, _, pending, failed = raw.flags("retired.rows", 4)
+    channel, tpc = raw.flags("retired.repair", 2)
     found = Retired(
         pages_single=raw.whole("retired.pages_single"),
         pages_double=raw.whole("retired.pages_double"),
@@ -184,6 +185,9 @@ def _retired(raw: Raw) -> Retired | None:
         rows_uncorrected=uncorrected,
         rows_pending=pending,
         rows_failed=failed,
+        channel_repair_pending=channel,
+        tpc_repair_pending=tpc,
+        unrepairable=raw.flag("retired.unrepairable"),
         banks=tuple(raw.counts("retired.banks")),
     )
     return None if found == Retired() else found

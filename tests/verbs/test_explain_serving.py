@@ -136,9 +136,27 @@ def test_a_lone_user_of_several_cards_waits_for_each_in_turn():
             "4x rtx 4090",
         )
     )
-    assert fast < both < slow
-    assert both == pytest.approx(swapped)
+    assert fast < swapped < both < slow, "the head is on the last card: it is read sooner by the faster one"
+    assert both < 1.1 * swapped
     assert fast < four < 1.2 * fast
+
+
+def test_unlike_cards_do_so_much_of_a_pass_as_they_hold_of_the_layers():
+    """What is in use on a card when the engine starts moves layers off it, and their time with them."""
+    wish = ServingWish(weights="Q4_K_M", engine="llama.cpp", context_tok=8192)
+    machines = ("rtx 4090 + rtx 3060 12gb", "rtx 4090 (9 GiB free) + rtx 3060 12gb", "2x 4090", "2x 3060")
+    free, busy, fast, slow = (explain("llama-3.1-8b", on, wish=wish) for on in machines)
+    assert [[card.layers for card in found.cards] for found in (free, busy)] == [
+        [(0, 23), (23, 32)],
+        [(0, 15), (15, 32)],
+    ]
+    low, high = fast.speed.tpot_s.value, slow.speed.tpot_s.value
+    parts = [(found.speed.tpot_s.value - low) / (high - low) for found in (free, busy)]
+    assert parts[1] - parts[0] == pytest.approx((23 - 15) / 32, rel=0.15), (
+        "eight layers more on the slow card"
+    )
+    assert parts[0] > 9 / 32, "and the head beside its nine"
+    assert busy.speed.prefill_tok_per_s.value < free.speed.prefill_tok_per_s.value
 
 
 def test_free_memory_is_what_counts():

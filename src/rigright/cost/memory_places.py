@@ -1,4 +1,4 @@
-"""Where layers go on cards that are dealt whole layers: each card takes what its memory allows."""
+"""Where layers go on cards that are dealt whole layers: by what is free, or by what each has room for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rigright.arch.record import Arch
 from rigright.cost.memory_serving import Bound, layer_bytes, stage_memories
 from rigright.cost.memory_settings import Device
-from rigright.cost.memory_split import split_layers
+from rigright.cost.memory_split import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, Serving
 
@@ -15,7 +15,22 @@ from rigright.demand import Layout, Serving
 def dealt_bounds(
     arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
 ) -> tuple[Bound, ...]:
-    """First and past-last layer of each card, so that all are filled alike."""
+    """First and past-last layer of each card: by free memory; where that overfills one, all filled alike.
+
+    llama.cpp deals them anew by itself since December 2025 (`--fit`); before, and elsewhere, a person does.
+    """
+    free = [float(device.free_bytes - device.context_bytes) for device in devices]
+    usual = split_by_free(len(arch.trunk.layers), free)
+    places = list(zip(devices, usual, strict=True))
+    dealt = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+    if all(bool(memory.fits) for memory in dealt):
+        return usual
+    return _filled_alike(arch, weights, serving=serving, layout=layout, devices=devices)
+
+
+def _filled_alike(
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
     costs = layer_bytes(arch, weights, serving=serving, layout=layout, device=devices[0])
     empty = [(device, (0, 0)) for device in devices]

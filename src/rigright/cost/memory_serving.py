@@ -101,7 +101,7 @@ def serving_memory(
     """
     work = _work(arch, serving, layout=layout, device=device)
     host_embed = on_card and work.engine.host_embed
-    found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed)
+    found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
     return reduce(_less_spare, [_rank(work, stage) for stage in found])
 
 
@@ -134,7 +134,7 @@ def layer_bytes(
     return [
         sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer))
         for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
-    ] + [sum(weights.exit.values())]
+    ] + [sum(weights.exit.values()) + (weights.entry.get(Cut.VOCAB, 0.0) if arch.tied else 0.0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

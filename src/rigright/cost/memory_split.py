@@ -1,4 +1,4 @@
-"""Layers laid over unlike cards one after another, so that the fullest card is as empty as it can be."""
+"""Layers laid over cards one after another: by free memory, or so that the fullest is as empty as can be."""
 
 from __future__ import annotations
 
@@ -8,10 +8,27 @@ from itertools import pairwise
 import numpy as np
 
 from rigright.base.units import MEGA
+from rigright.cost.shards import stage_bounds
 from rigright.demand import Numbers
 
 HALVINGS = 40
 MOST_FILL = float(MEGA)  # beyond it no card has any room
+
+
+def split_by_free(layers: int, free_bytes: Sequence[float]) -> tuple[tuple[int, int], ...]:
+    """First and past-last layer of each card as llama.cpp deals them: by what is free when it starts.
+
+    The head counts as one layer more, and a layer goes to the card on which its beginning falls.
+    """
+    free = np.cumsum(np.maximum(np.asarray(free_bytes, dtype=float), 1.0))
+    cards = np.searchsorted(free / free[-1], np.arange(layers) / (layers + 1), side="right")
+    ends = np.searchsorted(cards, np.arange(len(free)), side="right")
+    return tuple(pairwise([0, *ends.tolist()]))
+
+
+def even_bounds(layers: int, cards: int, *, split: str) -> tuple[tuple[int, int], ...]:
+    """The same of so many alike cards, for engines that cut tensors and for those that deal layers out."""
+    return stage_bounds(layers, cards) if split == "tensor" else split_by_free(layers, [1.0] * cards)
 
 
 def split_layers(layers_bytes: Sequence[float], room_bytes: Sequence[float]) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch, Cut
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
-from rigright.cost.shards import stage_bounds
+from rigright.cost.memory_split import even_bounds
 from rigright.cost.weights import ByCut, WeightBytes
 from rigright.demand import Numbers
 
@@ -32,17 +32,15 @@ class Stage:
 
 
 def unlike_stages(
-    arch: Arch, weights: WeightBytes, *, pp: Numbers, host_embed: bool = False
+    arch: Arch, weights: WeightBytes, *, pp: Numbers, host_embed: bool = False, split: str = "tensor"
 ) -> tuple[Stage, ...]:
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
     count = len(arch.trunk.layers)
     sums = _sums(arch, weights)
     tables = [
-        _unlike(
-            _table(arch, weights, sums=sums, bounds=stage_bounds(count, int(length)), host_embed=host_embed)
-        )
-        for length in lengths
+        _unlike(_table(arch, weights, sums=sums, bounds=bounds, host_embed=host_embed))
+        for bounds in (even_bounds(count, int(length), split=split) for length in lengths)
     ]
     most = max(len(table) for table in tables)
     padded = np.stack(
@@ -91,10 +89,11 @@ def _table(arch: Arch, weights: WeightBytes, *, sums: Numbers, bounds: Bounds, h
     width = len(cuts)
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
     table[0, :width] += _cut_row(cuts, weights.beside)
-    if arch.tied or not host_embed:
+    alone = len(bounds) == 1
+    if not host_embed or (arch.tied and alone):
         table[0, :width] += _cut_row(cuts, weights.entry)
     table[-1, :width] += _cut_row(cuts, weights.exit)
-    if arch.tied and len(bounds) > 1:
+    if arch.tied and not alone:  # the head is a copy of the table that the first stage, or the host, has
         table[-1, :width] += _cut_row(cuts, {Cut.VOCAB: weights.entry.get(Cut.VOCAB, 0)})
     head = np.zeros((len(bounds), 1))
     head[-1] = 1

@@ -10,7 +10,10 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
-from rigright.cost.memory_serving import ServingMemory, serving_memory, stage_memories
+from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
+from rigright.cost.memory_settings import Device
+from rigright.cost.speed.dealt import Dealt, deal
+from rigright.cost.speed.work import Work
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
@@ -61,9 +64,7 @@ def room_of(
     layout = shapes.layout()
 
     def memory(tokens: int) -> ServingMemory:
-        serving = Serving(
-            engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
-        )
+        serving = _one(way, tokens)
         return serving_memory(arch, weights, serving=serving, layout=layout, device=device, on_card=True)
 
     whole = memory(context_tok)
@@ -90,11 +91,31 @@ def stage_rooms(
     arch: Arch, *, cards: Sequence[Card], serving: Serving, layout: Layout
 ) -> tuple[ServingMemory, ...]:
     """Memory of each card when whole layers are dealt out to them."""
+    places = _places(arch, cards, serving=serving, layout=layout)
+    weights = weigh(arch, serving.weights)
+    return stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+
+
+def _places(
+    arch: Arch, cards: Sequence[Card], *, serving: Serving, layout: Layout
+) -> list[tuple[Device, Bound]]:
     engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
     devices = [device_of(card, engine) for card in cards]
     bounds = dealt_bounds(arch, weights, serving=serving, layout=layout, devices=devices)
-    places = list(zip(devices, bounds, strict=True))
-    return stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+    return list(zip(devices, bounds, strict=True))
+
+
+def mix_dealt(arch: Arch, way: Way, *, mix: Sequence[Card], work: Work, context_tok: int) -> Dealt:
+    """What part of a pass each of unlike cards does."""
+    serving = _one(way, context_tok)
+    places = _places(arch, mix, serving=serving, layout=Layout(pp=len(mix)))
+    return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
+
+
+def _one(way: Way, tokens: int) -> Serving:
+    return Serving(
+        engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
+    )
 
 
 def _mixed_room(
@@ -104,10 +125,7 @@ def _mixed_room(
     layout = Layout(pp=len(kind.mix))
 
     def memories(tokens: int) -> tuple[ServingMemory, ...]:
-        serving = Serving(
-            engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
-        )
-        return stage_rooms(arch, cards=kind.mix, serving=serving, layout=layout)
+        return stage_rooms(arch, cards=kind.mix, serving=_one(way, tokens), layout=layout)
 
     whole, usual = memories(context_tok), memories(traffic_tok)
     worst = min(whole, key=lambda one: float(one.spare_bytes))

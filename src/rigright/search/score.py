@@ -20,7 +20,7 @@ from rigright.search.columns import at, blended, joined
 from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
-from rigright.search.room import Room, room_of
+from rigright.search.room import Room, mix_dealt, room_of
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
 SERVED = (
@@ -93,7 +93,7 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
         kinds = [question.kinds[kind] for kind in places]
-        rates = _rates(way, kinds)
+        rates = _rates(question, alike, kinds=kinds, work=work)
         own = known_of(
             SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
         )
@@ -110,16 +110,15 @@ def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict
     return served | {name: served[name] * shift for name, shift in moved.items()}
 
 
-def _rates(way: Way, kinds: Sequence[Kind]) -> Rates:
-    """Rates of each kind; those of unlike cards weigh by the layers each holds, dealt by memory."""
+def _rates(question: Question, way: Way, *, kinds: Sequence[Kind], work: Work) -> Rates:
+    """Rates of each kind; those of unlike cards weigh by what each does of a pass."""
     mix = kinds[0].mix
-    rates = rates_of(
-        [card.chip for card in mix] or [kind.chip for kind in kinds], way.engine, weights=way.weights
-    )
     if not mix:
-        return rates
-    sizes = np.array([card.total_bytes for card in mix])
-    return blended(rates, sizes / sizes.sum())  # type: ignore[no-any-return]
+        return rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
+    dealt = mix_dealt(question.arch, way, mix=mix, work=work, context_tok=context_tok(question))
+    rates = rates_of(dealt.chips, way.engine, weights=way.weights)
+    even = dealt.evened(rates, work=work, chunk_tok=_budget_tok(question, way))
+    return blended(even, dealt.shares)  # type: ignore[no-any-return]
 
 
 def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.step import Pass, piped_share, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.sim.pace import Law, Pace
@@ -32,7 +32,14 @@ def _upright(values: Numbers) -> Numbers:
     return np.asarray(values, dtype=float)[..., None]
 
 
-def pace_of(law: Law, *, layout: Layout, max_seqs: int, budget_tok: int, context_tok: int) -> Pace:
+def overlap_of(work: Work, rates: Rates) -> float:
+    """How far prompts' passes in a pipeline go on at once, 0 to 1: as runs told, and in servers wholly."""
+    return float(np.min(np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)))
+
+
+def pace_of(
+    law: Law, *, layout: Layout, max_seqs: int, budget_tok: int, context_tok: int, overlap: float = 1.0
+) -> Pace:
     """Tables over all that passes of such a replica can hold."""
     rounds = int(layout.pp)
     return Pace(
@@ -41,4 +48,5 @@ def pace_of(law: Law, *, layout: Layout, max_seqs: int, budget_tok: int, context
         most_tok=max(budget_tok, 1),
         most_context=max(context_tok, 2),
         rounds=rounds,
+        overlap=overlap,
     )

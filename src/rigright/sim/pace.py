@@ -26,12 +26,23 @@ PROMPTS_TOLD = 9  # prompts of one pass, to see what each adds
 
 
 class Pace:
-    """Seconds of passes of one replica; `rounds` micro-batches go through its pipeline together."""
+    """Seconds of passes of one replica; `rounds` micro-batches go through its pipeline together.
+
+    `overlap`: how far those of a prompt do, from one after the other (0) to all at once (1).
+    """
 
     def __init__(
-        self, law: Law, *, most_seqs: int, most_tok: int, most_context: int, rounds: int = 1
+        self,
+        law: Law,
+        *,
+        most_seqs: int,
+        most_tok: int,
+        most_context: int,
+        rounds: int = 1,
+        overlap: float = 1.0,
     ) -> None:
         self.rounds = rounds
+        self._overlap = overlap
         self._chunk = most_tok
         seqs = grid(most_seqs, FINE)
         self._seqs, self._contexts = seqs, grid(most_context, LONG)
@@ -85,7 +96,7 @@ class Pace:
             inner=(coarse, _place(contexts, context_tok / seqs if seqs else 0.0)),
         )
         more = self._prompt_s * (prompts / parts - 1) if prompts > parts else 0.0
-        return bare + back + more
+        return (bare + back + more) * parts / (1 + (parts - 1) * self._overlap)
 
     def _own(self, seqs: int) -> float:
         """Sequences of one micro-batch: none is cut in parts."""

@@ -129,6 +129,42 @@ def test_a_service_for_one_user_makes_tokens_as_the_stream_does(name: str, cards
     assert float(np.ravel(found.tpot_s)[0]) == pytest.approx(float(alone[0]))
 
 
+@pytest.mark.parametrize("name", ["rtx-4090", "a100-sxm4-80gb", "apple-m3-ultra"])
+@pytest.mark.parametrize("tok", [512, 2048, 8192])
+def test_a_service_for_one_user_reads_a_prompt_as_the_stream_does(name: str, tok: int) -> None:
+    """Prompts of several passes keep more than one card busy; beside that a server has its own delays."""
+    on = stream(name)
+    quick = replace(on.rates, request_s=0.0, ahead=0.0)
+    for cards in (1, 2, 4, 8):
+        found = serve(
+            work(), quick, layout=Layout(pp=cards),
+            traffic=Traffic(prompt_tok=tok, output_tok=64, concurrency=1),
+            limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=512),
+        )  # fmt: skip
+        alone = float(prompt(on, tok=tok, cards=cards)[0])
+        assert float(np.ravel(found.ttft_s)[0]) == pytest.approx(alone, rel=0.12), cards
+
+
+@given(
+    tok=some.integers(1, 20_000), cards=some.integers(1, 16), running=some.integers(1, 16),
+    name=some.sampled_from(("llama.cpp", "vllm", "transformers")),
+)  # fmt: skip
+def test_no_pipeline_is_faster_than_all_its_cards_at_once(
+    tok: int, cards: int, running: int, name: str
+) -> None:
+    on = stream("rtx-4090", name=name, version="2026-01", weights="bf16")
+
+    def first(pp: int) -> float:
+        found = serve(
+            work(weights="bf16"), on.rates, layout=Layout(pp=pp),
+            traffic=Traffic(prompt_tok=tok, output_tok=64, concurrency=running),
+            limits=Limits(pool_tok=np.inf, max_seqs=running, budget_tok=512),
+        )  # fmt: skip
+        return float(np.ravel(found.ttft_s)[0])
+
+    assert first(cards) >= 0.999 * first(1) / cards
+
+
 @given(running=some.integers(0, 100), stages=some.integers(1, 16))
 def test_a_pipeline_shares_sequences_out_and_cuts_none(running: int, stages: int) -> None:
     own = float(micro_seqs(running, Layout(pp=stages)))

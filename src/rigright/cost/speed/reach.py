@@ -34,7 +34,7 @@ Terms = dict[str, Any]
 FIXED = (
     *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s", "half_tok"),
     *("expert_half_tok", "expert_compute", "expert_memory", "host_step_s", "host_expert_s", "touched"),
-    *("split_layer_s", "hop_s"),
+    *("split_layer_s", "hop_s", "piped", "piped_elems"),
 )
 
 

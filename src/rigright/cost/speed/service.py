@@ -14,7 +14,7 @@ import numpy as np
 
 from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, StepTime, step
+from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
@@ -147,17 +147,19 @@ def _load(
     )
     decode_s = decode.total_s
     pass_s = step(work, rates, layout=layout, content=content, parts=parts).total_s
-    prompt_s = np.maximum(pass_s - decode_s, 0) / prompts
     chunks = np.maximum(1 / prompts, 1)
+    gain = pipeline_gain(work, rates, cards=np.asarray(layout.pp, dtype=float), passes=chunks)
+    added_s = np.maximum(pass_s - decode_s, 0) / prompts
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
-    tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * prompt_s
+    tpot = token_s + rates.mixed * others / np.maximum(traffic.output_tok, 1) * added_s
     between = rates.ahead * decode_s
-    alone = rates.request_s + chunks * pass_s + between
+    alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
-    alone = np.maximum(alone, passes * prompt_s - rest)  # a life holds the prompts of all at work
+    held = np.maximum(running / layout.pp, np.minimum(running, 1) / gain)
+    alone = np.maximum(alone, held * added_s - rest)  # a life holds the prompts of all at work
     return _Load(
-        decode=decode, decode_s=decode_s, prompt_s=prompt_s, alone_s=alone,
+        decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
         tpot_s=tpot, life_s=alone + rest,
     )  # fmt: skip
 

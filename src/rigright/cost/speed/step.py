@@ -100,6 +100,18 @@ def step(
     )
 
 
+def pipeline_gain(work: Work, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
+    """How much sooner a prompt is done because several cards work on passes of it at once."""
+    ideal = passes * cards / (passes + cards - 1)
+    return 1 + (ideal - 1) * piped_share(work, rates)
+
+
+def piped_share(work: Work, rates: Rates) -> Numbers:
+    """The part of a pipeline's gain that prompts get: less of it where more weights are unpacked first."""
+    unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / rates.piped_elems
+    return rates.piped / (1 + unpacked * unpacked)
+
+
 def _rank(content: Pass, layout: Layout) -> _Rank:
     ranks = ranks_of(layout)
     # a prompt is worked on by one rank; several prompts spread over the ranks

@@ -15,7 +15,7 @@ import numpy as np
 
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.reach import stream_terms
-from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.step import Pass, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.facts.chips import Chip
@@ -31,8 +31,6 @@ class Stream:
 
     rates: Rates
     ubatch_tok: Numbers = np.inf  # tokens of a prompt worked on at once
-    piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
-    piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
     graph_tok: Numbers = np.inf  # longest context that a recorded graph of a pass covers
     bare_layer_s: Numbers = 0.0  # the host's time for a layer without one
     prompt_start_s: Numbers = 0.0  # before a prompt
@@ -47,8 +45,6 @@ class Stream:
 
 _TERMS = (
     "ubatch_tok",
-    "piped",
-    "piped_elems",
     "row_card_s",
     "talk_s",
     "graph_tok",
@@ -92,7 +88,7 @@ def prompt_s(
         prefill_seen_tok=content.prefill_seen_tok + each / 2,
     )
     serial = passes * _pass_s(work, stream, layout=layout, content=one)
-    return stream.prompt_start_s + serial / _gain(work, stream, cards=layout.pp, passes=passes)
+    return stream.prompt_start_s + serial / pipeline_gain(work, stream.rates, cards=layout.pp, passes=passes)
 
 
 def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
@@ -102,13 +98,6 @@ def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Num
     time = step(work, stream.rates, layout=cut, content=content)
     summed = np.where(rows & (cards > 1), work.layers * stream.row_card_s * cards, time.link_s)
     return time.total_s - time.link_s + summed
-
-
-def _gain(work: Work, stream: Stream, *, cards: Numbers, passes: Numbers) -> Numbers:
-    """How much sooner a prompt is done because several cards work on passes of it at once."""
-    ideal = passes * cards / (passes + cards - 1)
-    unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / stream.piped_elems
-    return 1 + (ideal - 1) * stream.piped / (1 + unpacked * unpacked)
 
 
 def _taken(record: Any, places: np.ndarray) -> Any:

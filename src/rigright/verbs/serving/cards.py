@@ -9,6 +9,8 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
+from rigright.cost.speed.dealt import Dealt, deal
+from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
 from rigright.report.explained import PARTS, CardUse
@@ -46,6 +48,15 @@ def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
 def is_even(case: Case) -> bool:
     """Whether all cards are alike and the layers are cut without regard to their memory."""
     return case.engine.split == "tensor" and len(_unlike(case.cards)) == 1
+
+
+def dealt_of(case: Case) -> Dealt | None:
+    """What part of a pass each card does where layers are dealt out to them; else None."""
+    if case.engine.split != "layer":
+        return None
+    stages, bounds = _laid_out(case)
+    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
+    return deal([cards[0].chip for cards in stages], work, bounds=bounds)
 
 
 def smallest(cards: Sequence[Card]) -> Card:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, micro_seqs, serve
-from rigright.cost.speed.step import Pass, StepTime, step
+from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.told import tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.report.timed import Speed, TimeParts
+from rigright.verbs.serving.cards import dealt_of
 from rigright.verbs.serving.case import Case
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
@@ -23,16 +25,15 @@ OUTPUT_SHARE = 0.25  # and never more of it than this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Machine:
-    """Unlike cards, and what share of a pass each does: layers dealt out, or all wait for the slowest."""
+    """Unlike chips, and what part of a pass their cards do: layers dealt out, or all wait for the slowest."""
 
     chips: tuple[Chip, ...]
-    shares: Numbers
-    dealt: bool
+    dealt: Dealt | None
 
     def time(self, values: Numbers) -> float:
-        """One time of the whole from one a kind of card."""
-        found = np.broadcast_to(np.asarray(values, dtype=float), self.shares.shape)
-        return float(found @ self.shares) if self.dealt else float(found.max())
+        """One time of the whole from one a kind of chip."""
+        found = np.broadcast_to(np.asarray(values, dtype=float), len(self.chips))
+        return float(found.max() if self.dealt is None else found @ self.dealt.shares)
 
     def rate(self, values: Numbers) -> float:
         """The same for so much a second."""
@@ -59,17 +60,20 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
     rates = rates_of(machine.chips, case.engine, weights=case.serving.weights)
     limits = _limits(case, memory)
+    if machine.dealt is not None:
+        rates = machine.dealt.evened(rates, work=work, chunk_tok=_chunk_tok(traffic, limits))
     found = serve(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     running = machine.rate(found.running)
     prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
     chunks = float(np.ceil(traffic.prompt_tok / _chunk_tok(traffic, limits)))
+    gain = pipeline_gain(work, rates, cards=case.layout.pp, passes=chunks)
     seen = {
         "ttft_s": machine.time(found.ttft_s),
         "tpot_s": machine.time(found.tpot_s),
         "user_tok_per_s": 1 / machine.time(found.tpot_s),
         "output_tok_per_s": machine.rate(found.output_tok_per_s),
-        "prefill_tok_per_s": float(traffic.prompt_tok) / (machine.time(prompt.total_s) * chunks),
+        "prefill_tok_per_s": float(traffic.prompt_tok) / machine.time(prompt.total_s / gain * chunks),
     }
     return Speed(
         prompt_tok=float(traffic.prompt_tok),
@@ -77,19 +81,15 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
         concurrency=float(traffic.concurrency or running),
         running=running * case.layout.dp,
         token_pass=_parts(token, machine),
-        prompt_pass=_parts(prompt, machine, times=chunks),
+        prompt_pass=_parts(prompt, machine, times=chunks / gain),
         **tell(seen, arch=case.arch, engine=case.engine, chips=machine.chips),
     )
 
 
 def _machine(case: Case) -> _Machine:
-    """Layers go to cards by their memory where they are dealt out; else each rank does as much."""
-    counts: dict[str, float] = {}
-    for card in case.cards:
-        counts[card.chip.id] = counts.get(card.chip.id, 0.0) + card.total_bytes
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    parts = np.array([counts[chip.id] for chip in chips])
-    return _Machine(chips=chips, shares=parts / parts.sum(), dealt=case.engine.split == "layer")
+    dealt = dealt_of(case)
+    every = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    return _Machine(chips=every if dealt is None else dealt.chips, dealt=dealt)
 
 
 def _limits(case: Case, memory: ServingMemory) -> Limits:
@@ -121,13 +121,13 @@ def _token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, r
     return step(work, rates, layout=layout, content=content)
 
 
-def _parts(time: StepTime, machine: _Machine, *, times: float = 1.0) -> TimeParts:
+def _parts(time: StepTime, machine: _Machine, *, times: Numbers = 1.0) -> TimeParts:
     """Seconds by what they go into; what is worked counts by how long reading and computing would take."""
     worked = time.gemm_s + time.attention_s
     read = worked * time.memory_s / (time.memory_s + time.compute_s)
     return TimeParts(
-        memory_s=machine.time(read) * times,
-        compute_s=machine.time(worked - read) * times,
-        links_s=machine.time(time.link_s) * times,
-        fixed_s=machine.time(time.fixed_s) * times,
+        memory_s=machine.time(read * times),
+        compute_s=machine.time((worked - read) * times),
+        links_s=machine.time(time.link_s * times),
+        fixed_s=machine.time(time.fixed_s * times),
     )

@@ -12,13 +12,15 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.work import work_of
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
 from rigright.sim.fleet import Fleet, Handover
-from rigright.sim.law import law_of, pace_of
+from rigright.sim.law import law_of, overlap_of, pace_of
 from rigright.sim.server import Shop
+from rigright.verbs.serving.cards import dealt_of
 from rigright.verbs.serving.case import Case
 from rigright.verbs.simulate.wish import PlayWish
 
@@ -53,16 +55,21 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
     settings = case.settings
     max_seqs, budget = max(int(settings.max_seqs), 1), max(int(settings.budget_tok), 1)
     blocks, block_tok = _blocks(case, memory)
+    dealt = dealt_of(case)
+    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
+    rates = _rates(case, dealt)
+    if dealt is not None:
+        rates = dealt.evened(rates, work=work, chunk_tok=budget)
     law = law_of(
-        work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv),
-        _rates(case),
+        work,
+        rates,
         layout=replace(case.layout, dp=1),
-        shares=_shares(case),
+        shares=None if dealt is None else dealt.shares,
     )
     return Shop(
         pace=pace_of(
             law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
-            context_tok=max(context_tok, LEAST_CONTEXT_TOK),
+            context_tok=max(context_tok, LEAST_CONTEXT_TOK), overlap=overlap_of(work, rates),
         ),
         manner=shelf.take(POLICIES, policy, bears="MANNER"),
         pick=shelf.take(POLICIES, policy, bears="pick"),
@@ -88,20 +95,10 @@ def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
     return int(blocks) * ranks, max(int(memory.unit_tok), 1)
 
 
-def _rates(case: Case) -> Rates:
-    chips = list({card.chip.id: card.chip for card in case.cards}.values())
+def _rates(case: Case, dealt: Dealt | None = None) -> Rates:
+    every = {card.chip.id: card.chip for card in case.cards}
+    chips = tuple(every.values()) if dealt is None else dealt.chips
     return rates_of(chips, case.engine, weights=case.serving.weights)
-
-
-def _shares(case: Case) -> np.ndarray | None:
-    """What share of a pass each kind of card does where layers are dealt out; else all wait for one."""
-    if case.engine.split != "layer":
-        return None
-    counts: dict[str, float] = {}
-    for card in case.cards:
-        counts[card.chip.id] = counts.get(card.chip.id, 0.0) + card.total_bytes
-    parts = np.array(list(counts.values()))
-    return np.asarray(parts / parts.sum())
 
 
 def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> Fleet:

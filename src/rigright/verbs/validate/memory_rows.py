@@ -13,8 +13,8 @@ from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
+from rigright.cost.memory_split import even_bounds
 from rigright.cost.memory_step import rope_tables_bytes
-from rigright.cost.shards import stage_bounds
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.formats import find_format
@@ -108,7 +108,8 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp)
     weights = weigh(arch, serving.weights)
     device: Device = device_of(told.card, engine)
-    places = [(device, bound) for bound in stage_bounds(len(arch.trunk.layers), layout.pp)]
+    bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
+    places = [(device, bound) for bound in bounds]
     ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
     return _Case(told=told, arch=arch, weights=weights, ranks=ranks), _assumed(context, told)
 

@@ -1,0 +1,60 @@
+"""Layers dealt out to cards that work one after another: what part of a pass each card does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rigright.cost.speed.rates import Rates
+from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.work import Gemm, Work
+from rigright.demand import Layout, Numbers
+from rigright.facts.chips import Chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dealt:
+    """Cards in the order of their layers."""
+
+    chips: tuple[Chip, ...]  # each kind once
+    kinds: tuple[int, ...]  # of each card, the place of its chip among them
+    parts: Numbers  # of a pass, that each card does
+
+    @property
+    def shares(self) -> Numbers:
+        """What part of a pass each kind of chip does."""
+        return np.bincount(self.kinds, weights=self.parts, minlength=len(self.chips))
+
+    def evened(self, rates: Rates, *, work: Work, chunk_tok: Numbers) -> Rates:
+        """The rates with so much less of a pipeline's gain as its slowest card holds the others up."""
+        content = Pass(prefill_tok=chunk_tok, prefill_seqs=1)
+        whole_s = np.broadcast_to(
+            step(work, rates, layout=Layout(), content=content).total_s, len(self.chips)
+        )
+        each = whole_s[list(self.kinds)] * self.parts
+        busy = each.sum() / each.max()
+        return replace(rates, piped=rates.piped * (busy - 1) / max(len(each) - 1, 1))
+
+
+def deal(chips: Sequence[Chip], work: Work, *, bounds: Sequence[tuple[int, int]]) -> Dealt:
+    """Cards, each with its first and past-last layer; the last has the head too."""
+    kinds = {chip.id: chip for chip in chips}
+    order = list(kinds)
+    head = head_share(work)
+    parts = np.array([last - first for first, last in bounds]) / work.layers * (1 - head)
+    parts[-1] += head
+    return Dealt(
+        chips=tuple(kinds.values()), kinds=tuple(order.index(chip.id) for chip in chips), parts=parts
+    )
+
+
+def head_share(work: Work) -> float:
+    """What part of the bytes that one token is multiplied by is the head's."""
+    head = sum(_met_bytes(gemm) for gemm in work.gemms if gemm.kind == "head")
+    return head / sum(_met_bytes(gemm) for gemm in work.gemms)
+
+
+def _met_bytes(gemm: Gemm) -> float:
+    return gemm.size_bytes * (gemm.per_tok / gemm.experts if gemm.experts else 1.0)

@@ -16,6 +16,7 @@ from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine.device import Device
 from rigright.machine.host import Memory
+from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
@@ -25,6 +26,8 @@ from rigright.report.page import Strips
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import measure as measure_page
 from rigright.report.screen import Screen
+from rigright.verbs.watch.frame import Watch, WatchWish
+from scenes import scene
 
 SWAPPY = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),),
@@ -48,7 +51,7 @@ def examined(**asked):
 
 def test_a_single_finding_stands_apart_from_the_verdict():
     blocks = examined().split("\n\n")
-    (verdict,) = [block for block in blocks if "1 checks" in block or "checks in" in block]
+    (verdict,) = [block for block in blocks if "1 check in" in block]
     assert len(verdict.splitlines()) == 1
 
 
@@ -149,3 +152,39 @@ def test_all_that_would_be_written_is_printed_each_file_under_its_name(capsys):
 def test_what_is_one_file_is_printed_as_it_is(capsys):
     assert main(shlex.split("export grafana")) == 0
     assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("name", "bus", "shown"), [("one_of_eight_missing", 8, 7), ("hung_driver", 8, 0)])
+def test_watch_tells_of_a_card_that_no_driver_shows(name, bus, shown, tmp_path, monkeypatch):
+    """A page that lists seven cards of eight as ok, and no more, says that all is well."""
+    world = scene(name, tmp_path)
+    monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
+    with Watch(WatchWish(every_s=1.0, keep=False), world=world) as moments:
+        notes = [str(note) for note in moments.look(2.0).notes]
+    assert any(
+        note.startswith(f"cards on the bus: {bus}, that drivers show here: {shown};") for note in notes
+    )
+
+
+def test_watch_is_quiet_where_all_cards_are_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
+    with Watch(WatchWish(every_s=1.0, keep=False), world=scene("healthy_8xh100", tmp_path)) as moments:
+        assert not [note for note in moments.look(5.0).notes if "on the bus" in str(note)]
+
+
+def test_a_question_that_kills_is_not_told_as_one_that_hangs(tmp_path):
+    (one,) = [
+        finding
+        for _, finding in examine(case_of(probe(scene("aborts", tmp_path))), ("gpu_answers",)).findings
+    ]
+    assert one.about == "gpu 2"
+    assert "kills the program" in str(one.title)
+    assert str(one.evidence[0].shows).startswith("links.crc_flit: ")
+
+
+@pytest.mark.parametrize(("as_root", "see"), [(True, "nvidia-smi"), (False, "sudo rigright doctor")])
+def test_root_is_not_sent_to_ask_as_root(as_root, see):
+    card = Device(index=0, vendor="nvidia", state="denied")
+    machine = Machine(devices=(card,), system=System(as_root=as_root))
+    (verdict,) = examine(case_of(machine), ("gpu_answers",)).checked[0].verdicts
+    assert verdict.see == see

@@ -8,6 +8,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.record import Case, NotSeen, Step, as_root, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
+from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
 BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
@@ -64,6 +65,11 @@ def details(device: Device, section: str) -> str | None:
     if device.vendor == "nvidia":
         return f"nvidia-smi -q -i {device.index} -d {section}"
     return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
+
+
+def see_denied(machine: Machine) -> str:
+    """What shows more where a driver refuses: root, and for root what the driver itself says."""
+    return "nvidia-smi" if machine.system.as_root else "sudo rigright doctor"
 
 
 def bad_pages_line(device: Device) -> str | None:

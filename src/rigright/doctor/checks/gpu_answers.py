@@ -2,7 +2,7 @@
 
 A card that is lost has fallen off the bus (XID 79), or its firmware has died (XID 119, 120): programs on it
 are gone, and new ones fail. A card that hangs makes every tool that asks it wait; this one asks through a
-child process under a time limit, and says so.
+child process under a time limit, and says so. A question that ends the process that asks is told as that.
 
 Any such state is a fault. Sources: NVML's return codes 15 (GPU is lost) and 10 (timeout); NVIDIA's XID
 catalog.
@@ -14,12 +14,16 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import label, reboot, reset, see_kernel_log
+from rigright.doctor.gpus import label, reboot, reset, see_denied, see_kernel_log
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, step
 from rigright.doctor.wires import silent_places
 from rigright.machine.device import Device
+from rigright.machine.nvml.codes import DIED
+from rigright.machine.nvml.codes import why as told
+from rigright.machine.record import Machine, Unseen
 
 TITLE = say("every accelerator answers")
+DEADLY = told(DIED)
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -30,11 +34,11 @@ def check(case: Case) -> Iterator[Verdict]:
         if device.state == "lost":
             yield _lost(device, place)
         elif device.state == "hung":
-            yield _hung(device, place)
+            deadly = _deadly(device, case.machine)
+            yield _hung(device, place) if deadly is None else _kills(device, place, asked=deadly)
         elif device.state == "denied":
-            yield NotSeen(
-                why=say("the driver refuses to tell us"), see="sudo rigright doctor", about=label(device)
-            )
+            why = say("the driver refuses to tell us")
+            yield NotSeen(why=why, see=see_denied(case.machine), about=label(device))
         elif device.state == "slow":
             why = say("the driver was so slow that not all was read of it; persistence mode makes it faster")
             yield NotSeen(why=why, see="nvidia-smi", about=label(device))
@@ -71,6 +75,31 @@ def _lost(device: Device, place: str | None) -> Finding:
             reboot(),
             step(say("if it comes back, check power cables, seating and temperature; repeated: replace it")),
         ),
+        about=label(device),
+    )
+
+
+def _deadly(device: Device, machine: Machine) -> Unseen | None:
+    """The question about this card that ended the process that asked it."""
+    own = f"devices.{device.index}."
+    return next((one for one in machine.unseen if one.what.startswith(own) and one.why == DEADLY), None)
+
+
+def _kills(device: Device, place: str | None, *, asked: Unseen) -> Finding:
+    return Finding(
+        severity="fault",
+        title=say("a question about the card kills the program that asks it"),
+        evidence=(
+            Evidence(
+                shows=say(
+                    "{what}: {why}", what=asked.what.partition(".")[2].partition(".")[2], why=asked.why
+                ),
+                command=asked.see,
+            ),
+            *_on_the_bus(place),
+        ),
+        why=say("monitors and jobs that ask the same die with it"),
+        fix=(see_kernel_log(), reset(device), reboot()),
         about=label(device),
     )
 

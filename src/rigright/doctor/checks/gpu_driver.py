@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import reboot, see_kernel_log
+from rigright.doctor.gpus import reboot, see_denied, see_kernel_log
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import has_no_driver, refuses_mismatch
 from rigright.machine.nvml.asking import Trouble
@@ -33,7 +33,7 @@ def check(case: Case) -> Iterator[Verdict]:
         if any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices):
             yield Fine(says=say("it does"))
     elif error == _told(NO_PERMISSION):
-        yield NotSeen(why=say("the driver refuses to tell us"), see="sudo rigright doctor")
+        yield NotSeen(why=say("the driver refuses to tell us"), see=see_denied(case.machine))
     elif error == _told(0, missing=True):
         yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
     elif not refuses_mismatch(case.machine.software) or case.machine.software.kernel_driver is None:

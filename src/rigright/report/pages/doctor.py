@@ -80,15 +80,16 @@ def _verdict(result: Examined) -> Line:
 
 def _rest(result: Examined) -> Sentence:
     """How much was looked at."""
+    count = len(result.checked)
     told = {
-        "checks": len(result.checked),
+        "checks": say("1 check") if count == 1 else say("{count} checks", count=count),
         "seconds": f"{result.seconds:.1f}",
         "fine": result.count(Fine),
         "unseen": result.count(NotSeen),
     }
     if not told["unseen"]:
-        return say("{checks} checks in {seconds} s: {fine} times fine", **told)
-    return say("{checks} checks in {seconds} s: {fine} times fine, {unseen} times not observed", **told)
+        return say("{checks} in {seconds} s: {fine} times fine", **told)
+    return say("{checks} in {seconds} s: {fine} times fine, {unseen} times not observed", **told)
 
 
 def _overview(found: tuple[Group, ...]) -> Table:

@@ -135,7 +135,7 @@ class Watch:
         return Moment(
             tick=tick,
             events=new,
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(tick)),
             host=self._host,
             every_s=self.wish.every_s,
             serves=self.serves,
@@ -173,7 +173,12 @@ class Watch:
 
         self._machine.append(probe(world))
 
-    def _notes(self) -> Iterator[Sentence]:
+    def _notes(self, tick: Tick) -> Iterator[Sentence]:
+        if (tick.on_bus or 0) > len(tick.devices):
+            yield say(
+                "cards on the bus: {bus}, that drivers show here: {shown}; `rigright doctor` tells why",
+                bus=tick.on_bus, shown=len(tick.devices),
+            )  # fmt: skip
         if self._keeper is not None and self._keeper.problem is not None:
             yield say("nothing is kept: {why}", why=self._keeper.problem)
         if not self._log.is_open:

@@ -214,7 +214,12 @@ ROWS = {
         apart={},
     ),
     "driver_ended": Row(
-        finds=((driver("550.144.03"), "note", None), (driver("525.60.13"), "note", None)),
+        finds=(
+            (driver("550.144.03"), "note", None),
+            (driver("525.60.13"), "note", None),
+            (driver("384.81"), "note", None),
+            (driver("340.108"), "note", None),
+        ),
         fine={},
         unseen=told_by("gpu_driver"),
         apart=WSL,
@@ -532,6 +537,19 @@ ROWS = {
         fine={},
         unseen="a build that is not told is believed",
         apart=OFFICE,
+    ),
+    "torch_blind": Row(
+        finds=(
+            (torch(sees=0), "fault", VENV.path),
+            (torch(sees=0) | env(CUDA_VISIBLE_DEVICES=""), "fault", VENV.path),
+            (torch(sees=0) | INSIDE, "fault", VENV.path),
+            (torch(sees=0) | {"on": "desktop"}, "fault", VENV.path),
+        ),
+        fine=torch(sees=8),
+        unseen=torch(sees=0)
+        | {f"software__{name}": None for name in ("driver", "kernel_driver", "disk_driver")}
+        | {"software__library_drivers": ()},
+        apart=torch(sees=0, build="cpu", cuda=None),
     ),
     "torch_driver": Row(
         finds=((driver("535.183.01"), "fault", f"torch, {VENV.path}"),),

@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 
 from rigright.base.errors import AskError
+from rigright.base.tables import DATA, raw_rows
 from rigright.facts.chips import chips
 from rigright.facts.drivers import (
     OPEN_FROM,
@@ -54,12 +55,20 @@ def shared_rows(shared, table):
 def test_branches(branch):
     assert branch.kind in {"long term", "production", "new feature", "legacy"}
     assert 300 < branch.branch < 1000
-    assert branch.cc_min >= (2, 0)
+    assert branch.cc_min >= ((1, 0) if branch.branch <= 340 else (2, 0))
     if branch.ends is not None:
         assert re.fullmatch(r"20\d\d-(?:0[1-9]|1[0-2])", branch.ends)
         assert branch.ended == (branch.ends < TODAY[:7]), "the word and the month agree"
     if branch.kind == "long term" and branch.ends:
         assert branch.source
+
+
+def test_every_driver_that_came_with_a_cuda_is_of_a_branch_we_know():
+    came = {
+        version_of(row["driver_linux"])[0] for _, row in raw_rows(DATA / "cuda.csv") if row["driver_linux"]
+    }
+    assert came <= {*BRANCHES, 616}  # the newest names one that is not out yet
+    assert set(BRANCHES) >= {331, 340, 384, 396, 410, 415, 418, 430, 435, 440, 450}
 
 
 def test_newer_branches_forget_old_chips_and_never_learn_them_again():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import RigError
+from rigright.doctor.examine import case_of, examine
 from rigright.machine.opened import read_machine
 
 TORCH = """\
@@ -45,6 +46,28 @@ CUDA Driver Version: 545.23.08
 PyTorch: 2.4.0+cu121
 NVIDIA Topology:
 {MATRIX}"""
+
+
+BLIND = TORCH.replace("available: True", "available: False").format(
+    cards=" GPU 0: NVIDIA H100 80GB HBM3", driver="580.95.05"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (BLIND, {("torch_blind", "fault")}),
+        (BLIND.replace("580.95.05", "450.80.02"), {("torch_driver", "fault")}),
+        (
+            BLIND.replace("+cu124", "+cpu").replace("PyTorch: 12.4", "PyTorch: None"),
+            {("torch_cpu_only", "warning")},
+        ),
+        (BLIND.replace("available: False", "available: True"), set()),
+    ],
+)
+def test_why_pytorch_finds_no_card_is_told_once(text, found):
+    told = examine(case_of(machine_of(text)), ("torch_blind", "torch_driver", "torch_cpu_only")).findings
+    assert {(check, one.severity) for check, one in told} == found
 
 
 def machine_of(text):

@@ -86,16 +86,12 @@ def _deadly(device: Device, machine: Machine) -> Unseen | None:
 
 
 def _kills(device: Device, place: str | None, *, asked: Unseen) -> Finding:
+    what = asked.what.removeprefix(f"devices.{device.index}.")
     return Finding(
         severity="fault",
         title=say("a question about the card kills the program that asks it"),
         evidence=(
-            Evidence(
-                shows=say(
-                    "{what}: {why}", what=asked.what.partition(".")[2].partition(".")[2], why=asked.why
-                ),
-                command=asked.see,
-            ),
+            Evidence(shows=say("{what}: {why}", what=what, why=asked.why), command=asked.see),
             *_on_the_bus(place),
         ),
         why=say("monitors and jobs that ask the same die with it"),

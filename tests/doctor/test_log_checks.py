@@ -151,6 +151,6 @@ def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
     blind = finding(logged(*pair * 40), "log_nvlink")
     assert "80 times" in str(blind.evidence[0].shows)
     assert [one.command for one in blind.fix if one.disturbs] == ["systemctl reboot"]
-    assert weighed(*pair, ago_s=UP_S + 60) == [("log_nvlink", "note")]
+    assert weighed(*pair, "-- Boot 0123456789abcdef0123456789abcdef --") == [("log_nvlink", "note")]
     without = replace(logged(*pair), devices=(rtx4090(0), rtx4090(1)))
     assert findings(without, *LOGS) == []

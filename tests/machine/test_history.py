@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,7 @@ from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.words import say
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
+from rigright.machine.history import file as history_file
 from rigright.machine.history import grains as history_grains
 from rigright.machine.history.blocks import columns_of, packed, unpacked
 from rigright.machine.history.columns import DEVICE_KINDS, Rows, tick_of
@@ -342,6 +344,90 @@ def test_a_newer_history_is_not_touched(file):
     other.close()
     with pytest.raises(DataError, match="newer rigright"):
         open_history(file)
+
+
+def test_a_reader_is_not_held_up_by_a_writer_and_a_second_writer_is_told(file):
+    open_history(file).close()
+    with sqlite3.connect(file, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with open_history(file, writes=False) as reader:
+            assert list(reader.ticks()) == []
+        with open_history(file, patience_s=0.05) as second:
+            with pytest.raises(MissingError, match=r"another program holds .* for too long; end it"):
+                second.add_tick(moment(0))
+            other.execute("COMMIT")
+            second.add_tick(moment(0))  # whoever was told may add it again: it is kept once
+            assert len(list(second.ticks())) == 1
+    other.close()
+
+
+def test_whoever_has_patience_outlasts_another_writer(file):
+    """A benchmark of minutes is not lost because a watch wrote for some seconds."""
+    open_history(file).close()
+    code = (
+        "import sqlite3, sys, time\n"
+        f"other = sqlite3.connect({str(file)!r}, isolation_level=None)\n"
+        "other.execute('BEGIN IMMEDIATE'); print('held', flush=True)\n"
+        "time.sleep(2.5); other.execute('COMMIT')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with open_history(file, patience_s=30.0) as history:
+            history.add_results([result(1.0)], BOX)
+            assert [one.value for one in history.last_results(BOX)] == [1.0]
+
+
+def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkeypatch):
+    with open_history(file) as history:
+        history.add_tick(moment(0))
+    older = history_file._SCHEMA
+    broken = (*older, "CREATE TABLE more (n INTEGER); CREATE TABLE tick (n INTEGER)")
+    monkeypatch.setattr(history_file, "_SCHEMA", broken)
+    with pytest.raises(MissingError, match="cannot be used: table tick already exists"):
+        open_history(file)
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (len(older),)
+        assert other.execute("SELECT count(*) FROM sqlite_master WHERE name = 'more'").fetchone() == (0,)
+    monkeypatch.setattr(history_file, "_SCHEMA", (*older, "CREATE TABLE more (n INTEGER)"))
+    for _ in range(2):
+        with open_history(file) as history:
+            assert len(list(history.ticks())) == 1
+    monkeypatch.setattr(history_file, "_SCHEMA", older)
+    for writes in (True, False):
+        with pytest.raises(DataError, match="newer rigright; update this one"):
+            open_history(file, writes=writes)
+    assert sound(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
+def test_a_disk_that_is_truly_full_or_read_only_is_told_of(tmp_path):
+    """Not played by SQLite's own bound: a small disk of its own, filled by another program."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    line = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    if not shutil.which("mount") or subprocess.run(line, check=False, capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        file = place / "history.db"
+        with open_history(file) as history:
+            history.add_tick(moment(0))
+            with suppress(OSError), (place / "films").open("wb") as other:
+                while True:
+                    other.write(bytes(4096))
+                    other.flush()
+            with pytest.raises(MissingError, match=r"disk that holds .* is full; free some"):
+                [history.add_tick(moment(n)) for n in range(1, 2000)]
+            kept = len(list(history.ticks()))
+            (place / "films").unlink()
+            history.add_tick(moment(5000))
+            assert len(list(history.ticks())) == kept + 1
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True, capture_output=True)
+        assert n_moments(file) == kept + 1
+        for wanted in (file, place / "deeper" / "history.db"):
+            with pytest.raises(MissingError, match="cannot be"):
+                open_history(wanted)
+    finally:
+        subprocess.run(["umount", place], check=True, capture_output=True)
 
 
 def test_a_history_damaged_in_the_midst_is_told_of(file):

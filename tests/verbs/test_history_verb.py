@@ -7,6 +7,9 @@ import io
 import json
 import re
 import shlex
+import sqlite3
+import time
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.faces.cli.main import main
+from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
@@ -29,7 +33,7 @@ from rigright.report.watched import Moment
 from rigright.verbs.history.frame import history
 from rigright.verbs.history.series import Series, energy_j, figures, series
 from rigright.verbs.watch.frame import Watch, WatchWish
-from rigright.verbs.watch.keeper import AGAIN_S, Keeper
+from rigright.verbs.watch.keeper import AGAIN_S, MOST_WAITING, Keeper
 from rigright.verbs.watch.news import from_driver
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -224,6 +228,9 @@ class Broken:
     def __init__(self):
         self.closed = False
 
+    def add_events(self, _events):
+        """Fewer bytes than there is room for."""
+
     def add_tick(self, _tick):
         raise MissingError(say("the disk that holds {path} is full; free some of it", path="x"))
 
@@ -253,8 +260,76 @@ def test_a_full_disk_ends_no_watch_and_is_tried_again(tmp_path):
     keeper.add_machine(Machine(system=System(host="a")))
     keeper.close()
     with open_history(tmp_path / "history.db", writes=False) as kept:
-        assert len(list(kept.ticks())) == 1
+        assert len(list(kept.ticks())) == 11, "what was seen meanwhile is kept too"
         assert len(kept.machines()) == 1, "once an hour is enough"
+
+
+def test_while_another_holds_the_history_nothing_is_lost(tmp_path):
+    """Ten seconds of another writer: what was seen meanwhile waits, and is kept once and in order."""
+    file, now = tmp_path / "history.db", [0.0]
+    keeper = Keeper(lambda: open_history(file, patience_s=0.05), clock=lambda: now[0])
+    event = Event(kind="xid", text="NVRM: Xid 79", code=79, up_s=3.0, at_s=NOW_S + 3)
+    keeper.add(tick(now[0]))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for second in range(1, 11):
+            now[0] = float(second)
+            keeper.add(tick(now[0]), [event])
+        assert "another program holds" in str(keeper.problem)
+        other.execute("ROLLBACK")
+    now[0] = AGAIN_S + 2
+    keeper.add(tick(now[0]))
+    keeper.close()
+    with open_history(file, writes=False) as kept:
+        assert [one.at_s for one in kept.ticks()] == [*map(float, range(11)), AGAIN_S + 2]
+        assert kept.events() == (event,)
+
+
+def test_what_waits_is_kept_at_the_end_and_is_bounded(tmp_path):
+    now, open_now = [0.0], [False]
+
+    def start():
+        if not open_now[0]:
+            raise MissingError(say("the disk that holds {path} is full; free some of it", path="x"))
+        return open_history(tmp_path / "history.db")
+
+    keeper = Keeper(start, clock=lambda: now[0])
+    for second in range(MOST_WAITING + 5):
+        keeper.add(tick(float(second)))
+    open_now[0] = True
+    keeper.close()
+    with open_history(tmp_path / "history.db", writes=False) as kept:
+        assert [one.at_s for one in kept.ticks()] == [float(n) for n in range(5, MOST_WAITING + 5)]
+
+
+def test_a_clock_that_is_set_back_a_year_hides_nothing_and_mixes_nothing(tmp_path):
+    """The watch ran with a wrong year; `--since 1h` is of the last hour, `all` is of all there is."""
+    year_s = 365 * 86_400.0
+    file, real = tmp_path / "kept.db", time.time()
+    with open_history(file) as kept:
+        for second in range(20):
+            kept.add_tick(tick(real + year_s + second, card(power_w=600.0)))
+        for second in range(20):
+            kept.add_tick(tick(real - 30 + second, card(power_w=100.0)))
+        box = Machine(system=System(host="a"))
+        for value, at_s in ((9.0, real + year_s), (5.0, real - 20)):
+            told = {"part": "x", "what": "y", "on": "cpu", "unit": "s", "low": 1.0, "high": 9.0, "repeats": 2}
+            kept.add_results([Result(**told, value=value, at_s=at_s)], box)
+        assert [one.value for one in kept.last_results(box)] == [5.0], "the newest is what was kept last"
+    for since_s, moments, most_w in ((real - 3600, 20, 100.0), (None, 40, 600.0)):
+        span = history(since_s=since_s, file=str(file)).span
+        (power,) = (one for one in span.cards[0].figures if one.column == "gpu0.power_w")
+        assert (span.n_moments, power.most) == (moments, most_w)
+
+
+def test_a_machine_is_kept_though_the_clock_was_a_year_ahead(tmp_path):
+    ahead, back = (Machine(system=System(host="a", now_s=at_s)) for at_s in (NOW_S + 365 * 86_400, NOW_S))
+    keeper = Keeper(lambda: open_history(tmp_path / "history.db"))
+    for machine in (ahead, back, back):
+        keeper.add_machine(machine)
+    keeper.close()
+    with open_history(tmp_path / "history.db", writes=False) as kept:
+        assert [one.at_s for one in kept.machines()] == [NOW_S, NOW_S + 365 * 86_400]
 
 
 def test_an_xid_that_only_the_driver_tells_is_news_once():

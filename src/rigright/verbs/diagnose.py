@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -70,7 +70,8 @@ def _kept(
             if live_s is not None:
                 return (), results
             back_s = since_s if since_s is not None else RECENT_S
-            ticks = tuple(history.ticks(since_s=time.time() - back_s))
+            now_s = time.time()  # what a clock wrote that ran ahead is not of the last minutes
+            ticks = tuple(history.ticks(now_s - back_s, now_s))
     except RigError:
         if file is not None or since_s is not None:
             raise
@@ -88,7 +89,8 @@ def _kept(
 
 
 def _told(ticks: tuple[Tick, ...]) -> Sentence:
-    return say("of the history: {time}", time=show_seconds(ticks[-1].at_s - ticks[0].at_s))
+    at_s = [tick.at_s for tick in ticks]
+    return say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
 
 
 def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
@@ -109,20 +111,15 @@ def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
     return tuple(ticks)
 
 
-def _latest(results: Iterable[Result]) -> tuple[Result, ...]:
+def _latest(results: Sequence[Result]) -> tuple[Result, ...]:
     """The last of each benchmark."""
-    return tuple({(one.part, one.what, one.on): one for one in _by_time(results)}.values())
+    return tuple({(one.part, one.what, one.on): one for one in results}.values())
 
 
-def _by_time(results: Iterable[Result]) -> list[Result]:
-    return sorted(results, key=lambda one: one.at_s or 0.0)
-
-
-def _drifts(results: Iterable[Result]) -> tuple[Drift, ...]:
+def _drifts(results: Sequence[Result]) -> tuple[Drift, ...]:
     """Benchmarks whose last figure is not what it was at first."""
-    ordered = _by_time(results)
     drifts = (
-        Drift(now=now, first=next(one for one in ordered if same_job(one, now))) for now in _latest(ordered)
+        Drift(now=now, first=next(one for one in results if same_job(one, now))) for now in _latest(results)
     )
     return tuple(one for one in drifts if one.first.value and abs(one.ratio - 1) > DRIFTED and one.worse)
 

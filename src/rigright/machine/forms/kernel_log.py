@@ -6,7 +6,7 @@ from itertools import islice
 
 from rigright.machine.record import Read
 from rigright.machine.running.kernel_log import is_stamped, parsed
-from rigright.machine.running.log_lines import events_of
+from rigright.machine.running.log_lines import events_of, is_worth_a_look
 
 _LOOKED_AT = 20
 _MOST_UNSTAMPED = 4  # lines of one message that ran over
@@ -21,4 +21,4 @@ def matches(text: str) -> bool:
 
 def read(text: str) -> Read:
     """The faults it tells of."""
-    return Read(fields=(("events", events_of(parsed(text))),))
+    return Read(fields=(("events", events_of(parsed(text, wanted=is_worth_a_look))),))

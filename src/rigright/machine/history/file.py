@@ -58,12 +58,12 @@ def default_path(env: Mapping[str, str] | None = None) -> Path:
     return base / "rigright" / host / NAME
 
 
-def opened(path: Path, *, writes: bool) -> sqlite3.Connection:
+def opened(path: Path, *, writes: bool, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """A connection to our file, made or brought up to date where it may be written."""
     if not writes and not path.exists():
         raise MissingError(say("there is no history at {path} yet; `rigright watch` begins one", path=path))
     with told(path):
-        connection = _connected(path, writes=writes)
+        connection = _connected(path, writes=writes, patience_s=patience_s)
         try:
             _checked(connection, path, writes=writes)
         except BaseException:
@@ -72,16 +72,16 @@ def opened(path: Path, *, writes: bool) -> sqlite3.Connection:
     return connection
 
 
-def _connected(path: Path, *, writes: bool) -> sqlite3.Connection:
+def _connected(path: Path, *, writes: bool, patience_s: float) -> sqlite3.Connection:
     if writes:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists() and path.stat().st_size and not _is_sqlite(path):
             raise _foreign(path)
-        return sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+        return sqlite3.connect(path, timeout=patience_s, isolation_level=None)
     if not _is_sqlite(path):
         raise _foreign(path)
     address = f"{path.resolve().as_uri()}?mode=ro{_AT_REST if _rests(path) else ''}"
-    return sqlite3.connect(address, timeout=PATIENCE_S, isolation_level=None, uri=True)
+    return sqlite3.connect(address, timeout=patience_s, isolation_level=None, uri=True)
 
 
 def _rests(path: Path) -> bool:
@@ -116,7 +116,6 @@ def _checked(connection: sqlite3.Connection, path: Path, *, writes: bool) -> Non
             say("{path} was written by a newer rigright; update this one, or move the file away", path=path)
         )
     if writes:
-        connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE_S / 1e-3)}")
         if mark != OURS:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")

@@ -20,7 +20,7 @@ from rigright.base.units import MIB
 from rigright.machine.bench.record import Result
 from rigright.machine.history.blocks import Column, columns_of
 from rigright.machine.history.columns import AT, MS, PEAK, Rows, at_ms, si, step_of, tick_of
-from rigright.machine.history.file import damaged, default_path, opened, told, whole
+from rigright.machine.history.file import PATIENCE_S, damaged, default_path, opened, told, whole
 from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put_text, tidy
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
@@ -53,10 +53,19 @@ def machine_key(machine: Machine) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def open_history(path: Path | None = None, *, writes: bool = True, most_bytes: int = MOST_BYTES) -> History:
-    """The history of this machine, or the one of a file; made where there is none and it may be written."""
+def open_history(
+    path: Path | None = None,
+    *,
+    writes: bool = True,
+    most_bytes: int = MOST_BYTES,
+    patience_s: float = PATIENCE_S,
+) -> History:
+    """The history of this machine, or the one of a file; made where there is none and it may be written.
+
+    For so long it waits for another program that writes: who measured for minutes has more patience.
+    """
     where = default_path() if path is None else path
-    return History(where, opened(where, writes=writes), most_bytes=most_bytes)
+    return History(where, opened(where, writes=writes, patience_s=patience_s), most_bytes=most_bytes)
 
 
 class History:
@@ -82,11 +91,11 @@ class History:
     def add_tick(self, tick: Tick) -> None:
         """Keep a moment; it is safe when this returns."""
         with told(self.path):
-            put_text(self._open, at_ms(tick), row=self._rows.text(tick))
-            self._waiting += 1
-            if self._waiting >= BLOCK_ROWS:
+            if self._waiting >= BLOCK_ROWS:  # before it is kept: who is told of a failure may add it again
                 self._waiting = 0
                 tidy(self._open, most_bytes=self._most_bytes)
+            put_text(self._open, at_ms(tick), row=self._rows.text(tick))
+            self._waiting += 1
 
     def add_machine(self, machine: Machine) -> str:
         """Keep the machine as it is now; its key comes back."""
@@ -179,11 +188,11 @@ class History:
                     yield {name: [row.get(name) for row in rows] for name in names}
 
     def results(self, since_s: float | None = None, *, machine: Machine | None = None) -> tuple[Result, ...]:
-        """What was measured, oldest first; of one machine where it is named."""
+        """What was measured, in the order it was kept, for clocks jump; of one machine where it is named."""
         key = None if machine is None else machine_key(machine)
         with told(self.path):
             found = self._open.execute(
-                "SELECT told FROM result WHERE at_s >= ? AND (? IS NULL OR machine = ?) ORDER BY at_s, n",
+                "SELECT told FROM result WHERE at_s >= ? AND (? IS NULL OR machine = ?) ORDER BY n",
                 (since_s or 0.0, key, key),
             ).fetchall()
         return tuple(self._restored(Result, one) for (one,) in found)
@@ -193,11 +202,12 @@ class History:
         newest = {(one.part, one.what, one.on): one for one in self.results(machine=machine)}
         return tuple(newest.values())
 
-    def machines(self, since_s: float | None = None) -> tuple[SeenMachine, ...]:
+    def machines(self, since_s: float | None = None, until_s: float | None = None) -> tuple[SeenMachine, ...]:
         """Machines as they were, oldest first."""
         with told(self.path):
             found = self._open.execute(
-                "SELECT key, at_s, told FROM machine WHERE at_s >= ? ORDER BY at_s, n", (since_s or 0.0,)
+                "SELECT key, at_s, told FROM machine WHERE at_s >= ? AND at_s <= ? ORDER BY at_s, n",
+                (since_s or 0.0, _FOR_EVER if until_s is None else until_s),
             ).fetchall()
         return tuple(
             SeenMachine(key=key, at_s=at_s, machine=self._restored(Machine, _unzipped(one)))

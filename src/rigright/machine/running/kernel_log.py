@@ -13,6 +13,7 @@ from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
 Line = tuple[float | None, float | None, str]  # seconds since 1970, since boot, text
+Wanted = Callable[[str], object]
 
 JOURNAL = (
     *("journalctl", "_TRANSPORT=kernel", "-o", "short-unix", "--no-pager", "-q"),
@@ -28,7 +29,7 @@ _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
 _KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
 _UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
 _BOOT = re.compile(r"\[\s*(\d+\.\d+)\](?: ?\[\s*[TC]\d+\])?\s?(.*)")
-_CALENDAR = re.compile(rf"\[(\w{{3}} {_DAY} \d{{4}})\]\s?(.*)")
+_CALENDAR = re.compile(rf"\[\w{{3}} ({_DAY}) (\d{{4}})\]\s?(.*)")
 _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dmesg -H
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
 _ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (.*)")
@@ -42,6 +43,7 @@ _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
 _KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
 _LEVEL = re.compile(r"(?:<\d+>|\w+\s*:\w+\s*: (?=\[))")  # "<6>", or "kern  :err   : " of dmesg -x
 _A_DAY_S = 86400
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def is_stamped(line: str) -> bool:
@@ -52,13 +54,13 @@ def is_stamped(line: str) -> bool:
     )
 
 
-def kernel_log(world: World) -> Iterator[Line] | None:
-    """Every line we may read; None where the log is closed to us."""
+def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
+    """Every line we may read, or those that are wanted; None where the log is closed to us."""
     text = _text(world)
     if text is None:
         return None
     now_s = time.time() if world.is_live else None
-    return parsed(text, now_s=now_s, up_s=uptime_s(world))
+    return parsed(text, now_s=now_s, up_s=uptime_s(world), wanted=wanted)
 
 
 def _text(world: World) -> str | None:
@@ -71,10 +73,18 @@ def _text(world: World) -> str | None:
     return next((text for file in FILES if (text := world.text(file, most=MOST_BYTES))), None)
 
 
-def parsed(text: str, *, now_s: float | None = None, up_s: float | None = None) -> Iterator[Line]:
-    """Each line with what its stamp says; seconds since boot become a time where now is known."""
+def parsed(
+    text: str, *, now_s: float | None = None, up_s: float | None = None, wanted: Wanted | None = None
+) -> Iterator[Line]:
+    """Each line with what its stamp says; seconds since boot become a time where now is known.
+
+    A stretch of lines that are not wanted is one empty line: most of a log is not worth its stamps.
+    """
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
-    for line in _messages(text):
+    for line in _messages(text, wanted):
+        if not line:
+            yield None, None, ""
+            continue
         at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1) if line[:1] in "<k" else line, now_s)
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
@@ -82,11 +92,19 @@ def parsed(text: str, *, now_s: float | None = None, up_s: float | None = None) 
             yield at_s, since_s, told
 
 
-def _messages(text: str) -> Iterator[str]:
-    """Lines of the kernel, those of one message together."""
-    kept = ""
+def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
+    """Lines of the kernel, those of one message together; "" for a stretch of those that are not wanted."""
+    kept, passing = "", False
     for line in text.splitlines():
-        if _RUNS_ON.match(line) and 0 < len(kept) < MOST_CHARS:
+        if wanted is not None and not wanted(line):
+            if kept:
+                yield kept
+            if not passing:
+                yield ""
+            kept, passing = "", True
+            continue
+        passing = False
+        if _RUNS_ON.match(line) and "NVRM" in kept and len(kept) < MOST_CHARS:
             kept += " " + line.strip()
             continue
         if kept:
@@ -112,10 +130,14 @@ def _iso(stamp: str) -> float | None:
         return None
 
 
-def _calendar(stamp: str, form: str) -> float | None:
+def _local(year: int, stamp: str) -> float | None:
+    """A stamp such as "Nov  3 10:20:30" in a year, by the clock of this place; much faster than strptime."""
+    month, day, clock = stamp.split()
+    hour, minute, second = map(int, clock.split(":"))
     try:
-        return time.mktime(time.strptime(stamp, form))
-    except (ValueError, OverflowError):
+        at = datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second)  # noqa: DTZ001 - as logs are
+        return at.timestamp()
+    except (ValueError, OverflowError, OSError):
         return None
 
 
@@ -125,7 +147,7 @@ def _of_this_year(stamp: str, now_s: float | None) -> float | None:
         return None
     year = time.localtime(now_s).tm_year
     for guess in (year, year - 1):
-        at_s = _calendar(f"{guess} {stamp}", "%Y %b %d %H:%M:%S")
+        at_s = _local(guess, stamp)
         if at_s is not None and at_s <= now_s + _A_DAY_S:
             return at_s
     return None
@@ -140,7 +162,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Lin
     (_UNIX, lambda m, _: (float(m[1]), None, m[2])),
     (_KMSG, lambda m, _: (None, int(m[1][:15]) / MEGA, m[2])),
     (_ISO, lambda m, _: (_iso(m[1]), _seconds(m[2]), m[3])),
-    (_CALENDAR, lambda m, _: (_calendar(m[1], "%a %b %d %H:%M:%S %Y"), None, m[2])),
+    (_CALENDAR, lambda m, _: (_local(int(m[2]), m[1]), None, m[3])),
     (_STEP, lambda m, _: (None, None, m[1])),
     (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
     (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from operator import itemgetter
 
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.running.kernel_log import Line
@@ -20,13 +22,18 @@ _PLACES = {  # what a pattern of the table may name
     "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
     "<process>": r"[Pp]rocess (?P<pid>\d+) \((?P<program>[^)]*)\)",
 }
-_WORTH_A_LOOK = re.compile(  # words without which no pattern of the table fits: most lines have none
-    r"NVRM|SXid|amdgpu|kfd kfd|nvidia|nouveau|i915|xe |GPU HANG|knvlink|AER|PCIe Bus|AMD-Vi|DMAR"
-    r"|Hardware Error|ardware error|BERT|achine [Cc]heck|mce:|Memory failure|EDAC|emperature|throttled"
-    r"|ut of memory|blocked for|lockup|LOCKUP|INFO: rcu_|nvme|I/O error|medium error|target error|ata\d"
-    r"|md/raid|EXT4-fs|XFS|BTRFS|read-only|ink (?:is )?[Dd]own|ink DOWN|link status|NETDEV|mlx\d_core"
-    r"|thermal|ockdown|unsigned|Loading of"
+_WORTH_A_LOOK = (  # words without which no pattern of the table fits: most lines have none
+    *("NVRM", "SXid", "amdgpu", "kfd kfd", "nvidia", "nouveau", "i915", "xe ", "GPU HANG", "knvlink"),
+    *("AER", "PCIe Bus", "AMD-Vi", "DMAR", "Hardware Error", "ardware error", "BERT", "achine check"),
+    *("achine Check", "mce:", "Memory failure", "EDAC", "emperature", "throttled", "ut of memory"),
+    *("blocked for", "lockup", "LOCKUP", "INFO: rcu_", "nvme", "I/O error", "medium error", "target error"),
+    *(f"ata{digit}" for digit in range(10)),
+    *("md/raid", "EXT4-fs", "XFS", "BTRFS", "read-only", "ink down", "ink Down", "ink DOWN", "ink is down"),
+    *("ink is Down", "link status", "NETDEV", "_core", "thermal", "ockdown", "unsigned", "Loading of"),
+    *("Linux version", "-- Boot", "-- Reboot"),  # and those that begin a boot
 )
+SHORT = 200  # no pattern takes long for so few characters
+MOST_NAMED = 16  # such words in a longer line: more are no kernel's, and each costs patterns their time
 _WHO = re.compile(r"pid=(?P<pid>\d+)(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
@@ -34,13 +41,22 @@ _UNKNOWN = "<unknown>"
 def event_of(line: str) -> Event | None:
     """The event a line's text tells of, without its time; None where it tells of no fault."""
     line = line[:MOST_LOOKED_AT]
-    if not _WORTH_A_LOOK.search(line):
+    if not is_worth_a_look(line) or (len(line) > SHORT and _names_many(line)):
         return None
     for kind, pattern in _kinds():
         match = pattern.search(line)
         if match is not None:
             return _event(kind, line, told=match.groupdict())
     return None
+
+
+def _names_many(line: str) -> bool:
+    return sum(map(line.count, _WORTH_A_LOOK)) > MOST_NAMED
+
+
+def is_worth_a_look(line: str) -> bool:
+    """Whether a line may tell of a fault at all, or of a boot: quickly, for nearly none does."""
+    return any(map(line.__contains__, _WORTH_A_LOOK))
 
 
 @cache
@@ -83,21 +99,19 @@ def _address(said: str | None) -> str | None:
 
 def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
     """The events of lines with their times, oldest first; the last of each kind."""
-    found: dict[str, list[Event]] = {}
-    order: list[Event] = []
-    boots = 0  # events that stand before the last start of the machine
-    for at_s, up_s, line in joined(lines):
-        if begins_boot(line):
-            boots = len(order)
-        event = event_of(line)
-        if event is None:
+    found: dict[str, deque[tuple[int, Line, Event]]] = {}
+    place = boots = 0  # events that stand before the last start of the machine
+    for line in joined(lines):
+        if not line[2]:
             continue
-        timed = replace(event, at_s=at_s, up_s=up_s, earlier=is_of_earlier_boot(line) or None)
-        found.setdefault(timed.kind, []).append(timed)
-        order.append(timed)
-    kept = {id(event) for events in found.values() for event in events[-MOST_OF_A_KIND:]}
+        if begins_boot(line[2]):
+            boots = place
+        event = event_of(line[2])
+        if event is not None:
+            found.setdefault(event.kind, deque(maxlen=MOST_OF_A_KIND)).append((place, line, event))
+            place += 1
+    order = sorted((one for events in found.values() for one in events), key=itemgetter(0))
     return tuple(
-        replace(event, earlier=True) if place < boots else event
-        for place, event in enumerate(order)
-        if id(event) in kept
+        replace(event, at_s=at_s, up_s=up_s, earlier=(place < boots or is_of_earlier_boot(text)) or None)
+        for place, (at_s, up_s, text), event in order
     )

@@ -26,6 +26,7 @@ from rigright.verbs.bench.stop import Stop
 
 BenchWish = Wish
 Progress = Callable[[Sentence, tuple[int, int]], None]
+KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:
 def _remembered(machine: Machine, results: Sequence[Result]) -> str:
     from rigright.machine.history.store import open_history
 
-    with open_history() as history:
+    with open_history(patience_s=KEPT_PATIENCE_S) as history:
         history.add_machine(machine)
         history.add_results(results, machine)
         return str(history.path)

@@ -28,17 +28,18 @@ def history(
     """What was kept since a time (seconds since 1970), until another; `every_s` asks for the moments too."""
     if of not in KINDS:
         raise AskError(say('--of "{of}": there are {kinds}', of=of, kinds=", ".join(KINDS)))
+    to_s = time.time() if since_s is not None and until_s is None else until_s  # clocks may have run ahead
     with open_history(None if file is None else Path(file), writes=False) as kept:
         return Past(
             of=of,
             path=str(kept.path),
             since_s=since_s,
             until_s=until_s,
-            span=span_of(kept, since_s, until_s=until_s) if of == "ticks" else None,
-            moments=_moments(kept, since_s, until_s=until_s, every_s=every_s) if of == "ticks" else (),
+            span=span_of(kept, since_s, until_s=to_s) if of == "ticks" else None,
+            moments=_moments(kept, since_s, until_s=to_s, every_s=every_s) if of == "ticks" else (),
             results=kept.results(since_s) if of == "bench" else (),
-            machines=kept.machines(since_s) if of == "machines" else (),
-            events=kept.events(since_s, until_s) if of == "events" else (),
+            machines=kept.machines(since_s, to_s) if of == "machines" else (),
+            events=kept.events(since_s, to_s) if of == "events" else (),
         )
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_pasted_vendors import PASTED
 
 from rigright.base import shelf
 from rigright.base.errors import RigError
@@ -39,6 +40,7 @@ SEEDS = [
     "01:00.0 3D controller [0302]: NVIDIA Corporation GA102GL [A10] [10de:2236]\n\tLnkSta: Speed 8GT/s\n",
     "[   12.345678] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.\n",
     "# dmidecode 3.3\nHandle 0x0011, DMI type 17, 40 bytes\nMemory Device\n\tSize: 32 GB\n",
+    *PASTED,
     '{"schema": 1, "devices": [{"index": 0, "vendor": "nvidia"}]}',
 ]
 

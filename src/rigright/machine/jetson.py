@@ -50,6 +50,12 @@ def _row(told: str) -> dict[str, str] | None:
     return max(known, key=lambda row: len(row["module"]), default=None)
 
 
+def module_named(number: str) -> tuple[str, str] | None:
+    """The name and the compute capability of a module by its number: "p3767-0005"."""
+    row = _row(number)
+    return None if row is None else (row["name"], row["isa"])
+
+
 def _named(name: str, world: World) -> str:
     """With its memory, which the system tells a little less of than is soldered."""
     total = meminfo(world).get("MemTotal")

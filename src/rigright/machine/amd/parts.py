@@ -16,11 +16,18 @@ def whole_cards(devices: Iterable[Device]) -> tuple[tuple[Device, ...], Mapping[
     """The cards, and for each number of the tool the place of the card it belongs to."""
     found = tuple(devices)
     groups: dict[str, list[Device]] = {}
+    mark = ""
     for device in found:
-        groups.setdefault(_card_of(device, found), []).append(device)
+        mark = mark if mark and _follows(device) else _card_of(device, found)
+        groups.setdefault(mark, []).append(device)
     places = {one.index: place for place, group in enumerate(groups.values()) for one in group}
     whole = (_whole(group) for group in groups.values())
     return tuple(replace(one, index=place) for place, one in enumerate(whole)), places
+
+
+def _follows(device: Device) -> bool:
+    """Whether it is a further part of the card before it, in a list without addresses."""
+    return device.pci is None and any(one.gpu_instance > 0 for one in device.slices)
 
 
 def _card_of(device: Device, found: tuple[Device, ...]) -> str:

@@ -1,0 +1,78 @@
+"""What rocminfo prints: the agents of HSA: cards, or parts of one, and processors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.units import KIB, MEGA
+from rigright.machine.amd.isa import shares_memory
+from rigright.machine.amd.parts import whole_cards
+from rigright.machine.device import Clocks, Device
+from rigright.machine.host import Cpu
+from rigright.machine.record import Read
+from rigright.machine.told.values import read_value
+
+_MOST_AGENTS = 512
+_AGENT = re.compile(r"(?m)^Agent \d{1,4}[ \t]{0,40}$")
+_SAID = re.compile(r"(?m)^ {2,6}([A-Z][A-Za-z .()]{1,40}):[ \t]{1,40}(\S.{0,120}?)[ \t]{0,60}$")
+_POOL = re.compile(r"COARSE GRAINED\s{1,40}Size:\s{1,40}(\d{1,15})\(0x[0-9a-f]+\) KB")
+
+
+def is_rocminfo(text: str) -> bool:
+    """Whether rocminfo wrote it."""
+    return "Marketing Name:" in text and _AGENT.search(text) is not None
+
+
+def read_agents(text: str) -> Read:
+    """The cards, those in parts put together, and the processor's name."""
+    blocks = [(dict(reversed(_SAID.findall(one))), one) for one in _agents(text)]
+    cards = [(said, block) for said, block in blocks if said.get("Device Type") == "GPU"]
+    devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]
+    name = next((said["Marketing Name"] for said, _ in blocks if _is_processor(said)), None)
+    cpu = (("cpu", Cpu(name=name)),) if name else ()
+    return Read(fields=(("devices", whole_cards(devices)[0]), *cpu))
+
+
+def _agents(text: str) -> Iterator[str]:
+    starts = [match.end() for match in _AGENT.finditer(text)][:_MOST_AGENTS]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text[start:end]
+
+
+def _is_processor(said: dict[str, str]) -> bool:
+    return said.get("Device Type") == "CPU" and "Marketing Name" in said
+
+
+def _card(said: dict[str, str], block: str, *, index: int) -> Device:
+    isa, uuid = said.get("Name"), said.get("Uuid", "").removeprefix("GPU-")
+    pool = _POOL.search(block)
+    chip = _number(said.get("Chip ID"))
+    clock_mhz, units = _number(said.get("Max Clock Freq. (MHz)")), _number(said.get("Compute Unit"))
+    is_isa = read_value("amd_isa", isa)
+    return Device(
+        index=index,
+        vendor="amd",
+        name=said.get("Marketing Name"),
+        uuid=uuid if re.fullmatch(r"[0-9a-f]{8,32}", uuid) else None,
+        pci=_located(_number(said.get("BDFID")), _number(said.get("Domain")) or 0),
+        pci_id=f"1002:{chip:04x}" if chip and chip < 1 << 16 else None,
+        isa=isa if is_isa else None,
+        sms=units or None,
+        mem_total_bytes=float(pool[1]) * KIB if pool else None,
+        clocks=Clocks(sm_max_hz=clock_mhz * MEGA if clock_mhz else None),
+        unified_memory=shares_memory(isa) or None,
+    )
+
+
+def _number(told: str | None) -> int | None:
+    """What a value begins with: "29857(0x74a1)"."""
+    match = re.match(r"\d{1,12}(?!\d)", told or "")
+    return int(match.group()) if match else None
+
+
+def _located(place: int | None, domain: int) -> str | None:
+    """A PCI address; of a part the function's place may hold its number."""
+    if not place or domain > 0xFFFF:
+        return None
+    return f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"

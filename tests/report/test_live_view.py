@@ -101,6 +101,25 @@ def test_cards_in_trouble_find_room_first():
     assert [line.split()[0] for line in whole if line.startswith("gpu")] == [f"gpu{n}" for n in range(16)]
 
 
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (100, 20), (200, 20)])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_a_hot_card_says_so_on_any_screen(size, unicode):
+    """A picture of the past, or a figure, is no reason to leave out that the card brakes."""
+    width, height = size
+    cards = [replace(CARD, index=n) for n in range(8)]
+    cards[6] = replace(CARD, index=6, slowed_by=("hw_thermal",), gpu_c=93.0)
+    shown = drawn(*cards, width=width, height=height, times=50, unicode=unicode)
+    (line,) = [line for line in shown if line.startswith("gpu6")]
+    assert line.endswith("held back: overheated")
+    assert "97 %" in line
+
+
+def test_on_a_wide_screen_small_cards_have_a_long_past():
+    cards = [replace(CARD, index=n) for n in range(16)]
+    (line,) = [one for one in drawn(*cards, width=200, height=50, times=70) if one.startswith("gpu3 ")]
+    assert line.count("█") == 60
+
+
 def test_what_is_wrong_stands_beside_the_card():
     cards = (
         replace(CARD, state="lost"),

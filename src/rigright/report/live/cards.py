@@ -16,7 +16,9 @@ from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
 _ROOMY = 72  # cells from which a card's line also bears a picture
+_WIDE = 130  # from which the picture of a small card is as wide as any
 _SMALL_PICTURE = 24
+_LEAST_WRONG = 26  # cells of what is wrong with a card
 _INDENT = 2  # of what is told below a card
 _CARD_LINES = 3  # of a card drawn large
 _REST_LINES = 6  # for host, programs and events, so that large cards leave room for them
@@ -29,7 +31,7 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
         return [line_of(say("no accelerator that a driver shows"), screen, tone="dim")]
     large = len(devices) * _CARD_LINES + _REST_LINES <= room and screen.width >= _ROOMY
     if len(devices) > room:
-        devices = tuple(sorted(devices, key=lambda one: not _is_wrong(one)))
+        devices = tuple(sorted(devices, key=lambda one: _wrong(one, screen) is None))
     found: list[str] = []
     for place, device in enumerate(devices):
         drawn = (_large if large else _small)(recent, device, screen=screen)
@@ -38,10 +40,6 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
             return [*found, line_of(more, screen, tone="dim")]
         found += drawn
     return found
-
-
-def _is_wrong(device: DeviceTick) -> bool:
-    return device.state != "ok" or bool(words.troubles(device)) or words.held_back(device) is not None
 
 
 def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
@@ -112,25 +110,29 @@ def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
         (words.celsius(device.gpu_c), 7),
         (words.power(device.power_w, device.power_limit_w), 11),
     )
+    wrong = _wrong(device, screen)
+    whole = width(wrong[0]) + 2 if wrong else 0  # goes before a picture, and its beginning before a figure
+    least = min(whole, _LEAST_WRONG)
     line, used = label, width(label)
     for shown, cells in columns:
-        if used + cells + 1 <= screen.width:
+        if used + cells + 1 + least <= screen.width:
             line, used = f"{line} {pad(shown, cells, right=True)}", used + cells + 1
-    room = min(screen.width - used - 2, _SMALL_PICTURE if screen.width >= _ROOMY else 0)
+    most = MOST_PICTURE if screen.width >= _WIDE else _SMALL_PICTURE if screen.width >= _ROOMY else 0
+    room = min(screen.width - used - 2 - whole, most)
     if room >= LEAST_PICTURE:
         line += "  " + picture(recent.past(f"{device.card}.busy"), room, screen=screen)
         used += room + 2
-    return [line + _rest(device, screen, room=screen.width - used - 2)]
+    if not wrong:
+        return [line]
+    said, tone = wrong
+    return [f"{line}  {line_of(said, screen, tone=tone, less=used + 2)}"]
 
 
-def _rest(device: DeviceTick, screen: Screen, *, room: int) -> str:
-    """What is wrong with a card, behind its figures, where there is room."""
+def _wrong(device: DeviceTick, screen: Screen) -> tuple[str, Tone] | None:
+    """The worst that is wrong with a card."""
     told: list[tuple[Sentence | str, Tone]] = [(one, "bad") for one in words.troubles(device)]
     if device.state != "ok":
         told.insert(0, words.state(device))
     held = words.held_back(device)
     told += [held] if held is not None else []
-    if not told or room < 6:
-        return ""
-    said, tone = told[0]
-    return "  " + line_of(said, screen, tone=tone, less=screen.width - room)
+    return (clean(tell(told[0][0], screen.language)), told[0][1]) if told else None

@@ -159,6 +159,17 @@ def test_unlike_cards_do_so_much_of_a_pass_as_they_hold_of_the_layers():
     assert busy.speed.prefill_tok_per_s.value < free.speed.prefill_tok_per_s.value
 
 
+def test_where_a_split_must_be_told_it_is():
+    """The head of Gemma comes on top of what the small card gets by free memory."""
+    on, wish = "rtx 4090 + rtx 3060 12gb", {"engine": "llama.cpp", "context_tok": 4096}
+    tight = explain("gemma-3-27b-it", on, wish=ServingWish(weights="Q8_0", **wish))
+    assert tight.fits
+    counts = [card.layers[1] - card.layers[0] for card in tight.cards]
+    assert any(f"--tensor-split {counts[0]},{counts[1] + 1}" in str(note) for note in tight.notes)
+    roomy = explain("gemma-3-27b-it", on, wish=ServingWish(weights="Q4_K_M", **wish))
+    assert not any("--tensor-split" in str(note) for note in roomy.notes)
+
+
 def test_free_memory_is_what_counts():
     free, busy = (explain("llama-3.1-8b", on) for on in ("rtx 4090", "rtx 4090 (9 GiB free)"))
     assert free.fits

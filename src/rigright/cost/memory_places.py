@@ -19,13 +19,18 @@ def dealt_bounds(
 
     llama.cpp deals them anew by itself since December 2025 (`--fit`); before, and elsewhere, a person does.
     """
-    free = [float(device.free_bytes - device.context_bytes) for device in devices]
-    usual = split_by_free(len(arch.trunk.layers), free)
+    usual = usual_bounds(arch, devices)
     places = list(zip(devices, usual, strict=True))
     dealt = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
     if all(bool(memory.fits) for memory in dealt):
         return usual
     return _filled_alike(arch, weights, serving=serving, layout=layout, devices=devices)
+
+
+def usual_bounds(arch: Arch, devices: Sequence[Device]) -> tuple[Bound, ...]:
+    """The same by free memory alone, whether they fit so or not."""
+    free = [float(device.free_bytes - device.context_bytes) for device in devices]
+    return split_by_free(len(arch.trunk.layers), free)
 
 
 def _filled_alike(

@@ -10,7 +10,7 @@ from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.report.explained import Explained
 from rigright.verbs.here import the_node
-from rigright.verbs.serving.cards import card_uses, worst
+from rigright.verbs.serving.cards import card_uses, deal_notes, worst
 from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
@@ -56,7 +56,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
         limits=limits(case, memory, fullest=fullest) if generates(case.arch) else None,
         remedies=() if fits else remedies(case),
         reasons=reasons(case, memory, speed=timed) if why else (),
-        notes=case.notes,
+        notes=(*case.notes, *deal_notes(case)) if fits else case.notes,
         speed=timed,
         samples=sample_speed(case, image_px=image_px) if fits else None,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rigright.base.words import Sentence, say
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.memory_places import dealt_bounds, usual_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
 from rigright.cost.speed.dealt import Dealt, deal
@@ -57,6 +58,23 @@ def dealt_of(case: Case) -> Dealt | None:
     stages, bounds = _laid_out(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
     return deal([cards[0].chip for cards in stages], work, bounds=bounds)
+
+
+def deal_notes(case: Case) -> tuple[Sentence, ...]:
+    """How to start llama.cpp where layers fit only otherwise than it deals them when nobody says."""
+    stages, bounds = _laid_out(case)
+    devices = [device_of(smallest(cards), case.engine) for cards in stages]
+    if case.engine.id != "llama.cpp" or len(bounds) == 1 or bounds == usual_bounds(case.arch, devices):
+        return ()
+    counts = [last - first for first, last in bounds]
+    parts = ",".join(str(count) for count in (*counts[:-1], counts[-1] + 1))
+    return (
+        say(
+            "dealt by free memory alone, layers would overfill a card: start it with --tensor-split {parts}"
+            " (from December 2025 on llama.cpp finds such a split by itself)",
+            parts=parts,
+        ),
+    )
 
 
 def smallest(cards: Sequence[Card]) -> Card:

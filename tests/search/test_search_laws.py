@@ -130,7 +130,9 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
         alone = replace(one, points=replace(one.points, row=np.array([0])))
         work = work_of(arch, weights=way.weights, kv=way.kv)
         way = replace(way, kinds=(int(one.points.kind[0]),))
-        again = _serve(question, alone, work=work, rates=_rates(way, [kind]), way=way)
+        again = _serve(
+            question, alone, work=work, rates=_rates(question, way, kinds=[kind], work=work), way=way
+        )
         for name, column in again.items():
             assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
 

@@ -120,6 +120,20 @@ def test_a_newer_disk_in_an_old_slot_is_as_fast_as_the_slot():
     assert ratios[3] < ratios[4] < ratios[5]
 
 
+def moved(**more):
+    return [change for change in proposed(changed(**more)) if "there already" in str(change.title)]
+
+
+def test_nothing_is_bought_before_the_data_lie_on_the_faster_disk_that_is_there():
+    """A backup disk beside an NVMe is no reason to buy another."""
+    first = best({"disk": 0.6}, changed(disk_kinds=("hdd", "nvme")))[0].change
+    assert [first.title] == [one.title for one in moved(disk_kinds=("hdd", "nvme"))]
+    assert first.usd is None
+    assert not moved(disk_kinds=("nvme", "nvme"))
+    assert not moved(disk_kinds=("hdd",))
+    assert not moved(disk_kinds=("hdd", "nvme"), disk_bytes_per_s=GIGA), "the disk of the data was measured"
+
+
 def test_a_disk_as_fast_as_any_is_left_alone():
     assert not [c for c in proposed(changed(disk_bytes_per_s=13 * GIGA)) if c.kind == "disk"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from rigright.base.words import say
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine.probe import probe
 from rigright.report.formats.text import render
+from rigright.report.pages.diagnose import shown_gain
 from rigright.report.pages.upgrade import page
 from rigright.report.screen import Screen
 from rigright.report.upgraded import Upgraded
@@ -59,6 +61,28 @@ def test_money_and_watts_are_told_no_finer_than_they_are_known(asked):
     watts = [line.split("supply of ")[1].split()[0] for line in text.splitlines() if "supply of " in line]
     assert watts
     assert all(int(one) % 50 == 0 for one in watts)
+
+
+def test_no_gain_is_told_finer_than_it_is_known_nor_drawn_beyond_itself(asked):
+    """A part of $104 that makes the whole twice as fast would be "+961 %" for $1000, which nobody gets."""
+    text = asked("--bound", "disk=60%,compute=40%")
+    assert "for $1000" not in text
+    dear = [row for row in text.splitlines() if re.search(r"x +\$", row)]
+    assert len(dear) >= 4
+    for row in dear:
+        shown = re.search(r" (\d[\d.]*)x +\$([\d,]+) \(.*?\) +\$([\d.,]+) ", row).groups()
+        gain, value, percent = (float(one.replace(",", "")) for one in shown)
+        assert len(shown[0].replace(".", "")) == 2
+        assert 1.0 < gain <= 1 / (1 - 0.6)
+        least, most = (value / (100 * (gain + off - 1)) for off in (0.06, -0.06))
+        assert least * 0.9 <= percent <= most * 1.1
+
+
+@pytest.mark.parametrize(
+    ("times", "told"), [(1.034, "1.03"), (1.34, "1.3"), (2.5, "2.5"), (64.7, "65"), (1.0999, "1.10")]
+)
+def test_gains_have_two_digits(times, told):
+    assert shown_gain(times) == told
 
 
 def test_without_a_change_there_are_no_stages_of_it(asked):

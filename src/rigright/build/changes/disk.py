@@ -16,10 +16,13 @@ _LEAST_FASTER = 1.3
 
 
 def propose(standing: Standing) -> Iterator[Change]:
-    """Every NVMe disk that reads much faster than what is there."""
-    now = standing.disk_bytes_per_s or _slowest(standing)
+    """The faster disk that is there; every NVMe disk that reads much faster than the slowest."""
+    rates = [_USUAL[kind] for kind in standing.disk_kinds or () if kind in _USUAL]
+    now = standing.disk_bytes_per_s or min(rates, default=None)
     if now is None:
         return
+    if standing.disk_bytes_per_s is None and max(rates) / now >= _LEAST_FASTER:
+        yield _moved(max(rates) / now)
     for part in parts("nvme"):
         rate = _in_slot(part, standing.slot_gen)
         if rate / now >= _LEAST_FASTER:
@@ -35,10 +38,17 @@ def propose(standing: Standing) -> Iterator[Change]:
             )
 
 
-def _slowest(standing: Standing) -> float | None:
-    """What the slowest kind of disk that is there usually reads."""
-    rates = [_USUAL[kind] for kind in standing.disk_kinds or () if kind in _USUAL]
-    return min(rates, default=None)
+def _moved(ratio: float) -> Change:
+    """Nothing is bought while a faster disk stands beside the slow one."""
+    return Change(
+        kind="disk",
+        title=say("the data on the faster disk that is there already, where they are not yet"),
+        helps={"disk": ratio},
+        usd=None,
+        fits=(Fit(says=say("it has room for them"), holds=None),),
+        command="rigright bench disk",
+        source="what disks of these kinds usually read",
+    )
 
 
 def _in_slot(part: Part, gen: int | None) -> float:

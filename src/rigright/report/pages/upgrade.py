@@ -74,7 +74,7 @@ def _bottleneck(result: Upgraded) -> Bars:
 def _table(result: Upgraded) -> Table:
     columns = (
         Column(head=say("change"), flexible=True),
-        Column(head=say("at most times as fast"), right=True),
+        Column(head=say("at most"), right=True),
         Column(head=say("cost"), right=True),
         Column(head=say("1 % costs"), right=True),
         Column(head=say("power"), right=True),
@@ -87,7 +87,7 @@ def _table(result: Upgraded) -> Table:
 def _row(one: Worth) -> tuple[Sentence | str, ...]:
     change = one.change
     watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
-    return change.title, shown_gain(one.gain), _cost(change.usd), _a_percent(one), watts
+    return change.title, f"{shown_gain(one.gain)}x", _cost(change.usd), _a_percent(one), watts
 
 
 def _a_percent(one: Worth) -> str:

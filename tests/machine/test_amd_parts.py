@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_pasted_vendors import TABLE
 
 from rigright.base.units import GIB
 from rigright.machine.amd.answers import documents, read_answers
@@ -14,7 +15,7 @@ from rigright.machine.amd.errors import bad_pages_of, ecc_of
 from rigright.machine.amd.nodes import topology
 from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Device, Program
-from rigright.machine.opened import open_machine
+from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.vendors import amd
 from rigright.machine.world import World
 from rigright.verbs.here import node_of
@@ -216,6 +217,12 @@ def test_each_part_is_a_card_to_plan_with(tmp_path):
     whole = one.chip.link_both_ways_bytes_per_s * 8
     assert whole == pytest.approx(896e9, rel=0.1)  # seven links of 128 GB/s
     assert any("cut" in note.text for note in node.notes)
+
+
+def test_parts_whose_memory_nobody_tells_have_equal_shares():
+    cards = node_of(read_machine(TABLE.encode(), name="pasted")).cards
+    assert len(cards) == 4
+    assert {round(one.chip.mem_usable_bytes / GIB) for one in cards} == {96}
 
 
 RAS = {

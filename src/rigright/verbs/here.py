@@ -93,6 +93,9 @@ def _on_bus(machine: Machine) -> tuple[Device, ...]:
 
 def _cards(device: Device, chip: Chip, *, machine: Machine) -> Iterator[Card]:
     """The card, or the part of one; of MIG instances the largest, since a program sees one alone."""
+    if device.slices and device.vendor == "amd":
+        yield _instance(device.slices[0], chip, parts=len(device.slices))
+        return
     if device.slices:
         yield _instance(max(device.slices, key=lambda one: one.mem_total_bytes or 0.0), chip)
         return
@@ -111,12 +114,12 @@ def _sized(chip: Chip, total: float | None) -> Chip:
     return with_memory(chip, min(holding, default=max(chip.mem_options_bytes)))
 
 
-def _instance(part: Slice, chip: Chip) -> Card:
+def _instance(part: Slice, chip: Chip, *, parts: int = _CUT) -> Card:
     """A MIG instance, or a part of a card, as a card: its memory, its share of bandwidth and peak.
 
     MIG instances do not reach each other; parts of AMD's cards do, by their share of the card's links.
     """
-    total = part.mem_total_bytes or chip.mem_usable_bytes / _CUT
+    total = part.mem_total_bytes or chip.mem_usable_bytes / parts
     mem_share = total / chip.mem_usable_bytes
     told = (part.profile or "").partition("g.")[0]
     share = int(told) / _CUT if told.isdecimal() and 0 < int(told) <= _CUT else mem_share
@@ -143,13 +146,15 @@ def _instance(part: Slice, chip: Chip) -> Card:
 
 
 def _as_programs_count(seen: list[Device]) -> list[Device]:
-    """Each part of AMD's cards that are cut as a device of its own, as HIP counts them."""
+    """Each part of AMD's cards that are cut as a device, as HIP counts them, with that part first."""
     if not any(device.slices for device in seen if device.vendor == "amd"):
         return seen
     found: list[Device] = []
     for device in seen:
         parts = _shared_out(device) if device.vendor == "amd" else ()
-        found += [replace(device, slices=(part,)) for part in parts] or [device]
+        found += [
+            replace(device, slices=(*parts[place:], *parts[:place])) for place in range(len(parts))
+        ] or [device]
     return [replace(device, index=place) for place, device in enumerate(found)]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from rigright.base.units import KILO, MEGA
 from rigright.machine.amd.errors import bad_pages_of, ecc_of
 from rigright.machine.amd.isa import shares_memory
+from rigright.machine.amd.metrics import FILE as METRICS
+from rigright.machine.amd.metrics import MOST_BYTES, slowed_by
 from rigright.machine.amd.nodes import addresses, topology, with_nodes
 from rigright.machine.device import Clocks, Device, PcieLink, Power, Thermal
 from rigright.machine.pci.on_card import slot_side
@@ -61,6 +63,7 @@ def _card(world: World, folder: str) -> Device:
         mem_busy_share=number("mem_busy_percent", 0.01),
         ecc=ecc_of(world, folder),
         retired=bad_pages_of(world, folder),
+        slowed_by=slowed_by(world.raw(f"{folder}/{METRICS}", MOST_BYTES)),
         **_sensors(world, folder),
     )
 

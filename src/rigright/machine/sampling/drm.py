@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
-from rigright.machine.amd.nodes import inside
+from rigright.machine.amd.metrics import FILE as METRICS
+from rigright.machine.amd.metrics import slowed_by
 from rigright.machine.pci.link import gen_of
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.sampling.kept import Kept
@@ -13,6 +14,7 @@ from rigright.machine.tick import DeviceTick
 from rigright.machine.world import World
 
 _DRM = "/sys/class/drm"
+_COMPUTES = "/sys/class/kfd"  # where AMD cards compute
 _VENDORS = {"0x1002": "amd", "0x8086": "intel"}
 _ACCELERATORS = {"0x10de": "nvidia", "0x1002": "amd"}
 _SHOWN_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")  # display, 3D, other display, accelerator
@@ -77,6 +79,7 @@ class DrmReader:
             pcie_gen=gen_of(self._kept.text(f"{card.slot}/current_link_speed")),
             pcie_lanes=_whole(self._number(f"{card.slot}/current_link_width")),
             pcie_replays=_whole(self._number(f"{at}/pcie_replay_count")),
+            slowed_by=slowed_by(self._kept.raw(f"{at}/{METRICS}")),
         )
 
     def _celsius(self, card: _Card, *names: str) -> float | None:
@@ -128,6 +131,10 @@ def _lent(world: World) -> frozenset[str]:
     def size(pci: str, name: str) -> int:
         told = world.text(f"/sys/bus/pci/devices/{pci}/mem_info_{name}_total") or ""
         return int(told) if told.isdecimal() else 0
+
+    if not world.has(_COMPUTES):
+        return frozenset()
+    from rigright.machine.amd.nodes import inside  # of no use to a start without AMD's
 
     return frozenset(pci for pci in inside(world) if size(pci, "gtt") > size(pci, "vram"))
 

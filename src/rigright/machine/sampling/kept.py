@@ -22,8 +22,13 @@ class Kept:
 
     def text(self, path: str) -> str | None:
         """A file now, without its last line break; None where it is absent or closed to us."""
+        raw = self.raw(path)
+        return None if raw is None else raw.decode("utf-8", "replace").removesuffix("\n")
+
+    def raw(self, path: str) -> bytes | None:
+        """The bytes of a file now; None where it is absent or closed to us."""
         if not self._keeps:
-            return self._world.text(path)
+            return self._world.raw(path)
         raw = self._read(path) if path in self._open else None
         if (
             raw is None
@@ -34,7 +39,7 @@ class Kept:
                 raw = self._read(path)
         if raw is None:
             self._forget(path)
-        return None if raw is None else raw.decode("utf-8", "replace").removesuffix("\n")
+        return raw
 
     def _read(self, path: str) -> bytes | None:
         """The whole; the kernel hands some files over page by page."""

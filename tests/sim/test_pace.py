@@ -100,3 +100,18 @@ def test_a_grid_rises_and_reaches_its_end(most):
     assert points[:2] == [0.0, 1.0]
     assert points[-1] == max(most, 1)
     assert all(later > earlier for earlier, later in pairwise(points))
+
+
+@given(tok=st.integers(1, 8192), low=st.floats(0, 1), high=st.floats(0, 1))
+def test_a_prompt_goes_through_a_pipeline_as_far_at_once_as_is_told(tok, low, high):
+    """All at once its passes take the time of one; not at all, one after the other."""
+    low, high = sorted((low, high))
+    chunk, rounds = 512, 4
+
+    def spent(overlap):
+        pace = Pace(law, most_seqs=8, most_tok=chunk, most_context=8192, rounds=rounds, overlap=overlap)
+        return pace.pass_s(min(tok, chunk * rounds), 0.0, prompts=1, seqs=0, context_tok=0)
+
+    parts = -(-min(tok, chunk * rounds) // chunk)
+    assert spent(high) <= spent(low) * (1 + 1e-12)
+    assert spent(0.0) == pytest.approx(parts * spent(1.0))

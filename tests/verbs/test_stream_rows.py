@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 
 from rigright.base.errors import AskError
 from rigright.base.tables import Row, read_cells
+from rigright.cost.speed.rates import rates_of
+from rigright.cost.speed.service import Limits, serve
+from rigright.demand import Layout, Traffic
+from rigright.sim.law import law_of, overlap_of, pace_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND, predict
 from rigright.verbs.validate.record import Prediction
-from rigright.verbs.validate.stream_asks import read_stream
+from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
 LLAMA = "meta-llama/Llama-3.1-8B"
+UBATCH_TOK = 512
 MEDIANS = {  # of the absolute error, by part of the source's name and metric: what is promised
     ("XiongjieDai", "decode_tok_s_per_user"): 0.08,
     ("XiongjieDai", "prefill_tok_s"): 0.14,
@@ -162,3 +169,47 @@ def test_published_runs_are_met(shared: Path) -> None:
                 errors[part, metric].append(abs(figure / one["value"] - 1))
     assert {key: round(median(each), 3) for key, each in errors.items() if median(each) > MEDIANS[key]} == {}
     assert errors.keys() == MEDIANS.keys()
+
+
+def test_prompts_over_several_cards_come_as_soon_in_plans_and_plays(shared: Path) -> None:
+    """The law of service and the simulator know a pipeline's gain as runs on 2 to 8 cards tell it."""
+    rows = [
+        one
+        for one in measured_rows(shared)
+        if (one["n_chips"] or 1) > 1 and one["metric"] == "prefill_tok_s" and one["engine"] == "llama.cpp"
+    ]
+    errors: dict[str, list[float]] = defaultdict(list)
+    for one in rows:
+        ask = read_stream(one)
+        measured_s = ask.prompt_tok / one["value"]
+        errors["served"].append(_served_s(ask) / measured_s - 1)
+        errors["played"].append(_played_s(ask) / measured_s - 1)
+    assert len(rows) > 150
+    for how, found in errors.items():
+        assert abs(median(found)) < 0.13, how
+        assert median(map(abs, found)) < 0.16, how
+
+
+def _served_s(ask: StreamAsk) -> float:
+    """A server's time to the first token, without what comes before and after its passes."""
+    rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
+    found = serve(
+        ask.work, replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.cards),
+        traffic=Traffic(prompt_tok=int(ask.prompt_tok), output_tok=64, concurrency=1),
+        limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=UBATCH_TOK),
+    )  # fmt: skip
+    return float(np.ravel(found.ttft_s)[0])
+
+
+def _played_s(ask: StreamAsk) -> float:
+    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.cards)
+    pace = pace_of(
+        law_of(ask.work, rates, layout=layout), layout=layout, max_seqs=1, budget_tok=UBATCH_TOK,
+        context_tok=int(ask.prompt_tok), overlap=overlap_of(ask.work, rates),
+    )  # fmt: skip
+    spent, seen = 0.0, 0
+    while seen < ask.prompt_tok:
+        tok = min(int(ask.prompt_tok) - seen, UBATCH_TOK * ask.cards)
+        spent += pace.pass_s(tok, seen + tok / 2, prompts=1, seqs=0, context_tok=0)
+        seen += tok
+    return spent

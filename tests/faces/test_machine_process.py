@@ -207,3 +207,45 @@ def test_verbs_of_the_machine_start_without_the_planners_arrays():
     code = f"import sys, rigright.faces.cli.main, {names}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == ""
+
+
+def left_over(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+
+
+def test_upgrade_ranks_its_changes_without_the_planners_arrays():
+    code = (
+        "import sys, rigright.verbs.upgrade.frame as frame, rigright.report.pages.upgrade\n"
+        "from rigright.base import shelf\n"
+        "assert shelf.load(frame.CHANGES, 'propose')\n"
+        "print('numpy' in sys.modules)"
+    )
+    assert left_over(code) == "False\n"
+
+
+def test_a_measured_command_waits_for_nothing_that_only_its_page_needs():
+    needless = "{'rigright.report.page', 'rigright.report.pages.measure', 'rigright.machine.host', 'numpy'}"
+    code = (
+        "import sys, rigright.faces.cli.main, rigright.faces.cli.asks.measure, rigright.verbs.measure.frame\n"
+        f"print(*{needless} & set(sys.modules))"
+    )
+    assert left_over(code) == "\n"
+
+
+def test_the_page_of_a_measurement_is_loaded_while_the_command_runs():
+    """Played by a measurement that ends when the page and its renderer are there, and not before."""
+    code = (
+        "import sys, time\n"
+        "from rigright.faces.cli.main import main\n"
+        "from rigright.verbs.measure import frame\n"
+        "wanted = {'rigright.report.pages.measure', 'rigright.report.formats.text'}\n"
+        "def measure(*_, **__):\n"
+        "    until_s = time.monotonic() + 30\n"
+        "    while not wanted <= set(sys.modules) and time.monotonic() < until_s:\n"
+        "        time.sleep(0.01)\n"
+        "    print(wanted <= set(sys.modules))\n"
+        "    raise SystemExit\n"
+        "frame.measure = measure\n"
+        "main(['measure', '--', 'true'])"
+    )
+    assert left_over(code) == "True\n"

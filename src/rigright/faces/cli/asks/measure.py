@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import threading
 
 from rigright.base.units import parse_amount, parse_seconds
 from rigright.base.words import say
@@ -10,6 +11,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.parser import Parser
 
 STAGE = "machine"
+STARTED_S = 0.3  # by then the command runs, and need not wait for what shows the answer
 SUMMARY = say("run your own command: its memory, work, power and time, against a plan too")
 
 
@@ -35,6 +37,9 @@ def answer(options: argparse.Namespace) -> Answer:
     """Measure."""
     from rigright.verbs.measure.frame import EVERY_S, measure
 
+    beside = threading.Timer(STARTED_S, _prepare, (options,))
+    beside.daemon = True
+    beside.start()
     result = measure(
         options.command,
         every_s=EVERY_S if options.every is None else parse_seconds(options.every),
@@ -43,7 +48,8 @@ def answer(options: argparse.Namespace) -> Answer:
         tokens=None if options.tokens is None else parse_amount(options.tokens),
         save_as=options.save,
     )
-    from rigright.report.pages import measure as pages  # the command shall not have to wait for it
+    beside.cancel()
+    from rigright.report.pages import measure as pages
 
     return Answer(
         page=lambda: pages.page(result),
@@ -52,3 +58,16 @@ def answer(options: argparse.Namespace) -> Answer:
         exit_code=result.exit_code,
         aside=True,
     )
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    """Load what shows the answer while the command runs: nobody shall have to wait for it at the end."""
+    import rigright.report.pages.measure
+    from rigright.base import shelf
+    from rigright.base.words import sentences
+
+    sentences(options.language)
+    if options.form == "json":
+        import rigright.report.plain  # noqa: F401
+    else:
+        shelf.take("rigright.report.formats", options.form, bears="render")

@@ -9,8 +9,11 @@ import shlex
 import pytest
 
 from rigright.base.words import say
+from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.checks import swappiness
 from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Evidence
 from rigright.export.targets import alerts, prometheus
 from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import main, verb_parser
@@ -20,12 +23,16 @@ from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
+from rigright.report.binding import Diagnosed
 from rigright.report.formats.text import render
 from rigright.report.measured import Course, Measured
 from rigright.report.page import Strips
+from rigright.report.pages import diagnose as diagnose_page
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import measure as measure_page
 from rigright.report.screen import Screen
+from rigright.verbs.probe import save
+from rigright.verbs.setup.frame import SetupWish, setup
 from rigright.verbs.watch.frame import Watch, WatchWish
 from scenes import scene
 
@@ -170,6 +177,43 @@ def test_watch_is_quiet_where_all_cards_are_there(tmp_path, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
     with Watch(WatchWish(every_s=1.0, keep=False), world=scene("healthy_8xh100", tmp_path)) as moments:
         assert not [note for note in moments.look(5.0).notes if "on the bus" in str(note)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cards", "told"),
+    [("not_loaded", "2x GeForce RTX 4090", "8.9"), ("hung_driver", "8x H100 SXM5 80GB", "9.0")],
+)
+def test_setup_knows_cards_that_no_driver_shows(name, cards, told, tmp_path):
+    """Who needs a driver most is sent here by the doctor, and must not be told that there is no card."""
+    file = tmp_path / "box.json"
+    save(probe(scene(name, tmp_path)), str(file))
+    found = setup(SetupWish(from_file=str(file)))
+    assert str(found.target.shown) == cards
+    assert [f"{major}.{minor}" for (major, minor), _ in found.target.capabilities] == [told]
+    assert found.steps
+    assert found.already is None, "a driver that shows no card is not right as it is"
+    assert any("no driver does" in str(note) for note in found.notes)
+
+
+def test_a_card_that_is_lost_has_no_name_in_setup(tmp_path):
+    file = tmp_path / "box.json"
+    save(probe(scene("lost_gpu", tmp_path)), str(file))
+    assert str(setup(SetupWish(from_file=str(file))).target.shown) == "7x H100 SXM5 80GB"
+
+
+def bound(share):
+    cause = next(one for one in causes() if one.name == "compute")
+    evidence = Evidence(shows=say("{text}", text="busy"))
+    return Bound(cause=cause, share=share, evidence=evidence, seen=True)
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.6, "2.5 times"), (0.9, "10 times"), (0.97, ""), (1.0, "")])
+def test_what_the_counters_cannot_tell_is_not_reckoned_from_them(share, told):
+    diagnosis = Diagnosis(lasted_s=9.0, moments=9, idle=0, busy_share=share, bounds=(bound(share),))
+    result = Diagnosed(source=say("{text}", text="now"), diagnosis=diagnosis, ticks=())
+    text = render(diagnose_page.page(result), Screen(width=100))
+    assert ("endlessly fast" in text) == bool(told)
+    assert told in text
 
 
 def test_a_question_that_kills_is_not_told_as_one_that_hangs(tmp_path):

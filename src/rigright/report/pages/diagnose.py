@@ -26,6 +26,7 @@ from rigright.report.page import (
 
 MOST_TOLD = 3  # causes that are told in full
 BUSY_ENOUGH = 0.85
+_MOST_SHARE = 0.9  # of the time; what is left beyond it is no more than the counters' error
 _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none
 
 
@@ -115,7 +116,7 @@ def _told(bound: Bound) -> Points:
         for step in cause.remedies
     )
     sure = () if bound.seen else (say("concluded: nothing else was full"),)
-    limit = () if bound.share >= 1 else (gain,)
+    limit = (gain,) if bound.share <= _MOST_SHARE else ()
     title = say("{cause}: {share} of the time", cause=cause.title, share=share)
     return Points(title=title, items=(shown, *sure, *limit, *steps))
 

@@ -23,6 +23,8 @@ from rigright.verbs.setup.told import newer, notes_of, unknown_of, without_packa
 from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, is_enough, may_stay, stays, ways_of
 from rigright.verbs.setup.windows import on_windows
 
+_SILENT = say("the bus shows these cards and no driver does; `rigright doctor` tells why")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupWish:
@@ -49,7 +51,9 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     chips = tuple(capability for capability, _ in target.capabilities)
     _refuse_mixed(target)
     pick = _chosen(list(picks(name, chips)), asked)
-    have = installed(machine, name, version=_version(asked)) if machine and may_stay(target) else None
+    silent = machine is not None and not machine.devices
+    may = not silent and may_stay(target)
+    have = installed(machine, name, version=_version(asked)) if machine and may else None
     if have is not None:
         return SetUp(target=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
     if target.os_id == MACOS:
@@ -58,7 +62,8 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return on_windows(target, name, pick=pick)
     result = _answer(target, name, pick=pick, chips=chips)
     other = None if pick is None or asked is None else _other_version(asked, pick)
-    return result if other is None else replace(result, notes=(other, *result.notes))
+    told = (_SILENT if silent else None, other)
+    return replace(result, notes=(*filter(None, told), *result.notes))
 
 
 def _asked(wish: SetupWish) -> str | None:

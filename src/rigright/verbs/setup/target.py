@@ -12,10 +12,12 @@ from rigright.doctor.examine import case_of
 from rigright.doctor.record import Case
 from rigright.doctor.stack import capabilities, driver
 from rigright.facts.chips import Chip
+from rigright.facts.chips import chips as every_chip
 from rigright.facts.drivers import driver_packages
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
+from rigright.report.named import bus_cards
 from rigright.report.set_up import MACOS, WINDOWS, Target
 from rigright.report.typed import is_root
 from rigright.verbs.here import is_place
@@ -103,13 +105,15 @@ def _seen(machine: Machine) -> Target:
     """A machine that was read."""
     case = case_of(machine)
     system = machine.system
-    chips = [chip for chip in case.chips if chip is not None]
+    bus = [] if machine.devices else _on_bus(machine)  # without a driver nothing else shows them
+    chips = bus or [chip for chip in case.chips if chip is not None]
+    vendors = {chip.vendor.lower() for chip in bus} or {device.vendor for device in machine.devices}
     return Target(
-        shown=_cards(case) or say("this machine"),
-        vendors=tuple(sorted({device.vendor for device in machine.devices})),
-        capabilities=tuple(sorted(capabilities(case).items())),
+        shown=_cards(case) or (bus_cards(machine) if bus else "") or say("this machine"),
+        vendors=tuple(sorted(vendors)),
+        capabilities=_of_chips(bus) or tuple(sorted(capabilities(case).items())),
         embedded=_is_embedded(chips),
-        switched=any(_has_switches(chip, len(machine.devices)) for chip in chips),
+        switched=any(_has_switches(chip, len(machine.devices) or len(bus)) for chip in chips),
         os_id=system.os_id,
         os_version=system.os_version,
         os_name=system.os_name,
@@ -124,8 +128,15 @@ def _seen(machine: Machine) -> Target:
     )
 
 
+def _on_bus(machine: Machine) -> list[Chip]:
+    """What the bus shows, by its numbers; chips that share one are of one kind for drivers."""
+    known = {number: chip for chip in reversed(tuple(every_chip())) for number in chip.pci_ids}
+    return [known[one.id] for one in machine.pci or () if one.id in known]
+
+
 def _cards(case: Case) -> str:
-    names = [chip.name if chip else device.name or "?" for device, chip in case.pairs]
+    told = [chip.name if chip else device.name for device, chip in case.pairs]
+    names = [name for name in told if name]  # a card that is lost has none
     kinds = {name: names.count(name) for name in names}
     return ", ".join(f"{count}x {name}" for name, count in list(kinds.items())[:MOST_KINDS])
 

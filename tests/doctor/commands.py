@@ -18,16 +18,17 @@ READERS = known(
     " ps python3 python rdma rigright"
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit uname vmstat rpm"
     " cpupower sudo"
-    " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme"
+    " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"
-    " chmod usermod fallocate nvidia-modprobe wsl.exe export unset dcgmi printf tee nvidia-bug-report.sh"
+    " chmod usermod fallocate nvidia-modprobe wsl.exe export unset printf tee nvidia-bug-report.sh"
 )
 CHANGING = {  # programs that read, unless they are told to do this
     "systemctl": r"enable|disable|restart|start|stop|reboot|mask",
     "nvidia-smi": r"-pl|-pm|-rac|-rgc|-e \d|-c |-mig|--gpu-reset|-cgi|-re\b",
     "amd-smi": r"reset|\bset ",
+    "dcgmi": r"-r [2-4]|--set|--clear",
     "dkms": r"autoinstall|install",
     "mokutil": r"--import",
     "sysctl": r"-w|--system",

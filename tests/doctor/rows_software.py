@@ -10,7 +10,7 @@ from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
 from rigright.machine.bench.record import Result
 from rigright.machine.running.log_lines import event_of
-from rigright.machine.system import Module, Package, Toolkit
+from rigright.machine.system import Diagnosed, Module, Package, Toolkit
 
 OFFICE, DESKTOP = {"on": "office"}, {"on": "desktop"}
 INSIDE = {"system__container": "docker"}
@@ -54,6 +54,11 @@ def driver(version, **told):
     names = ("driver", "kernel_driver", "disk_driver")
     said = {f"software__{name}": version for name in names} | {"software__library_drivers": (version,)}
     return said | {"software__driver_cuda": None} | told
+
+
+def diagnosed(**told):
+    """What DCGM says of the fourth card."""
+    return {"software__diagnosed": (Diagnosed(**{"test": "memory", "card": 3, **told}),)}
 
 
 def env(**variables):
@@ -537,6 +542,19 @@ ROWS = {
         fine={},
         unseen="a build that is not told is believed",
         apart=OFFICE,
+    ),
+    "dcgm_diagnosis": Row(
+        finds=(
+            (diagnosed(outcome="fail"), "fault", "gpu 3"),
+            (diagnosed(outcome="fail", advice="isolate"), "fault", "gpu 3"),
+            (diagnosed(outcome="fail", advice="configure"), "warning", "gpu 3"),
+            (diagnosed(outcome="fail", test="persistence mode"), "warning", "gpu 3"),
+            (diagnosed(outcome="fail", advice="monitor"), "warning", "gpu 3"),
+            (diagnosed(outcome="warn"), "warning", "gpu 3"),
+        ),
+        fine=diagnosed(outcome="pass"),
+        unseen=diagnosed(outcome="skip"),
+        apart={"software__diagnosed": None},
     ),
     "torch_blind": Row(
         finds=(

@@ -111,6 +111,18 @@ class Toolkit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed:
+    """One test of NVIDIA's own diagnosis (DCGM) on one card."""
+
+    test: str  # "memory", "pcie", "software"
+    outcome: str  # "pass", "fail", "warn", "skip", "not run"
+    card: int | None = None  # as DCGM counts; None: of the machine, or not told
+    says: tuple[str, ...] = ()  # why, in its own words
+    code: int | None = None  # of its table of errors
+    advice: str | None = None  # "monitor", "isolate", "triage", "configure", "reset": how it weighs the error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Software:
     """Drivers and what stands on them."""
 
@@ -137,6 +149,7 @@ class Software:
     docker_default: str | None = None  # the runtime of a container that names none
     fabric_manager: str | None = None  # version
     peermem: bool | None = None  # GPUDirect RDMA module
+    diagnosed: tuple[Diagnosed, ...] | None = None  # by `dcgmi diag`; None: not asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

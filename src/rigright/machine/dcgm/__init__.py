@@ -1,0 +1,1 @@
+"""NVIDIA's DCGM: what its diagnosis wrote."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from test_pasted_vendors import TABLE
 
 from rigright.base.units import GIB
+from rigright.doctor.gpus import bad_pages_line, reset
 from rigright.machine.amd.answers import documents, read_answers
 from rigright.machine.amd.errors import bad_pages_of, ecc_of
 from rigright.machine.amd.nodes import topology
@@ -278,3 +279,12 @@ def test_bad_pages_of_amd_smi(retired, pending, counts):
     (card,) = dict(read_answers(*documents(text)).fields)["devices"]
     pages = card.retired
     assert (pages and pages.pages_bad, pages and pages.pages_waiting) == counts
+
+
+@pytest.mark.parametrize(("parts", "told"), [(8, "0000:15:00.0"), (1, "1")])
+def test_a_step_never_means_a_part_of_another_card(tmp_path, parts, told):
+    """amd-smi counts parts: its number 1 would be the second part of the first card."""
+    mode = {"mode": "CPX"} if parts > 1 else {"mode": "SPX", "memory": "NPS1"}
+    _, second = dict(amd.read(mi300x(tmp_path, parts=parts, **mode)).fields)["devices"]
+    assert reset(second).command == f"amd-smi reset --gpureset -g {told}"
+    assert bad_pages_line(second) == f"amd-smi bad-pages -g {told}"

@@ -57,14 +57,19 @@ def query(device: Device, *fields: str) -> str | None:
     """The line of the vendor's own tool that shows readings of one card."""
     if device.vendor == "nvidia":
         return f"nvidia-smi -i {device.index} --query-gpu={','.join(fields)} --format=csv"
-    return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
+    return f"amd-smi metric -g {of_amd(device)}" if device.vendor == "amd" else None
+
+
+def of_amd(device: Device) -> str:
+    """How amd-smi is told of a card: by its number, or, where it counts parts, by its address."""
+    return device.pci if device.slices and device.pci else str(device.index)
 
 
 def details(device: Device, section: str) -> str | None:
     """The line that shows a section of nvidia-smi -q of one card."""
     if device.vendor == "nvidia":
         return f"nvidia-smi -q -i {device.index} -d {section}"
-    return f"amd-smi metric -g {device.index}" if device.vendor == "amd" else None
+    return f"amd-smi metric -g {of_amd(device)}" if device.vendor == "amd" else None
 
 
 def see_denied(machine: Machine) -> str:
@@ -75,7 +80,7 @@ def see_denied(machine: Machine) -> str:
 def bad_pages_line(device: Device) -> str | None:
     """The line that shows memory which is out of use, or waits for it."""
     if device.vendor == "amd":
-        return f"amd-smi bad-pages -g {device.index}"
+        return f"amd-smi bad-pages -g {of_amd(device)}"
     return details(device, "ROW_REMAPPER")
 
 
@@ -88,7 +93,7 @@ def reset(device: Device) -> Step:
     """A step that resets one card."""
     command = f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None
     if device.vendor == "amd":
-        command = f"amd-smi reset --gpureset -g {device.index}"
+        command = f"amd-smi reset --gpureset -g {of_amd(device)}"
     return as_root(_RESET, command, disturbs=True)
 
 

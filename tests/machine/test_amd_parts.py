@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -15,6 +16,7 @@ from rigright.machine.amd.answers import documents, read_answers
 from rigright.machine.amd.errors import bad_pages_of, ecc_of
 from rigright.machine.amd.nodes import topology
 from rigright.machine.amd.parts import whole_cards
+from rigright.machine.bundle.write import write_bundle
 from rigright.machine.device import Device, Program
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.vendors import amd
@@ -288,3 +290,18 @@ def test_a_step_never_means_a_part_of_another_card(tmp_path, parts, told):
     _, second = dict(amd.read(mi300x(tmp_path, parts=parts, **mode)).fields)["devices"]
     assert reset(second).command == f"amd-smi reset --gpureset -g {told}"
     assert bad_pages_line(second) == f"amd-smi bad-pages -g {told}"
+
+
+def test_a_bundle_tells_no_number_that_only_this_card_bears(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    world = mi300x(root)
+    node = root / NODES / "2" / "properties"
+    numbers = "hive_id 15188982192727901047\nunique_id 16404946649897475633\n"
+    node.write_text(node.read_text(encoding="utf-8") + numbers, encoding="utf-8")
+    file = tmp_path / "machine.tar.gz"
+    write_bundle(world, file, version="1.2.3")
+    told = gzip.decompress(file.read_bytes())
+    for private in (b"15188982192727901047", b"16404946649897475633", b"e3a8a0e7c9f1a000"):
+        assert private not in told
+    assert [len(card.slices) for card in open_machine(file).devices] == [8, 8]

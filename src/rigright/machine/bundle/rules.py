@@ -29,7 +29,7 @@ _OPEN_IP4 = re.compile(r"(?:127\.|0\.|255\.|198\.1[89]\.)|\d+\.0\.0\.0\Z")
 _SERIAL = re.compile(
     r"""(?ix)(
         (?:serial(?:[\s_-]?(?:number|num|no\.?))?
-            | asset[\s_]?tag | unique[\s_]?id | wwn | wwid | eui64 | nguid)
+            | asset[\s_]?tag | unique[\s_]?id | hive[\s_]?id | wwn | wwid | eui64 | nguid)
         ["']? \s* (?:[:=>]|\x20(?=\d{6,})) \s* ["']?
     )([^\s"',<>{}()\[\]]{3,64})"""
 )

@@ -98,7 +98,11 @@ def rules_of(machine: Machine, kept: Kept, *, marks: Marks) -> Rules:
         marks=marks,
         hosts=private_names([host, None if host is None else host.partition(".")[0]]),
         users=private_names(users),
-        serials=private_names(device.serial for device in machine.devices),
+        serials=private_names(
+            told
+            for device in machine.devices
+            for told in (device.serial, None if "-" in (device.uuid or "-") else device.uuid)
+        ),
     )
 
 

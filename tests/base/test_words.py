@@ -35,6 +35,7 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
 TOLD_BY_TABLES = {  # tables whose cells are sentences
     "alerts.toml": ("says", "fix"),
     "dashboard.toml": ("title",),
+    "driver_packages.csv": ("worth",),
     "metrics.csv": ("help",),
     "myths.toml": ("claim", "right"),
     "outdated.csv": ("since", "instead"),

@@ -464,6 +464,21 @@ def test_secure_boot_and_a_module_that_did_not_load():
     assert found(machine) == [("driver_signing", "fault")]
 
 
+@pytest.mark.parametrize(
+    ("pci_id", "package"),
+    [
+        ("10de:2684", "linux-modules-nvidia-580-server-open-generic"),
+        ("10de:1db4", "linux-modules-nvidia-580-server-generic"),  # V100: the closed module alone
+        ("10de:1b06", "linux-modules-nvidia-580-server-generic"),
+    ],
+)
+def test_signed_modules_of_ubuntu_are_of_the_kind_that_the_cards_run_on(pci_id, package):
+    card = replace(CARD, id=pci_id)
+    machine = Machine(system=replace(SYSTEM, secure_boot=True, modules=()), pci=(card,))
+    ((_, finding),) = examine(case_of(machine), ("driver_signing",)).findings
+    assert finding.fix[0].command == f"apt install {package}"
+
+
 def test_wsl_is_not_held_to_linux():
     inside = {
         "virtual": "wsl2",

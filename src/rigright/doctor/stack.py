@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, NotSeen, Step, as_root
+from rigright.facts.chips import chips
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
 from rigright.machine.nvml.codes import MISMATCH, NO_LIBRARY, NOT_LOADED, why
@@ -64,6 +65,16 @@ def capabilities(case: Case) -> dict[Capability, str]:
         if device.vendor == "nvidia" and capability is not None:
             found.setdefault(capability, device.name or (chip.name if chip else str(capability)))
     return found
+
+
+def capabilities_on_bus(case: Case) -> dict[Capability, str]:
+    """The same of chips that only the bus shows, by their PCI ids: without a module the driver shows none."""
+    shown = {card.id for card in cards_on_bus(case)}
+    return {
+        chip.compute_capability: chip.name
+        for chip in chips()
+        if chip.compute_capability is not None and shown & set(chip.pci_ids)
+    }
 
 
 def installed(case: Case, pattern: str) -> list[Package]:

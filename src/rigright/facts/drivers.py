@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.tables import DATA, Row, read_rows, text, whole, yes
+from rigright.base.words import Sentence
 from rigright.facts.software import Capability, Version, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
@@ -63,6 +64,7 @@ class DriverPackages:
     headers: tuple[str, ...]
     toolkit_packages: str | None  # with {cuda} for "13-0"
     toolkit_from: Version | None  # the oldest toolkit of the repository
+    worth: Sentence | None  # knowing before it is installed
     pythons: tuple[str, ...]  # the Python that comes with a version, or is its newest package: "24.04=3.12"
     source: str
     as_of: str
@@ -156,7 +158,7 @@ def driver_packages() -> tuple[DriverPackages, ...]:
     readers: dict[str, Callable[[str], object]] = {
         **dict.fromkeys(lists, words_of),
         "manager": text, "branch": whole, "keeps": text, "repo": text,
-        "toolkit_packages": text, "toolkit_from": version_of,
+        "toolkit_packages": text, "toolkit_from": version_of, "worth": Sentence,
         **_PROVENANCE,
     }  # fmt: skip
     required = ("os", "archs", "manager", "branch", "source", "as_of")

@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from fake_trees import grow
 from rigright.base.errors import AskError
-from rigright.base.words import CHINESE, ENGLISH
+from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.drivers import branches, driver_packages, last_branch, newest_branch, packages_for
@@ -22,6 +23,8 @@ from rigright.machine.world import ROOT
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names, picks
 from rigright.verbs.setup.frame import SetupWish, setup
+from rigright.verbs.setup.told import notes_of
+from rigright.verbs.setup.ways import driver_way, ways_of
 
 SYSTEMS = ("ubuntu 22.04", "ubuntu 24.04", "debian 12", "debian 13", "rocky 9", "rhel 8", "wsl")
 CARDS = ("gtx 1080 ti", "p40", "v100", "t4", "3090", "4090", "8x h100", "b200", "5090")
@@ -419,3 +422,19 @@ def test_every_nvidia_chip_that_computes_has_a_branch_and_a_torch():
 def test_every_wheel_index_of_the_builds_exists():
     assert {build.build for build in torch_builds()} <= set(torch_indexes())
     assert "cu122" not in torch_indexes()
+
+
+def test_what_a_distribution_asks_before_is_said_where_it_concerns():
+    debian, ubuntu = (setup(SetupWish(on="4090", system=name)) for name in ("debian 12", "ubuntu 24.04"))
+    assert any("Debian's own nvidia packages" in str(note) for note in debian.notes)
+    assert not any("Debian" in str(note) for note in ubuntu.notes)
+    assert any("先删除 Debian" in tell(note, CHINESE) for note in debian.notes)
+
+
+@pytest.mark.parametrize(("system", "said"), [("ubuntu 24.04", True), ("debian 12", False)])
+def test_secure_boot_may_stay_on_where_the_distribution_signs(system, said):
+    result = setup(SetupWish(on="4090", system=system))
+    target = replace(result.target, secure_boot=True)
+    way = driver_way(target, ways_of(target), is_open=True)
+    notes = notes_of(target, result.pick, chips=((8, 9),), branch=None, way=way)
+    assert any("Secure Boot may stay on" in str(note) for note in notes) is said

@@ -13,10 +13,8 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.doctor.stack import capabilities, cards_on_bus, module
-from rigright.facts.chips import chips
+from rigright.doctor.stack import capabilities, capabilities_on_bus, module
 from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM
-from rigright.facts.software import Capability
 
 TITLE = say("the kernel module is of the kind that the cards need")
 _SHOW = "cat /proc/driver/nvidia/version"
@@ -30,23 +28,13 @@ def check(case: Case) -> Iterator[Verdict]:
         is_open = nvidia.open_source if nvidia else None
     if is_open is None or case.machine.system.virtual == "wsl2":
         return
-    for capability, name in {**_of_bus(case), **capabilities(case)}.items():
+    for capability, name in {**capabilities_on_bus(case), **capabilities(case)}.items():
         wrong_closed = not is_open and capability >= OPEN_ONLY_FROM
         wrong_open = is_open and capability < OPEN_FROM
         if wrong_closed or wrong_open:
             yield _wrong(name, is_open=is_open)
         else:
             yield Fine(says=say("open") if is_open else say("closed"), about=name)
-
-
-def _of_bus(case: Case) -> dict[Capability, str]:
-    """Chips that only the bus shows, by their PCI ids: with the wrong module the driver shows none."""
-    shown = {card.id for card in cards_on_bus(case)}
-    return {
-        chip.compute_capability: chip.name
-        for chip in chips()
-        if chip.compute_capability is not None and shown & set(chip.pci_ids)
-    }
 
 
 def _wrong(name: str, *, is_open: bool) -> Finding:

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.happened import events
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
-from rigright.doctor.stack import cards_on_bus, has_nvidia, module
+from rigright.doctor.stack import capabilities, capabilities_on_bus, cards_on_bus, has_nvidia, module
+from rigright.facts.drivers import OPEN_FROM, packages_for
 
 TITLE = say("Secure Boot lets the driver in")
 _REFUSED = ("rejected", "required key", "unsigned module")
@@ -43,6 +44,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _kept_out(case: Case) -> Finding:
     said = [one for one in events(case, "driver") or [] if any(word in one.text.lower() for word in _REFUSED)]
+    signed = _signed(case)
     return Finding(
         severity="fault",
         title=say("Secure Boot is on and NVIDIA's module is not loaded"),
@@ -55,11 +57,8 @@ def _kept_out(case: Case) -> Finding:
         ),
         why=say("the kernel refuses a module that no trusted key has signed, so no card works"),
         fix=(
-            as_root(
-                say("on Ubuntu: packages with modules that are signed already"),
-                "apt install linux-modules-nvidia-580-server-open-generic",
-            )
-            if case.machine.system.os_id == "ubuntu"
+            as_root(say("on Ubuntu: packages with modules that are signed already"), f"apt install {signed}")
+            if signed
             else step(say("see which key signed the module, if any"), "modinfo -F signer nvidia"),
             as_root(
                 say("or trust the key that DKMS signs with: a password now, a blue screen at the next boot"),
@@ -71,3 +70,13 @@ def _kept_out(case: Case) -> Finding:
         verify="lsmod | grep nvidia",
         confidence="sure" if said else "likely",
     )
+
+
+def _signed(case: Case) -> str | None:
+    """Ubuntu's package of signed modules, of the kind that the oldest card here runs on."""
+    system = case.machine.system
+    ways = packages_for("ubuntu", system.os_version, arch=system.arch) if system.os_id == "ubuntu" else ()
+    own = next((one for one in ways if one.repo is None), None)
+    oldest = min({**capabilities_on_bus(case), **capabilities(case)}, default=OPEN_FROM)
+    names = own.driver(is_open=oldest >= OPEN_FROM) if own else ()
+    return f"linux-modules-{names[0].replace('-driver', '')}-generic" if names else None

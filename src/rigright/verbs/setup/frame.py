@@ -147,7 +147,7 @@ def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capabi
         toolkit=toolkit,
         steps=tuple(_steps(target, pick, ways=ways, python=python, toolkit=toolkit)) if pick else (),
         docker_steps=tuple(steps.docker_steps(pick, manager=ways[0].manager if ways else None)),
-        notes=tuple(notes_of(target, pick, chips=chips, branch=branch)),
+        notes=tuple(notes_of(target, pick, chips=chips, branch=branch, way=way)),
         unknown=(
             *unknown_of(target, name, pick=pick, ways=ways),
             *(without_package(target, pick, ways=ways, toolkit=toolkit) if pick else ()),

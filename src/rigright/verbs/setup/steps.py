@@ -56,9 +56,14 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
             commands=(way.install(way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
             as_root=True,
         )
-    if target.secure_boot and way.headers and (way.repo or way.before):
+    if target.secure_boot and signs_itself(way):
         yield _key(way)
     yield restart()
+
+
+def signs_itself(way: DriverPackages) -> bool:
+    """Whether the machine builds and signs the module, which distributions else do for it."""
+    return bool(way.headers and (way.repo or way.before))
 
 
 def restart() -> SetupStep:

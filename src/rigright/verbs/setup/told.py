@@ -16,7 +16,12 @@ _CUDA_ON_ARM = (2, 11)  # metadata of the package index's wheels for aarch64, re
 
 
 def notes_of(
-    target: Target, pick: Pick | None, *, chips: tuple[Capability, ...], branch: Branch | None
+    target: Target,
+    pick: Pick | None,
+    *,
+    chips: tuple[Capability, ...],
+    branch: Branch | None,
+    way: DriverPackages | None,
 ) -> Iterator[Sentence]:
     """What is worth knowing of a set."""
     if pick is None:
@@ -35,8 +40,18 @@ def notes_of(
             "branch {branch} of the driver gets fixes longest of those that know these chips",
             branch=branch.branch,
         )
+    if way is not None and not stays(target, pick) and target.virtual not in IN_WINDOWS:
+        yield from _of_way(target, way)
     if pick.cuda and not pick.toolkit:
         yield say("the packages bring their own CUDA libraries: no toolkit is needed")
+
+
+def _of_way(target: Target, way: DriverPackages) -> Iterator[Sentence]:
+    """What is worth knowing of the packages before they are installed."""
+    if way.worth is not None:
+        yield way.worth
+    if target.secure_boot and not steps.signs_itself(way):
+        yield say("the distribution signs these modules: Secure Boot may stay on")
 
 
 def newer(installed: Installed, pick: Pick | None) -> Iterator[Sentence]:

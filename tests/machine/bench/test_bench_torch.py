@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from rigright.base.units import MIB
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators, is_sticky, seen
 from rigright.machine.bench.ask import Ask
 from rigright.machine.bench.child import Child
+from rigright.machine.bench.figures import rate
 from rigright.machine.bench.parts import (
     checkpoint,
     data_loader,
@@ -21,6 +23,7 @@ from rigright.machine.bench.parts import (
     train_step,
     transformer,
 )
+from rigright.machine.bench.picture import prepared as picture
 from rigright.machine.bench.record import Result
 from rigright.machine.bench.resnet import resnet50
 from rigright.machine.bench.storage import Place
@@ -162,6 +165,33 @@ def test_the_best_setting_of_a_data_loader_is_one_that_was_tried(monkeypatch):
     assert [one.what for one in found] == [*tried, "best"]
     assert found[-1].value in {one.value for one in found[:-1]}
     assert dict(found[-1].settings)["persistent_workers"] == "True"
+
+
+@pytest.mark.parametrize("rates", [{}, {0: 100.0}, {1: 100.0}, {2: 100.0}])
+def test_every_setting_of_a_data_loader_is_tried_once(monkeypatch, rates):
+    """Where the finer settings win nothing, they were once tried again and again until time ran out."""
+
+    def played(setting, **_):
+        value = 1.0 if setting.lasting else rates.get(setting.workers, 10.0 + setting.workers)
+        return rate(str(setting), on="cpu", work=value, times_s=[1.0], unit="items_per_s")
+
+    monkeypatch.setattr(data_loader, "_measured", played)
+    *tried, best = data_loader.run(replace(ASK, cpus=2, spare_s=60))
+    assert len({one.what for one in tried}) == len(tried) == (3 if rates.get(0) else 5)
+    assert best.value == max(one.value for one in tried)
+    assert best.what == "best"
+
+
+def test_the_rate_of_a_loader_is_pictures_by_seconds(monkeypatch):
+    """Held against a count of our own: every epoch prepares each picture once, and takes one second here."""
+    prepared, ticks = [], iter(range(1000))
+    monkeypatch.setattr(data_loader, "prepared", lambda data: prepared.append(1) or picture(data))
+    monkeypatch.setattr(data_loader, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(data_loader, "QUICK_ROUND_S", 0.0)
+    setting = data_loader.Setting(workers=0, prefetch=None)
+    found = data_loader._measured(setting, quick=True, device=None)
+    epochs = found.repeats + 1  # the first warms up
+    assert found.value == len(prepared) / epochs == data_loader.BATCH * data_loader.QUICK_BATCHES
 
 
 def test_workers_of_a_loader_live_beside_the_thread_that_listens(tmp_path):

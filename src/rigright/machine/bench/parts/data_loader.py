@@ -60,7 +60,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     until = Deadline.of(ask.spare_s)
     card = next(iter(accelerators(ask)), None)
     best: tuple[Setting, Result] | None = None
-    tried = 0
+    tried, swept = 0, False
     todo = [Setting(workers=0, prefetch=None)]
     todo += [Setting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
     while todo and (best is None or not until.is_over()):
@@ -70,7 +70,8 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         tried += 1
         if best is None or found.value > best[1].value * ENOUGH:
             best = (setting, found)
-        if not todo and best[0].workers and not best[0].lasting:
+        if not todo and not swept:
+            swept = True
             todo = finer(best[0], has_card=card is not None)
     if todo:
         yield Skipped(part="", why=say("time ran out with {count} settings left", count=len(todo)))
@@ -79,7 +80,9 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
 
 def finer(setting: Setting, *, has_card: bool) -> list[Setting]:
-    """The other choices at this number of workers."""
+    """The other choices at this number of workers: each once."""
+    if not setting.workers:
+        return []
     lasting = replace(setting, lasting=True)
     more = [lasting, replace(lasting, prefetch=4)]
     return [*more, replace(lasting, pinned=True)] if has_card else more

@@ -108,3 +108,10 @@ def test_the_picture_holds_what_the_drawing_holds():
     (left, bottom), (right, top) = (tuple(map(float, pair.split(","))) for pair in first[:2])
     x, y = float(circle.get("cx")), float(circle.get("cy"))
     assert bottom + (top - bottom) * (x - left) / (right - left) == pytest.approx(y, abs=0.2)
+
+
+@pytest.mark.parametrize("letter", ["\u0301", "", "\u8868", "\u200b"])
+def test_a_curve_without_a_letter_of_one_cell_is_a_star(letter):
+    drawn = draw_plot(plot(roof(letter, 90, 1)), PLAIN)
+    assert rows(drawn)[0].endswith("*")
+    assert draw_plot(plot(roof("e\u0301", 90, 1)), PLAIN) != drawn

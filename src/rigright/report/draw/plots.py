@@ -115,7 +115,8 @@ def _legend(plot: Plot, screen: Screen) -> list[str]:
 
 def _letter(text: str) -> str:
     """What stands for a curve or a point: one cell."""
-    return pad(cut(clean(text), 1, mark="") or "*", 1)
+    letter = cut(clean(text), 1, mark="")
+    return letter if width(letter) == 1 else "*"  # a mark that combines takes no cell of its own
 
 
 def _wrapped(said: Shown, screen: Screen) -> list[str]:

@@ -16,8 +16,8 @@ READERS = known(
     " head ibstat ip ipmitool journalctl ldconfig ls lsblk lsmod lspci mdadm mokutil modinfo mlxlink nproc"
     " numactl nvcc nv-fabricmanager nvidia-ctk nvidia-smi pip"
     " ps python3 python rdma rigright"
-    " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit uname vmstat"
-    " rpm cpupower sudo"
+    " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
+    " uname vmstat rpm cpupower sudo"
     " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
 )
 CHANGERS = known(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from boxes import box, eight, h100, rtx4090, xid
@@ -53,7 +53,7 @@ def record_of(kind: type) -> st.SearchStrategy:
     hints = get_type_hints(kind)
     told = {one.name: of_type(hints[one.name]) for one in fields(kind) if one.name != "schema"}
     needed = {"vendor", "index", "name", "path", "kind", "address", "id", "slot", "source", "text", "a", "b"}
-    needed |= {"pid", "gpu_instance", "what", "why"}
+    needed |= {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
     required = {name: strategy for name, strategy in told.items() if name in needed}
     optional = {name: strategy for name, strategy in told.items() if name not in needed}
     return st.fixed_dictionaries(required, optional=optional).map(lambda given: kind(**given))

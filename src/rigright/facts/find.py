@@ -233,7 +233,7 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
             )
         )
     certain = said.intersection(vocabulary()).difference(*brands().values())
-    near = _first_of(_agreeing(certain)) or _nearest(text)
+    near = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
     if near:
         return AskError(
             say('no chip "{text}" is known; the nearest are {choices}', text=text, choices=shown_names(near))

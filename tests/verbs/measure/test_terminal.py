@@ -216,7 +216,7 @@ def test_nothing_of_it_is_left_behind(tmp_path):
 def test_a_stream_that_is_closed_is_no_trouble(closed):
     process = subprocess.Popen(
         [*RIG, *python("raise SystemExit(3)")],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=lambda: os.close(closed),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=lambda: os.close(closed),  # noqa: PLW1509 - what is tested
     )  # fmt: skip
     with process.stdout as told:
         assert b"Traceback" not in told.read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fake_trees import planted
@@ -239,6 +239,13 @@ TEXTS = (
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS_OF_STAMP), st.sampled_from(TEXTS)), max_size=30))
+@example(
+    [
+        ("[{n:12.6f}] {text}", "BERT: Error records from previous boot:"),
+        ("Nov  3 10:20:30 node7 sshd[5]: {text}", "usb 1-1: new high-speed USB device number 4"),
+        ("[{n:12.6f}] {text}", "[Hardware Error]: event severity: fatal"),
+    ]
+)
 def test_lines_that_are_passed_over_change_nothing(lines):
     """Reading only what is worth a look, stamps left unread, tells the same of any log."""
     text = "\n".join(stamp.format(n=n, text=text) for n, (stamp, text) in enumerate(lines))

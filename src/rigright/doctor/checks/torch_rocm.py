@@ -28,15 +28,16 @@ _KIN, _OF_KIN = ("gfx1031", "gfx1032", "gfx1034"), "gfx1030"
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each Python with a ROCm build and each kind of card."""
-    known = {
-        device.isa: device
-        for device, chip in reversed(answering(case, vendor="amd"))
+    cards = [
+        device
+        for device, chip in answering(case, vendor="amd")
         if device.isa and (chip is not None or not device.unified_memory)
-    }
+    ]
+    first = {one.isa or "": one for one in sorted(cards, key=lambda one: one.index, reverse=True)}
     for python, torch in frameworks(case, "torch"):
         if not (torch.build or "").startswith("rocm"):
             continue
-        for isa, device in sorted(known.items()):
+        for isa, device in sorted(first.items()):
             yield _verdict(python, torch, device=device, isa=override_of(case) or isa)
 
 

@@ -78,7 +78,8 @@ def parsed(
 ) -> Iterator[Line]:
     """Each line with what its stamp says; seconds since boot become a time where now is known.
 
-    A stretch of lines that are not wanted is one empty line: most of a log is not worth its stamps.
+    A stretch of lines that are not wanted, or another program's, is one empty line: most of a log is not
+    worth its stamps.
     """
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
     for line in _messages(text, wanted):
@@ -88,15 +89,14 @@ def parsed(
         at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1) if line[:1] in "<k" else line, now_s)
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
-        if told:
-            yield at_s, since_s, told
+        yield (at_s, since_s, told) if told else (None, None, "")
 
 
 def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
-    """Lines of the kernel, those of one message together; "" for a stretch of those that are not wanted."""
+    """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
     for line in text.splitlines():
-        if wanted is not None and not wanted(line):
+        if (wanted is not None and not wanted(line)) or _is_of_a_program(line):
             if kept:
                 yield kept
             if not passing:
@@ -109,9 +109,13 @@ def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
             continue
         if kept:
             yield kept
-        kept = "" if _OF_A_PROGRAM.match(line) and not _OF_DMESG.match(line) else line
+        kept = line
     if kept:
         yield kept
+
+
+def _is_of_a_program(line: str) -> bool:
+    return _OF_A_PROGRAM.match(line) is not None and _OF_DMESG.match(line) is None
 
 
 def _stamped(line: str, now_s: float | None) -> Line:

@@ -15,13 +15,11 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, reboot
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen
+from rigright.doctor.kernel_line import SHOW, with_option
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen
 from rigright.doctor.stack import is_contained
-from rigright.machine.system import System
 
 TITLE = say("the IOMMU lets AMD's cards reach each other")
-_SHOW = "cat /proc/cmdline"
-_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop"}
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -35,28 +33,19 @@ def check(case: Case) -> Iterator[Verdict]:
     if len(cards) < 2 or system.is_virtual or is_contained(case):
         return
     if system.iommu is None:
-        yield NotSeen(why=say("whether an IOMMU translates is not told"), see=_SHOW)
+        yield NotSeen(why=say("whether an IOMMU translates is not told"), see=SHOW)
     elif system.iommu == "on":
-        yield _finding(system, count=len(cards))
+        yield _finding(case, count=len(cards))
     else:
         yield Fine(says=say("IOMMU: {state}", state=system.iommu))
 
 
-def _finding(system: System, *, count: int) -> Finding:
-    debian = system.os_id in _DEBIAN
+def _finding(case: Case, *, count: int) -> Finding:
     return Finding(
         severity="warning",
         title=say("an IOMMU translates between {count} cards of AMD", count=count),
-        evidence=seen(say("IOMMU: {state}", state=system.iommu), _SHOW),
+        evidence=seen(say("IOMMU: {state}", state=case.machine.system.iommu), SHOW),
         why=say("exchange between the cards is slow, and on many boards programs hang at it"),
-        fix=(
-            as_root(
-                say("write iommu=pt into /etc/default/grub, then write the boot menu anew")
-                if debian
-                else say("add iommu=pt to the kernel's command line"),
-                "update-grub" if debian else "grubby --update-kernel=ALL --args=iommu=pt",
-            ),
-            reboot(),
-        ),
+        fix=(with_option(case, "iommu=pt"), reboot()),
         confidence="likely",
     )

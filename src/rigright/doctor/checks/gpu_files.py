@@ -51,7 +51,8 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _join() -> Step:
     return as_root(
-        say("take the user into both groups, then log in anew"), "usermod -a -G render,video $SUDO_USER"
+        say("take the user into both groups, then log in anew"),
+        'usermod -a -G render,video "${SUDO_USER:-$USER}"',
     )
 
 

@@ -12,17 +12,15 @@ hides something. Source: Linux documentation, admin-guide/kernel-parameters.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import reboot
-from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, as_root, seen
+from rigright.doctor.kernel_line import SHOW, without_option
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen
 from rigright.doctor.stack import is_contained
 
 TITLE = say("the kernel's options do no harm")
-_SHOW = "cat /proc/cmdline"
-_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop"}
 _HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
     ("pci=nommconf", "warning", say("error reports, ACS and resizable BARs of the bus are out of reach")),
     ("pci=nomsi", "fault", say("cards cannot raise interrupts as their drivers need")),
@@ -55,20 +53,11 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _finding(case: Case, word: str, *, severity: Severity, why: Sentence) -> Finding:
-    debian = case.machine.system.os_id in _DEBIAN
     return Finding(
         severity=severity,
         title=say("the kernel was started with {option}", option=word),
-        evidence=seen(word, _SHOW),
+        evidence=seen(word, SHOW),
         why=why,
-        fix=(
-            as_root(
-                say("take it out of /etc/default/grub, then write the boot menu anew")
-                if debian
-                else say("take it out"),
-                "update-grub" if debian else f"grubby --update-kernel=ALL --remove-args={shlex.quote(word)}",
-            ),
-            reboot(),
-        ),
+        fix=(without_option(case, word), reboot()),
         about=word,
     )

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from rigright.base.units import GIB, KIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, reboot
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen
+from rigright.doctor.kernel_line import with_option
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen
 from rigright.machine.amd.isa import shares_memory
 
 TITLE = say("graphics inside the processor may use enough memory")
@@ -24,7 +25,6 @@ LEAST_SHARE = 0.7
 _GOOD_SHARE = 0.75
 _PAGE_BYTES = 4 * KIB
 _SHOW = "cat /sys/class/drm/card*/device/mem_info_gtt_total"
-_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop"}
 
 
 def check(case: Case) -> Iterator[Verdict]:
@@ -39,26 +39,21 @@ def check(case: Case) -> Iterator[Verdict]:
         elif limit >= LEAST_SHARE * whole:
             yield Fine(says=say("it may use {size}", size=show_bytes(limit)), about=about)
         else:
+            lent = int(_GOOD_SHARE * whole / GIB) * GIB
             sizes = {"limit": show_bytes(limit), "whole": show_bytes(whole)}
             yield Finding(
                 severity="note",
                 title=say("it may use {limit} of {whole}", **sizes),
                 evidence=seen(say("{limit} of {whole}", **sizes), _SHOW),
-                why=say("larger models do not load, though there is memory for them"),
-                fix=(_raised(case, whole), reboot()),
+                why=say(
+                    "larger models do not load, though there is memory for them; {size} may be lent",
+                    size=show_bytes(lent),
+                ),
+                fix=(with_option(case, _option(lent)), reboot()),
                 about=about,
             )
 
 
-def _raised(case: Case, whole: float) -> Step:
-    size = int(_GOOD_SHARE * whole / GIB)
-    option = f"ttm.pages_limit={int(size * GIB / _PAGE_BYTES)}"
-    if case.machine.system.os_id in _DEBIAN:
-        words = say(
-            "for {size} GiB write {option} into /etc/default/grub, then write the boot menu anew",
-            size=size,
-            option=option,
-        )
-        return as_root(words, "update-grub")
-    words = say("for {size} GiB add {option} to the kernel's command line", size=size, option=option)
-    return as_root(words, f"grubby --update-kernel=ALL --args={option}")
+def _option(lent: float) -> str:
+    """What raises the limit."""
+    return f"ttm.pages_limit={int(lent / _PAGE_BYTES)}"

@@ -38,7 +38,8 @@ def check(case: Case) -> Iterator[Verdict]:
         found = _waiting(device, retired) or _running_out(device, dict(retired.banks))
         rows = (retired.rows_corrected or 0) + (retired.rows_uncorrected or 0)
         fine = Fine(says=say("{count} replaced, none waits", count=rows), about=label(device))
-        yield from (found,) if found else () if repairs else (fine,)
+        if found or not repairs:
+            yield found or fine
 
 
 def _repairs(device: Device, retired: Retired) -> Iterator[Finding]:

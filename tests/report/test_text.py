@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 
 from anypage import pages, screens
-from hypothesis import given
+from hypothesis import example, given
 
 from rigright.report.draw.cells import width
 from rigright.report.formats.text import render
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Piece, Points, Table
+from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Piece, Points, Strip, Strips, Table
 from rigright.report.screen import Screen
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -25,6 +25,10 @@ def test_no_line_is_wider_than_the_screen(page, screen):
 
 
 @given(pages, screens)
+@example(
+    Page(title="", parts=(Strips(strips=(Strip(label="", values=(1.0, None), shown="", tone="good"),)),)),
+    Screen(width=20, colour=True),
+)
 def test_colour_changes_nothing_but_colour(page, screen):
     dull = Screen(width=screen.width, colour=False, unicode=screen.unicode, language=screen.language)
     assert plain(render(page, screen)) == render(page, dull)

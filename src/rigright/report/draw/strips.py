@@ -79,9 +79,10 @@ def _under(strip: Strip, screen: Screen) -> list[str]:
 
 
 def _picture(strip: Strip, room: int, *, screen: Screen) -> str:
-    """The blocks in their colour; where nothing is drawn no colour is set."""
+    """The blocks in their colour; blanks behind them bear none."""
     drawn = blocks(strip, room, screen=screen)
-    return toned(drawn, strip.tone, screen=screen) if drawn.strip() else drawn
+    seen = drawn.rstrip()
+    return (toned(seen, strip.tone, screen=screen) if seen else "") + drawn[len(seen) :]
 
 
 def _told(thing: Shown, screen: Screen) -> str:

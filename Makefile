@@ -1,10 +1,17 @@
-# make test: everything. The rest is for whoever works on rigright.
+# make test: all that a .venv can check, in minutes. The rest is for whoever works on rigright.
 PYTHON = .venv/bin/python
 
-.PHONY: test lint check bench docs ready clean
+# what is compiled once is compiled for every worker, and for every program that tests start
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: test test-live lint check bench docs ready clean
 
 test: ready
-	$(PYTHON) -m pytest -n auto
+	$(PYTHON) -m pytest -n auto --dist worksteal
+
+# what needs Debian's packages (installed as root only), Slurm, ssh, Ray, Prometheus or time; and all laws, tried harder
+test-live: ready
+	RIGRIGHT_LIVE=1 RIGRIGHT_HYPOTHESIS=thorough $(PYTHON) -m pytest -n auto --dist worksteal -m "live or hypothesis"
 
 lint: ready
 	$(PYTHON) -m ruff check

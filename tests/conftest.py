@@ -7,11 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-# a law holds on a slow machine too
-settings.register_profile("rigright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("rigright")
+pytest_plugins = ["rows", "examples"]
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test waits for a hub that may not be there
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -70,6 +71,77 @@ def _module(path: Path) -> Module:
     )
 
 
+def used_once() -> list[str]:
+    """Private functions and methods that their module names exactly once, as "base/words.py:_say".
+
+    Private: one leading underscore, at the top of a module or in a class there. A use: the bare name or
+    `.name`, anywhere in the same module, the function's own body included; an import elsewhere is none.
+    """
+    found = []
+    for module in modules().values():
+        uses = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in nodes(module)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+        bodies = [
+            module.tree.body,
+            *(node.body for node in module.tree.body if isinstance(node, ast.ClassDef)),
+        ]
+        found += [
+            f"{module.path}:{node.name}"
+            for body in bodies
+            for node in body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name.startswith("_")
+            and not node.name.startswith("__")
+            and uses[node.name] == 1
+        ]
+    return found
+
+
+def classes() -> dict[str, list[str]]:
+    """The modules that define a class, by the name of the class."""
+    found: dict[str, list[str]] = {}
+    for module in modules().values():
+        for node in nodes(module):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module.path)
+    return found
+
+
+def circles() -> set[frozenset[str]]:
+    """Folders of one room that reach each other through imports; the room itself is one too."""
+    graph: dict[str, set[str]] = {}
+    for module in modules().values():
+        here = module.path.rpartition("/")[0]
+        for target in imports(module):
+            there = modules()[target].path.rpartition("/")[0] if target in modules() else here
+            if here != there and here.partition("/")[0] == there.partition("/")[0]:
+                graph.setdefault(here, set()).add(there)
+    reach = {start: _reached(graph, start) for start in graph}
+    return {
+        frozenset(mutual)
+        for start in graph
+        if len(mutual := {other for other in reach[start] if start in reach.get(other, ())}) > 1
+    }
+
+
+def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    found, left = set(), [start]
+    while left:
+        new = graph.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return found
+
+
+@cache
+def nodes(module: Module) -> tuple[ast.AST, ...]:
+    """Every node of a module, walked once."""
+    return tuple(ast.walk(module.tree))
+
+
 @cache
 def functions() -> tuple[Function, ...]:
     """Every function of the package."""
@@ -86,9 +158,14 @@ def _functions(node: ast.AST, path: str, prefix: str) -> Iterator[Function]:
         yield from _functions(child, path, inner)
 
 
-def imports(module: Module) -> Iterator[str]:
+@cache
+def imports(module: Module) -> tuple[str, ...]:
     """Each module of the package that one imports, wherever the import stands and for whatever it is."""
-    for node in ast.walk(module.tree):
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[str]:
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name.partition(".")[0] == "rigright")
         elif isinstance(node, ast.ImportFrom):
@@ -110,9 +187,9 @@ def _from(module: Module, node: ast.ImportFrom) -> Iterator[str]:
         yield inner if inner in modules() else base
 
 
-def outside(tree: ast.AST, *, top_only: bool) -> Iterator[str]:
+def outside(module: Module, *, top_only: bool) -> Iterator[str]:
     """The first names of what is imported from elsewhere; at the top of the module, or anywhere."""
-    for node in _top_statements(tree) if top_only else ast.walk(tree):
+    for node in _top_statements(module.tree) if top_only else nodes(module):
         if isinstance(node, ast.Import):
             yield from (one.name.partition(".")[0] for one in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

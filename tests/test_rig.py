@@ -396,6 +396,7 @@ def checkout(tmp_path):
     return home
 
 
+@pytest.mark.live
 def test_with_a_real_python_and_a_real_pip(checkout, tmp_path):
     """Set up once, by a folder whose own modules would slip in if they could, then at once from anywhere."""
     environment = real_environment(PIP_FIND_LINKS=str(tmp_path))
@@ -431,6 +432,7 @@ def test_with_a_real_python_and_a_real_pip(checkout, tmp_path):
     assert Path(inside.stdout.strip()).resolve() == (ROOT / "src" / "rigright" / "__init__.py").resolve()
 
 
+@pytest.mark.live
 def test_a_real_pip_without_network(checkout):
     environment = real_environment(
         PIP_NO_INDEX="0", PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0"

@@ -5,8 +5,9 @@ A field left at None takes the engine's or framework's own default, which the co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from rigright.base.record import dataclass
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
@@ -39,6 +40,7 @@ class ServingWish:
     context_tok: int | None = None
     batch: int | None = None
     prompt_tok: int | None = None
+    output_tok: int | None = None
     budget_tok: int | None = None
     max_seqs: int | None = None
     utilisation: float | None = None
@@ -86,11 +88,11 @@ class TrainingWish:
     """What somebody said of a training; None was left to the trainer, the model and the machine."""
 
     trainer: str | None = None
-    method: str = "full"
+    method: str | None = None
     optimizer: str | None = None
     precision: str | None = None
     base: str = "nf4"
-    micro_batch: int = 1
+    micro_batch: int | None = None
     seq_tok: int | None = None
     recompute: str | None = None
     flash: bool = True
@@ -99,10 +101,11 @@ class TrainingWish:
     rank: int = 16
     targets: str = "attn"
     sharding: str | None = None
-    schedule: str = "1f1b"
-    virtual_stages: int = 1
+    schedule: str | None = None
+    virtual_stages: int | None = None
     accumulate: int | None = None
-    offload: str = "none"
+    offload: str | None = None
+    global_batch: int | None = None  # sequences of an optimizer step, over all replicas
     references: int = 0
     sequence_parallel: bool = False
     tp: int | None = None
@@ -144,7 +147,9 @@ class Traffic:
 class PlanWish:
     """What somebody wants planned, and within which limits; None was left to us."""
 
-    work: str = "serve"  # "serve", "chat", "batch", "finetune", "pretrain", "image"
+    work: str = (
+        "auto"  # "auto": chat at home, a service elsewhere; "serve", "chat", "finetune", "pretrain" ...
+    )
     on: str | None = None  # machines to plan on: "8x h100", "2x rtx 3090"; None: the whole catalogue
     owned: str | None = None  # what is there already and costs only power: "2x rtx 3090"
     chips: tuple[str, ...] = ()  # only these kinds of chip
@@ -171,6 +176,7 @@ class PlanWish:
     tok_per_s: float | None = None  # output of the whole system, at least
     budget_usd: float | None = None  # to buy
     budget_said: str | None = None  # the same as it was typed, in its own currency
+    currency: str = "USD"  # of every amount that is shown: that of the money somebody named
     usd_per_h: float | None = None  # to rent or to run
     usd_per_mtok: float | None = None
     power_w: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from totals_explained import explain_total
 
@@ -77,7 +77,6 @@ def read_or_refuse(raw: object) -> Arch | RigError:
     return arch
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(TYPES),
     changes=st.dictionaries(st.sampled_from([*LLAMA, *MORE_KEYS]), odd, max_size=5),
@@ -96,7 +95,6 @@ def test_a_mutated_config_gives_an_arch_or_a_sentence(kind, changes, dropped):
         assert count.params(arch) > 0
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.recursive(
         odd,

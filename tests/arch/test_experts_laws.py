@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from examples import few
 from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.arch.record import Cut
@@ -31,7 +32,6 @@ def small(**changes):
 
 
 @given(st.integers(2, 64), st.integers(1, 2))
-@settings(max_examples=30, deadline=None)
 def test_an_expert_more_adds_its_three_matrices_and_a_row_of_the_router(experts, per_tok):
     fewer = small(num_experts=experts, num_experts_per_tok=per_tok)
     more = small(num_experts=experts + 1, num_experts_per_tok=per_tok)
@@ -41,7 +41,7 @@ def test_an_expert_more_adds_its_three_matrices_and_a_row_of_the_router(experts,
 
 
 @given(st.integers(1, 8))
-@settings(max_examples=8, deadline=None)
+@few
 def test_active_never_exceeds_all_and_meets_it_when_all_are_used(per_tok):
     arch = small(num_experts_per_tok=per_tok)
     assert count.active_params(arch) <= count.params(arch)

@@ -375,7 +375,7 @@ def test_a_header_that_lies_is_refused(tmp_path, raw):
         examine(str(path))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_bytes_break_the_reader(tmp_path, data):
     raw = bytearray(gguf_bytes(*llama_gguf((1, 64, 2, 1, 64, 32, 32)), data=False))

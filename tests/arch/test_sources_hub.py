@@ -95,7 +95,7 @@ def test_offline_says_so_and_what_to_do(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingError, match="HF_HUB_OFFLINE") as caught:
         open_model(NAME)
-    assert "config.json" in str(caught.value)
+    assert "config.json" in str(caught.value.hint)
 
 
 def test_without_the_extra_the_sentence_tells_how_to_get_it(monkeypatch):

@@ -213,7 +213,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     change=st.dictionaries(
         st.sampled_from(
@@ -237,7 +237,7 @@ def test_no_config_breaks_the_reader(tmp_path, change):
         assert count.params(open_model(str(path))) > 0
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     raw=st.binary(max_size=400)
     | st.text(alphabet='{}[]",:0123456789.eE-+ntfNI\\u', max_size=400).map(str.encode)

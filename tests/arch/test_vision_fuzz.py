@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch import count, samples
@@ -46,7 +46,6 @@ def configs():
 CONFIGS = list(configs())
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(CONFIGS), st.data())
 def test_a_damaged_config_is_an_error_of_ours_or_a_model(config, data):
     key = data.draw(

@@ -30,7 +30,6 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
-    "faces/cli/complaints.py": "argparse's own words, matched against literals above",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences
     "alerts.toml": ("says", "fix"),
@@ -43,9 +42,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "slowdowns.csv": ("meaning",),
     "xids.csv": ("meaning",),
 }
-VALUES_COME_LATER = {
-    "faces/cli/complaints.py": "templates to match against; the values are argparse's",
-}
+VALUES_COME_LATER = {}
 
 
 def calls():

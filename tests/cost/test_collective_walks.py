@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.units import GIB, MIB
@@ -108,7 +108,6 @@ def test_one_message_is_no_slower_than_its_pieces(law, chip, engine, ranks, size
 
 
 @pytest.mark.parametrize("law", LAWS)
-@settings(max_examples=60)
 @given(chip=chip_ids, ranks=st.integers(2, 64), size=st.floats(1e6, 1e11))
 def test_no_rank_gets_its_bytes_sooner_than_its_stated_links_bring_them(law, chip, ranks, size):
     """A rank ends with what it has not had: the other parts of the whole, over all its links together."""
@@ -118,7 +117,6 @@ def test_no_rank_gets_its_bytes_sooner_than_its_stated_links_bring_them(law, chi
     assert one(law(size, ranks, wire=wire(chip))) > missing / best * 0.999
 
 
-@settings(max_examples=60)
 @given(chip=chip_ids, boxes=st.sampled_from([2, 4, 16]), size=st.floats(1e6, 1e11))
 def test_what_leaves_a_box_goes_over_its_ports(chip, boxes, size):
     """Of a sum, each box sends to others and gets what it has not: over all its ports at once."""
@@ -130,7 +128,6 @@ def test_what_leaves_a_box_goes_over_its_ports(chip, boxes, size):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@settings(max_examples=60)
 @given(chip=chip_ids, size=st.floats(1e3, 1e10), ranks=st.sampled_from([8, 16, 64]))
 def test_boxes_apart_are_never_quicker_than_one_domain(law, chip, size, ranks):
     """The same ranks, one in each domain: every byte over the network."""
@@ -143,7 +140,6 @@ def test_boxes_apart_are_never_quicker_than_one_domain(law, chip, size, ranks):
         assert inside == 1 or near <= far
 
 
-@settings(max_examples=40)
 @given(
     chip=chip_ids, engine=engines,
     size=st.lists(sizes, min_size=1, max_size=4), ranks=st.lists(st.integers(1, 128), min_size=1, max_size=4),

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch import count
@@ -122,7 +122,6 @@ NAMES = st.sampled_from(KINDS)
 
 
 @given(NAMES, SERVINGS, LAYOUTS)
-@settings(max_examples=80)
 def test_nothing_is_negative_but_what_is_missing(name, serving, layout):
     found = memory(name, serving=serving, layout=layout)
     for field in FIELDS:
@@ -133,7 +132,6 @@ def test_nothing_is_negative_but_what_is_missing(name, serving, layout):
 
 
 @given(NAMES, SERVINGS, LAYOUTS, st.integers(1, 5000))
-@settings(max_examples=80)
 def test_to_ask_for_more_needs_more_and_leaves_less(name, serving, layout, more):
     asked = [{"context_tok": serving.context_tok + more}, {"batch": serving.batch + more}]
     if serving.max_seqs is not None:
@@ -152,7 +150,6 @@ def test_to_ask_for_more_needs_more_and_leaves_less(name, serving, layout, more)
 
 
 @given(NAMES, SERVINGS, st.sampled_from([1, 2, 4]))
-@settings(max_examples=60)
 def test_twice_the_cards_never_hold_more_each_and_never_less_than_half(name, serving, tp):
     narrow, wide = (memory(name, serving=serving, layout=Layout(tp=width)) for width in (tp, 2 * tp))
     for field in ("weights_bytes", "cache_bytes", "states_bytes"):
@@ -175,7 +172,6 @@ def test_twice_the_cards_never_hold_more_each_and_never_less_than_half(name, ser
         max_size=5,
     ),
 )
-@settings(max_examples=50)
 def test_choices_as_arrays_are_the_choices_one_by_one_to_the_bit(name, serving, choices):
     tp, pp, context, batch, budget = (np.array(column) for column in zip(*choices, strict=True))
     asked = replace(serving, context_tok=context, batch=batch, budget_tok=budget)

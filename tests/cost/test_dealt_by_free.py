@@ -138,16 +138,17 @@ def test_parts_of_a_pass_are_a_whole_and_the_slowest_card_sets_a_pipeline(free, 
 
 
 def test_one_rule_deals_layers_in_every_verb():
-    from rigright.search.question import Way
+    from rigright.choice.ways import Way
+    from rigright.demand import ServingWish
     from rigright.search.room import mix_dealt
+    from rigright.search.single import single
     from rigright.verbs.serving.cards import card_uses, dealt_of
-    from rigright.verbs.serving.case import ServingWish, build_case
 
     node = find_node("rtx 4090 (14 GiB free) + rtx 3060 12gb")
-    case = build_case(
+    case = single(
         LLAMA, node, wish=ServingWish(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
-    )
-    way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
+    ).case
+    way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit")
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
     searched = mix_dealt(LLAMA, way, mix=node.cards, work=work, context_tok=8192)
     explained = dealt_of(case)

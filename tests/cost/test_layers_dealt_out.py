@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.record import Cut
@@ -65,7 +65,6 @@ def test_each_thing_less_known_widens_or_leaves_a_band(subject, metric):
             assert widths_[-1] >= best - 1e-12
 
 
-@settings(max_examples=20)
 @given(tpot=st.floats(1e-4, 1.0), ttft=st.floats(1e-3, 100.0), moved=st.floats(0.2, 5))
 def test_a_rate_and_its_seconds_are_one_figure_told_twice(tpot, ttft, moved):
     """A user's tokens a second are one over a token's time, with low and high the other way round."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -9,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.base.errors import AskError
+from rigright.base.money import from_currency
 from rigright.cost.money import (
     HOURS_PER_YEAR,
     Tariff,
-    machine_usd,
+    host_usd,
     power_usd_per_h,
     tariff_of,
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.cost.prices import assumptions, from_currency, price_width, priced
+from rigright.cost.prices import assumptions, price_width, priced, quoted
 from rigright.facts.chips import by_id, chips
 from rigright.facts.prices import prices
 
@@ -61,12 +62,27 @@ def test_what_was_said_goes_before_what_is_assumed():
     assert assumed.pue > tariff_of("consumer", wished={}).pue
 
 
-@pytest.mark.parametrize("price", prices(), ids=lambda price: f"{price.chip}-{price.kind}-{price.as_of}")
-def test_every_price_has_a_band_and_its_date(price):
-    found = priced(price, date(2026, 11, 21))
-    assert found.low <= found.value <= found.high
-    assert found.as_of == price.as_of
-    assert found.value == price.usd > 0
+def test_every_price_has_a_band_and_its_date():
+    for price in prices():
+        found = priced(quoted([price]), date(2026, 11, 21))
+        assert 0 < found.low <= found.value <= found.high
+        assert found.as_of == price.as_of
+        assert found.value == pytest.approx(from_currency(price.typical, price.currency))
+
+
+def test_several_prices_are_their_median_and_their_whole_range():
+    rows = [
+        replace(prices()[0], as_of=as_of, kind="used", typical=typical, low=low, high=high)
+        for as_of, typical, low, high in (
+            ("2026-09", 1000.0, 850.0, 1050.0),
+            ("2026-05", 750.0, 700.0, 900.0),
+            ("2026-04", 700.0, 600.0, None),
+        )
+    ]
+    found = quoted(rows)
+    assert (found.usd, found.usd_low, found.usd_high) == (750, 600, 1050)
+    assert found.as_of == "2026-09"
+    assert found.used
 
 
 def test_a_price_grows_vaguer_with_the_years():
@@ -75,19 +91,20 @@ def test_a_price_grows_vaguer_with_the_years():
     assert widths[-1] == price_width(None, date(2030, 1, 1)) == assumptions()["most_spread"]
 
 
-def test_the_rest_of_a_machine():
+def test_the_machine_around_the_cards():
     """A card wants a machine around it; what is sold as a machine wants nothing."""
-    assert machine_usd(1000.0, by_id()["rtx-4090"]) > 1000
-    assert machine_usd(1000.0, by_id()["apple-m4-max-40c"]) == 1000
-    shares = assumptions()["rest_share"]
-    assert {chip.segment for chip in chips()} <= set(shares)
+    assert host_usd(by_id()["apple-m5-max-40c"], 1).value == 0
+    assert host_usd(by_id()["rtx-5090-laptop"], 1).value == 0
+    assert 500 < host_usd(by_id()["rtx-5090"], 1).value < 2000
+    assert host_usd(by_id()["rtx-5090"], 9).value == pytest.approx(
+        host_usd(by_id()["rtx-5090"], 8).value + host_usd(by_id()["rtx-5090"], 1).value
+    ), "the ninth stands in a second machine"
+    assert host_usd(by_id()["h200-sxm-141gb"], 1).value > 10_000, "no desktop has a socket for it"
 
 
-def test_currencies_have_dates():
-    assert from_currency(7.1, "cny") == pytest.approx(1.0, rel=0.1)
-    assert from_currency(5.0, "USD") == 5.0
-    for row in assumptions()["currencies"].values():
-        assert row["as_of"]
-        assert row["source"]
-    with pytest.raises(AskError, match="CNY"):
-        from_currency(1.0, "doubloons")
+def test_a_machine_for_more_cards_never_costs_less():
+    for chip in chips():
+        for end in ("low", "value", "high"):
+            told = [getattr(host_usd(chip, count), end) for count in range(33)]
+            assert told[0] == 0
+            assert told == sorted(told), chip.id

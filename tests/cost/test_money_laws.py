@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
+from rigright.base.money import from_currency
 from rigright.cost.money import (
     HOURS_PER_YEAR,
     Tariff,
-    machine_usd,
     power_usd_per_h,
     tariff_of,
     usd_per_mtok,
     write_off_usd_per_h,
 )
 from rigright.cost.power import pue_of
-from rigright.cost.prices import assumptions, from_currency, price_width, priced
-from rigright.facts.chips import chips
+from rigright.cost.prices import assumptions, price_width, priced, quote_of, quoted
+from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import offers
-from rigright.facts.prices import STALE_DAYS, dated, is_stale, latest_price, prices
+from rigright.facts.prices import STALE_DAYS, dated, is_stale, prices
 
 tariffs = st.builds(
     Tariff,
@@ -85,23 +85,26 @@ def test_unknown_is_never_free():
     assert np.isnan(usd_per_mtok(1.0, np.nan))
     assert np.isinf(usd_per_mtok(1.0, 0.0))
     assert np.isnan(usd_per_mtok(0.0, 0.0))
-    for chip in chips():
-        assert np.isnan(machine_usd(np.nan, chip)), chip.id
 
 
 def test_what_nobody_sells_has_no_price():
     sold = {price.chip for price in prices()}
     unsold = [chip.id for chip in chips() if chip.id not in sold]
     assert unsold
-    assert all(latest_price(chip) is None for chip in unsold)
-    assert all((latest_price(chip) or prices()[0]).usd > 0 for chip in sold)
+    assert all(quote_of(by_id()[chip]) is None for chip in unsold)
+    quotes = [quote for chip in sold if (quote := quote_of(by_id()[chip])) is not None]
+    assert quotes
+    assert all(0 < quote.usd_low <= quote.usd <= quote.usd_high for quote in quotes)
 
 
 @given(price=PRICED, today=days)
 def test_a_band_of_a_price_holds_it_and_is_never_wider_than_the_widest(price, today):
-    found = priced(price, today)
+    bare = replace(price, low=None, high=None)
+    assert priced(quoted([bare]), today).high / priced(quoted([bare]), today).value <= (
+        1 + assumptions()["most_spread"] + 1e-9
+    )
+    found = priced(quoted([price]), today)
     assert 0 < found.low <= found.value <= found.high
-    assert found.high / found.value <= 1 + assumptions()["most_spread"] + 1e-9
     assert found.why == price.source
     assert found.mark in {"measured", "stated"}
 
@@ -129,7 +132,7 @@ def test_spot_hours_never_cost_more_than_those_on_demand():
 
 def test_nobody_rents_for_nothing():
     for offer in offers():
-        for price in (offer.usd_per_h, offer.spot_usd_per_h, offer.native_per_h):
+        for price in (offer.usd_per_h, offer.spot_usd_per_h, offer.native_per_h, offer.spot_native_per_h):
             assert price is None or price > 0, offer.instance
 
 
@@ -161,14 +164,9 @@ def test_what_is_assumed_has_a_date_a_source_and_a_sensible_size():
     assert 0 < table["tariff_usd_per_kwh"] < 1
     assert 0 < table["price_spread"] < table["most_spread"] < 1
     assert table["price_drift"] > 0
-    for segment, share in table["rest_share"].items():
-        assert 0 <= share < 1, segment
-    for segment, place in table["places"].items():
-        assert segment in table["rest_share"]
+    assert {chip.segment for chip in chips()} == table["places"].keys()
+    for place in table["places"].values():
         assert pue_of(place) >= 1
-    for code, row in table["currencies"].items():
-        assert code.isupper()
-        assert row["per_usd"] > 0
 
 
 @given(

@@ -25,18 +25,18 @@ from rigright.cost.images.networks import (
     network_of,
     network_rates,
     network_speed,
-    takes_samples,
     train_time,
 )
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.images.work import work_of_arch
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import takes_samples
 from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 
-NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux", "bge-large")
+NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux.1-schnell", "bge-large-en-v1.5")
 NETWORKS = {name: network_of(open_model(name)) for name in NAMES}
 names = st.sampled_from(NAMES)
 chip_ids = st.sampled_from(["rtx-4090", "rtx-3090", "h100-sxm5-80gb", "t4", "mi300x"])
@@ -56,8 +56,8 @@ def memory(name, chip, *, batch, form="fp16"):
 def test_what_a_sample_is_follows_from_the_model():
     does = {name: network.does for name, network in NETWORKS.items()}
     assert does == {
-        "resnet50": LOOK, "vit-base": LOOK, "sd 1.5": PAINT, "sdxl": PAINT, "sd3": PAINT, "flux": PAINT,
-        "bge-large": READ,
+        "resnet50": LOOK, "vit-base": LOOK, "sd 1.5": PAINT, "sdxl": PAINT, "sd3": PAINT,
+        "flux.1-schnell": PAINT, "bge-large-en-v1.5": READ,
     }  # fmt: skip
     assert network_of(open_model("stable-diffusion-v1-5/stable-diffusion-v1-5#vae")).does == LOOK
     assert not takes_samples(open_model("llama-3.1-8b"))
@@ -67,8 +67,8 @@ def test_generators_draw_at_the_size_they_were_made_for():
     assert NETWORKS["sd 1.5"].image_px == 512
     assert NETWORKS["sdxl"].image_px == 1024
     assert network_of(open_model("sdxl"), image_px=768).image_px == 768
-    assert NETWORKS["flux"].steps == 4
-    assert network_of(open_model("flux"), steps=28).steps == 28
+    assert NETWORKS["flux.1-schnell"].steps == 4
+    assert network_of(open_model("flux.1-schnell"), steps=28).steps == 28
 
 
 def test_a_generator_nobody_ships_is_refused_by_name():
@@ -136,7 +136,7 @@ def test_learning_takes_longer_than_looking_and_more_ranks_never_less(ranks, bat
 
 def test_a_generator_holds_all_its_parts():
     """Published: SDXL in fp16 is 6.5 GiB of weights, SD3 with T5 about 14, FLUX about 31."""
-    for name, low, high in (("sdxl", 6.2, 6.8), ("sd3", 13.5, 15), ("flux", 30, 33)):
+    for name, low, high in (("sdxl", 6.2, 6.8), ("sd3", 13.5, 15), ("flux.1-schnell", 30, 33)):
         assert low * GIB < float(memory(name, "h100", batch=1).weights_bytes) < high * GIB
     own = memory("sdxl", "h100", batch=1)
     beside = beside_bytes(NETWORKS["sdxl"].painter, "fp16")
@@ -155,7 +155,7 @@ def test_more_samples_never_need_less(name, batch, more):
 def test_bands_hold_the_figure_and_what_was_never_run_has_the_widest(name, chip):
     found = network_speed(NETWORKS[name], by_id()[chip], value=100.0)
     assert found.low < found.value < found.high
-    never = network_speed(NETWORKS["flux"], by_id()[chip], value=100.0)
+    never = network_speed(NETWORKS["flux.1-schnell"], by_id()[chip], value=100.0)
     classifier = network_speed(NETWORKS["resnet50"], by_id()[chip], value=100.0)
     assert never.mark == "physics"
     assert never.high / never.low > classifier.high / classifier.low

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from schedules import BACKWARD, FORWARD, WEIGHTS, gpipe, interleaved, makespan, one_f_one_b, zero_bubble
 
@@ -58,7 +58,6 @@ def test_gpipe_and_1f1b_wait_as_long_as_the_law_says(pp, micros, forward, backwa
     assert played(one_f_one_b(pp, micros), seconds, pp=pp, micros=micros) == pytest.approx(expected)
 
 
-@settings(max_examples=25)
 @given(pp=stages, micros=st.integers(1, 24), schedule=st.sampled_from(["gpipe", "1f1b"]))
 def test_the_law_is_the_schedule(pp, micros, schedule):
     orders = gpipe(pp, micros) if schedule == "gpipe" else one_f_one_b(pp, micros)
@@ -66,7 +65,6 @@ def test_the_law_is_the_schedule(pp, micros, schedule):
     assert bubble_share(schedule, pp=pp, micros=micros) == pytest.approx(found, abs=2e-3)
 
 
-@settings(max_examples=25)
 @given(pp=st.sampled_from([2, 3, 4, 6, 8]), groups=rounds, chunks=st.sampled_from([1, 2, 3]))
 def test_interleaving_divides_the_wait_by_the_chunks_of_a_stage(pp, groups, chunks):
     assume(48 % (pp * chunks) == 0)
@@ -78,7 +76,6 @@ def test_interleaving_divides_the_wait_by_the_chunks_of_a_stage(pp, groups, chun
     assert law == pytest.approx(found, abs=2e-3)
 
 
-@settings(max_examples=25)
 @given(pp=st.sampled_from([2, 3, 4, 6, 8]), groups=st.integers(2, 6))
 def test_gradients_of_weights_fill_two_thirds_of_the_wait(pp, groups):
     """Forward, gradients of inputs and of weights alike: each a third of the work, only one third waits."""
@@ -89,7 +86,6 @@ def test_gradients_of_weights_fill_two_thirds_of_the_wait(pp, groups):
     assert bubble_share("zero-bubble", pp=pp, micros=micros) == pytest.approx(found, abs=2e-3)
 
 
-@settings(max_examples=30)
 @given(
     pp=stages, micros=st.integers(1, 64), more=st.integers(1, 64),
     schedule=st.sampled_from(["gpipe", "1f1b", "interleaved", "zero-bubble"]),
@@ -103,7 +99,6 @@ def test_more_micro_batches_never_wait_a_larger_share(pp, micros, more, schedule
     assert (few > 1e-9) == (pp > 1)
 
 
-@settings(max_examples=20)
 @given(micros=st.integers(8, 64), schedule=st.sampled_from(["gpipe", "1f1b", "zero-bubble"]))
 def test_more_stages_never_wait_less(micros, schedule):
     waits = [bubble_share(schedule, pp=pp, micros=micros) for pp in (1, 2, 4, 8)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
@@ -102,7 +102,6 @@ def test_an_open_load_waits_without_end_once_it_is_more_than_is_done():
     assert np.isinf(one(beyond.ttft_s))
 
 
-@settings(max_examples=30)
 @given(st.floats(0.01, 0.98))
 def test_open_and_closed_loads_of_one_rate_agree_on_the_next_token(share):
     small = Limits(pool_tok=1e9, max_seqs=256, budget_tok=8192)

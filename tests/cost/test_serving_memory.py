@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
@@ -146,7 +146,6 @@ def test_a_single_layout_is_a_search_of_length_one():
 
 
 @given(st.integers(1, 100_000), st.integers(1, 512), st.sampled_from(sorted(engines())))
-@settings(max_examples=60, deadline=None)
 def test_more_work_never_leaves_more_to_spare(context, batch, engine):
     less = memory(engine=engine, context_tok=context, batch=batch)
     for more in (memory(engine=engine, context_tok=context + 300, batch=batch),

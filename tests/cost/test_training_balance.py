@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
@@ -60,7 +60,6 @@ def rank_bytes(training, layout, arch=LLAMA):
     return one(training_memory(arch, training, layout=layout).allocated_bytes)
 
 
-@settings(max_examples=100)
 @given(model=models, chip=trained, trainer=trainers, tp=widths, pp=widths, dp=widths, seq=lengths,
        recompute=recomputes, sharding=shardings)  # fmt: skip
 def test_a_step_is_the_sum_of_its_parts_on_every_chip_and_nobody_does_more_than_the_peak(
@@ -77,7 +76,6 @@ def test_a_step_is_the_sum_of_its_parts_on_every_chip_and_nobody_does_more_than_
     assert one(found.tok_per_s_per_chip) * one(found.step_s) * tp * pp * dp == pytest.approx(tok)
 
 
-@settings(max_examples=60)
 @given(model=models, trainer=trainers, tp=widths, seq=lengths, micro=st.sampled_from([1, 2, 8]))
 def test_recompute_buys_memory_with_time(model, trainer, tp, seq, micro):
     kept, again = (
@@ -92,7 +90,6 @@ def test_recompute_buys_memory_with_time(model, trainer, tp, seq, micro):
     assert 1 < ratio <= 4 / 3 + 0.05, "forward once more: a third of three"
 
 
-@settings(max_examples=60)
 @given(model=models, trainer=trainers, tp=widths, micro=st.integers(1, 16), more=st.integers(1, 16))
 def test_more_tokens_take_longer_and_each_of_them_no_longer(model, trainer, tp, micro, more):
     small, large = (
@@ -104,7 +101,6 @@ def test_more_tokens_take_longer_and_each_of_them_no_longer(model, trainer, tp, 
     assert one(many.tok_per_s_per_chip) >= one(few.tok_per_s_per_chip) * (1 - 1e-9)
 
 
-@settings(max_examples=40)
 @given(trainer=trainers, gathered=st.integers(1, 64), more=st.integers(1, 64), dp=widths)
 def test_gathering_more_micro_batches_a_step_never_slows_a_token(trainer, gathered, more, dp):
     """Optimizer and gradients are once a step, whatever is in it."""
@@ -116,7 +112,6 @@ def test_gathering_more_micro_batches_a_step_never_slows_a_token(trainer, gather
     assert one(many.optimizer_s) == pytest.approx(one(few.optimizer_s))
 
 
-@settings(max_examples=60)
 @given(model=models, sharding=shardings, dp=st.sampled_from([1, 2, 8, 64]), more=st.sampled_from([2, 4, 8]))
 def test_more_replicas_do_more_together_and_no_more_each(model, sharding, dp, more):
     training = replace(BASE, sharding=sharding)
@@ -126,7 +121,6 @@ def test_more_replicas_do_more_together_and_no_more_each(model, sharding, dp, mo
     assert one(many.step_s) >= one(few.step_s) - divided - 1e-12
 
 
-@settings(max_examples=40)
 @given(model=models, chip=trained, tp=widths, more=st.sampled_from([2, 4]))
 def test_more_ranks_never_raise_what_one_of_them_computes(model, chip, tp, more):
     few, many = (timed(BASE, Layout(tp=count), arch=MODELS[model], chip=chip) for count in (tp, tp * more))
@@ -137,7 +131,6 @@ def test_more_ranks_never_raise_what_one_of_them_computes(model, chip, tp, more)
 @pytest.mark.parametrize("model", sorted(MODELS))
 @given(training=st.builds(Training, trainer=trainers, recompute=recomputes, sharding=shardings,
                           accumulate=st.just(4), seq_tok=lengths))  # fmt: skip
-@settings(max_examples=25)
 def test_a_chip_alone_sends_nothing(model, training):
     found = timed(training, Layout(), arch=MODELS[model])
     for name in ("tp", "dp", "pp", "ep", "cp", "bubble"):
@@ -192,7 +185,6 @@ def test_flops_of_a_token_are_six_for_each_weight_it_meets_and_its_share_of_the_
 
 
 @given(tok=st.integers(2, 3000), window=st.integers(1, 3000))
-@settings(max_examples=40)
 def test_keys_that_a_token_meets_counted_one_by_one(tok, window):
     """Token n sees n of those before it, or as many as its window holds."""
     mixer = replace(LLAMA.trunk.layers[0].mixer, window_tok=window)
@@ -204,7 +196,6 @@ def test_keys_that_a_token_meets_counted_one_by_one(tok, window):
 
 
 @given(tok=st.floats(1e6, 1e13), ranks=st.integers(1, 4096), more=st.floats(1, 10))
-@settings(max_examples=30)
 def test_days_grow_with_tokens_and_shrink_with_ranks(tok, ranks, more):
     time = timed()
     told = one(days(tok, time, ranks=ranks))
@@ -213,7 +204,6 @@ def test_days_grow_with_tokens_and_shrink_with_ranks(tok, ranks, more):
     assert told * 86_400 * one(time.tok_per_s_per_chip) * ranks == pytest.approx(tok)
 
 
-@settings(max_examples=30)
 @given(
     rank=st.integers(1, 256), more=st.integers(1, 256), trainer=st.sampled_from(["hf", "unsloth", "axolotl"])
 )
@@ -231,7 +221,6 @@ def test_adapters_cost_less_than_all_weights_and_wider_ones_no_less(rank, more, 
     assert one(timed(narrow).optimizer_s) <= one(timed(full).optimizer_s)
 
 
-@settings(max_examples=20)
 @given(
     tps=st.lists(widths, min_size=1, max_size=3), dps=st.lists(widths, min_size=1, max_size=3),
     sharding=shardings, model=models,

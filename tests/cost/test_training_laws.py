@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
@@ -64,7 +64,6 @@ def at_most(one, two):
 
 
 @given(NAMES, TRAININGS, LAYOUTS)
-@settings(max_examples=80)
 def test_parts_make_the_peak_and_what_holds_more_is_more(name, training, layout):
     found = training_memory(zoo.arch(name), training, layout=layout)
     parts = {part: float(size) for part, size in found.parts.items()}
@@ -76,7 +75,6 @@ def test_parts_make_the_peak_and_what_holds_more_is_more(name, training, layout)
 
 
 @given(NAMES, TRAININGS, LAYOUTS, st.integers(1, 1000))
-@settings(max_examples=80)
 def test_more_samples_or_longer_ones_never_need_less(name, training, layout, more):
     less = allocated(name, training, layout)
     for changes in ({"micro_batch": training.micro_batch + more}, {"seq_tok": training.seq_tok + more}):
@@ -84,7 +82,6 @@ def test_more_samples_or_longer_ones_never_need_less(name, training, layout, mor
 
 
 @given(NAMES, TRAININGS, LAYOUTS)
-@settings(max_examples=80)
 def test_what_is_said_to_save_never_costs(name, training, layout):
     """Each against its absence. Full against selective recompute is no law: full redoes a whole layer."""
     for recompute in ("full", "selective"):
@@ -103,7 +100,6 @@ def test_what_is_said_to_save_never_costs(name, training, layout):
 
 
 @given(NAMES, TRAININGS, LAYOUTS)
-@settings(max_examples=60)
 def test_more_cards_never_hold_more_each(name, training, layout):
     one = allocated(name, training, layout)
     assert at_most(allocated(name, training, replace(layout, tp=2 * layout.tp)), one)
@@ -112,7 +108,6 @@ def test_more_cards_never_hold_more_each(name, training, layout):
 
 
 @given(NAMES, TRAININGS)
-@settings(max_examples=40)
 def test_adapters_are_cheaper_than_the_whole_and_a_4_bit_base_cheaper_still(name, training):
     training = replace(training, offload="none", sharding="none", references=0, optimizer="adamw", rank=8)
     standing = {}
@@ -132,7 +127,6 @@ def test_adapters_are_cheaper_than_the_whole_and_a_4_bit_base_cheaper_still(name
         max_size=4,
     ),
 )
-@settings(max_examples=60)
 def test_choices_as_arrays_are_the_choices_one_by_one_to_the_bit(name, training, choices):
     samples, seq, tp, dp = (np.array(column) for column in zip(*choices, strict=True))
     asked = replace(training, micro_batch=samples, seq_tok=seq)

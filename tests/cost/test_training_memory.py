@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.read import read_config
@@ -132,7 +132,6 @@ def test_the_first_stage_holds_the_most_activations():
     assert memory.parts["loss"][0] == 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(trainers())),
     st.sampled_from(["full", "lora", "qlora", "dora"]),

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.read import read_config
@@ -95,7 +95,6 @@ def test_a_step_holds_the_tokens_of_all_replicas():
     assert float(np.squeeze(found.samples_per_s)) == pytest.approx(2 * 3 * 4 / step_s)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(
@@ -124,7 +123,6 @@ def test_many_layouts_at_once_are_each_as_if_alone(cuts, sharding, recompute):
             assert whole[place] == np.squeeze(getattr(alone, field.name))
 
 
-@settings(max_examples=40)
 @given(
     st.sampled_from([A100, H100, GB200, RTX, "mi300x"]),
     st.sampled_from(["megatron", "hf", "torchtitan", "composer"]),

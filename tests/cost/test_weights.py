@@ -258,3 +258,17 @@ def test_a_mix_without_rules_for_places_has_one_kind_of_layer():
     outside = place(arch(LLAMA_70B))
     assert set(alike("gguf:Q8_0", 80, outside=outside)) == {0}
     assert len(set(alike("gguf:Q4_K_M", 80, outside=outside))) > 1
+
+
+# bytes of ggml-org's and LM Studio's files, and what llama-bench reports of them: 11.27 and 59.02 GiB
+NATIVE = {"openai/gpt-oss-20b": 12_109_565_632, "openai/gpt-oss-120b": 59.02 * GIB}
+
+
+@pytest.mark.parametrize(("name", "published"), NATIVE.items())
+def test_experts_published_in_four_bits_keep_them_in_every_gguf(name, published):
+    arch = open_model(name)
+    assert weights_bytes(arch, "gguf:MXFP4") == pytest.approx(published, rel=0.002)
+    for mix in mixes():
+        if mix not in {"F32", "BF16", "F16"}:
+            assert 0.9 < weights_bytes(arch, f"gguf:{mix}") / published < 1.09, mix
+    assert weights_bytes(arch, "gguf:F16") == pytest.approx(weights_bytes(arch, "mxfp4"), rel=0.01)

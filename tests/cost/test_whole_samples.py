@@ -6,17 +6,19 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.arch import count, samples
 from rigright.arch.classifiers import classifier
 from rigright.arch.painters import painter
 from rigright.arch.sources import zoo
 from rigright.cost.images.law import forward, train
-from rigright.cost.images.networks import batch_time, network_of, network_rates, takes_samples
+from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRun, image_rates, place_of
 from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
+from rigright.cost.memory_kv import takes_samples
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_time_rates import training_rates
@@ -61,7 +63,6 @@ def test_work_is_two_operations_a_multiply_add_and_is_told_alike_everywhere(name
     assert work.acts + work.pairs == pytest.approx(sum(tower.acts + tower.pairs for tower in towers))
 
 
-@settings(max_examples=60)
 @given(chip=some, name=looked, precision=precisions, batch=st.integers(1, 512), parts=st.integers(2, 8))
 def test_operations_of_a_batch_are_those_of_its_samples(chip, name, precision, batch, parts):
     """Conserved: a batch computes what its parts do, and moves the weights once instead of each time."""
@@ -74,7 +75,6 @@ def test_operations_of_a_batch_are_those_of_its_samples(chip, name, precision, b
     assert one(whole.total_s) <= parts * one(part.total_s) * (1 + 1e-9)
 
 
-@settings(max_examples=60)
 @given(chip=some, name=looked, precision=precisions, batch=st.integers(1, 512))
 def test_a_pass_takes_at_least_the_longest_of_its_parts_and_at_most_all(chip, name, precision, batch):
     found = forward(work_of_arch(arch(name)), rates(chip, name, precision), batch=batch)
@@ -85,7 +85,6 @@ def test_a_pass_takes_at_least_the_longest_of_its_parts_and_at_most_all(chip, na
     assert one(found.total_s) <= sum(parts) + kernels_s + 1e-12
 
 
-@settings(max_examples=40)
 @given(chip=some, name=looked, batch=st.integers(1, 256))
 def test_narrower_numbers_never_take_longer_to_compute(chip, name, batch):
     work = work_of_arch(arch(name))
@@ -108,7 +107,6 @@ def test_chips_with_hardly_any_half_rate_multiply_halves_in_single(name):
     assert one(served.plain_flops_per_s) > 0.3 * chip.fp32_flops_per_s
 
 
-@settings(max_examples=40)
 @given(chip=some, name=looked, batch=st.integers(1, 256), ranks=st.sampled_from([1, 2, 4, 8, 64]))
 def test_gradients_are_sent_where_there_is_somebody_to_send_them_to(chip, name, batch, ranks):
     work, told = work_of_arch(arch(name)), rates(chip, name)
@@ -125,7 +123,6 @@ def test_gradients_are_sent_where_there_is_somebody_to_send_them_to(chip, name, 
     assert one(alone.compute_s) > 2 * one(looked_at.compute_s), "backward is more than forward"
 
 
-@settings(max_examples=30)
 @given(chip=some, name=looked, batches=st.lists(st.integers(1, 512), min_size=1, max_size=5))
 def test_a_row_of_batches_is_each_of_them(chip, name, batches):
     work, told = work_of_arch(arch(name)), rates(chip, name)
@@ -136,7 +133,7 @@ def test_a_row_of_batches_is_each_of_them(chip, name, batches):
 
 @pytest.mark.parametrize("name", [SD15, SDXL])
 @given(steps=st.integers(1, 100), batch=st.integers(1, 8))
-@settings(max_examples=10)
+@few
 def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
     drawn, chip = painter(name), by_id()["rtx-4090"]
     network = network_of(zoo.arch(name), steps=steps)
@@ -149,7 +146,6 @@ def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
     assert max(map(one, (found.compute_s, found.memory_s, found.fixed_s))) <= one(found.total_s) * (1 + 1e-9)
 
 
-@settings(max_examples=20)
 @given(px=st.sampled_from([256, 512, 768, 1024]), more=st.sampled_from([2, 3]))
 def test_more_pixels_are_at_least_as_much_more_work(px, more):
     """Convolutions grow with the area, attention with its square; weights do not grow."""
@@ -161,7 +157,6 @@ def test_more_pixels_are_at_least_as_much_more_work(px, more):
 
 
 @given(tok=st.integers(1, 512), batch=st.integers(1, 64))
-@settings(max_examples=20)
 def test_texts_take_no_less_the_longer_and_the_more_they_are(tok, batch):
     network = network_of(zoo.arch("BAAI/bge-large-en-v1.5"), tok=tok)
     longer = network_of(zoo.arch("BAAI/bge-large-en-v1.5"), tok=tok + 64)

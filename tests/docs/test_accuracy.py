@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 
 def run(root, *arguments):
     return subprocess.run(
@@ -15,6 +17,7 @@ def run(root, *arguments):
     )
 
 
+@pytest.mark.live
 def test_the_page_of_accuracy_is_up_to_date(root, shared):
     assert shared
     done = run(root, "--check")

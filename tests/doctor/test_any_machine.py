@@ -83,7 +83,7 @@ WANTED = st.builds(
 )
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.data_too_large])
 @given(machine=machines() | record_of(Machine), wanted=st.none() | WANTED)
 def test_no_check_breaks_and_everything_can_be_shown(machine, wanted):
     examined = examine(case_of(machine, wanted=wanted))

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Union, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ledger import made, whole
 from test_checks_counted import LEDGER
@@ -114,7 +114,6 @@ def test_one_thing_that_is_nowhere_told_is_no_alarm(field):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-@settings(max_examples=60)
 @given(forgets=forgetting())
 def test_what_is_missing_is_never_an_alarm(name, forgets):
     machine = whole(name)
@@ -129,7 +128,6 @@ PLANTED = [
 ]
 
 
-@settings(max_examples=150)
 @given(planted=st.sampled_from(PLANTED), forgets=forgetting())
 def test_a_fault_half_seen_breaks_no_check_and_accuses_no_other(planted, forgets):
     _, change = planted
@@ -141,7 +139,6 @@ def test_a_fault_half_seen_breaks_no_check_and_accuses_no_other(planted, forgets
     assert half - full == set()
 
 
-@settings(max_examples=60)
 @given(planted=st.sampled_from(PLANTED), random=st.randoms(use_true_random=False))
 def test_the_order_in_which_things_are_listed_tells_nothing(planted, random):
     _, change = planted

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from boxes import NOW_S, UP_S, rtx4090
 from hosts import PARTS, examined, hardware_of, machine_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted, take_away
@@ -59,7 +59,6 @@ def failed(machine):
 
 
 @given(st.data())
-@settings(max_examples=60)
 def test_any_file_may_hold_anything(data):
     world, every = grown()
     struck = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=12, unique=True))

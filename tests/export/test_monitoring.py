@@ -115,6 +115,7 @@ def exported(tmp_path_factory):
     return folder / "made"
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     "argv",
     [
@@ -130,6 +131,7 @@ def test_promtool_agrees(exported, argv):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.live
 def test_promtool_notices_a_rule_that_no_longer_fires(exported, tmp_path):
     shutil.copytree(exported, tmp_path / "broken")
     file = tmp_path / "broken" / rules.RULES

@@ -25,6 +25,8 @@ from rigright.export.targets import alerts as rules
 from rigright.facts.monitoring import dashboard
 from rigright.verbs.export import export, write
 
+pytestmark = pytest.mark.live
+
 PATIENCE_S = 60.0
 QUIET = {  # exprs that a healthy machine has no samples of
     "rigright_gpu_xids_total",

@@ -43,12 +43,15 @@ def test_what_does_not_fit_is_an_answer_too(run, arguments, fits):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--seq", "5"), "--seq: only for training; add --train"),
-        (("--chunked-loss", "--rank", "8"), "--rank, --chunked-loss: only for training"),
-        (("--train", "--context", "32k", "--no-graphs"), "--no-graphs, --context: only for serving"),
-        (("--train", "--serve"), "--serve and --train are two questions"),
-        (("--kv", ""), "--kv is empty"),
-        (("--engine="), "--engine is empty"),
+        (("--seq", "5"), "hint: it is for training: add --train"),
+        (("--chunked-loss",), "--chunked-loss does not apply to serving"),
+        (("--rank", "8"), "--rank does not apply to serving"),
+        (("--train", "--context", "32k"), "--context does not apply to training"),
+        (("--train", "--rank", "8"), "--rank needs --train lora | --train qlora"),
+        (("--train", "--serve"), "--train and --serve exclude each other"),
+        (("--tp", "2", "--tp", "4"), "--tp is given twice"),
+        (("--kv", ""), "--kv has no value"),
+        (("--engine="), "--engine has no value"),
     ],
 )
 def test_an_option_that_would_change_nothing_is_refused(run, arguments, words):
@@ -69,7 +72,7 @@ def test_help_keeps_to_the_width_asked_for(run, cells, language):
 
 def test_help_tells_serving_from_training(run):
     out = run("explain", "--help")[1]
-    serving, training = out.partition("\nserving:\n")[2].split("\ntraining:\n")
+    serving, training = out.partition("\nengine:\n")[2].split("\ntraining:\n")
     assert "--engine" in serving
     assert "--recompute" in training
 

@@ -60,7 +60,7 @@ def after(seconds):
         ("watch --json --every 100ms", {0}),
         ("watch --serve 127.0.0.1:0 --every 100ms", {0, 2}),
         ("diagnose --for 30s", {130, 0}),
-        ("bench ram memmap --budget 60s --no-history", {130}),
+        ("bench ram memmap --time 60s --no-history", {130}),
         ("bench --listen", {130, 0}),
         ("measure -- sleep 30", {128 + signal.SIGINT}),
     ],
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_it_at_once_and_quietly(start, line, codes):
 
 
 def test_what_was_measured_until_ctrl_c_is_kept(start, tmp_path):
-    process = start("bench ram memmap preprocess --budget 60s --save {folder}/b.json --json")
+    process = start("bench ram memmap preprocess --time 60s --save {folder}/b.json --json")
     after(6)
     process.send_signal(signal.SIGINT)
     code, out, _ = heard(process)
@@ -151,7 +151,7 @@ def test_a_history_that_cannot_be_written_does_not_end_the_watch(start, tmp_path
     told = [json.loads(line) for line in out.splitlines()]
     assert len(told) >= 3
     assert any(told[0]["notes"]) or err
-    bench = heard(start("bench ram --quick --budget 60s --json"))
+    bench = heard(start("bench ram --quick --time 60s --json"))
     assert bench[0] == 0
     assert any("history" in note for note in json.loads(bench[1])["notes"])
 

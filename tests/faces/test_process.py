@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from desk import quiet
 
 ROOT = Path(__file__).parent.parent.parent
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
@@ -111,11 +112,12 @@ FORMS = (["--json"], ["--markdown"], ["--html"], ["--lang", "zh"], ["--width", "
 
 @pytest.mark.parametrize("form", FORMS, ids=" ".join)
 def test_every_verb_speaks_every_form_and_both_languages(form):
+    """In this process, where a warning is an error; that each verb runs as a process is shown above."""
     for arguments in VERBS:
-        code, out, err = run(*arguments, *form, environment={"PYTHONWARNINGS": "error"})
-        assert (code, err) == (0, ""), arguments
+        said = quiet([*arguments, *form])
+        assert (said.code, said.err) == (0, ""), arguments
         if form == ["--json"]:
-            json.loads(out)
+            assert said.data
 
 
 def test_python_m_and_the_command_are_one():

@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
@@ -182,7 +182,7 @@ def test_an_unclear_name_lists_what_it_could_mean(text, names):
 def test_a_wrong_name_suggests_the_nearest(text, near):
     with pytest.raises(AskError) as caught:
         match_chip(text)
-    assert near in str(caught.value)
+    assert near in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("chip", chips(), ids=lambda chip: chip.id)
@@ -247,7 +247,6 @@ def test_a_named_size_sets_a_shared_memory_machine():
     assert "192" in str(note)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(max_size=MAX_NAME_CHARS + 20))
 @example("8" * 200)
 @example("x" * 200)
@@ -268,7 +267,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(WORDS, max_size=12).map(" ".join))
 def test_any_heap_of_known_words_is_a_chip_or_a_clear_error(text):
     try:

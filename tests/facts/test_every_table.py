@@ -22,7 +22,7 @@ KEYS = {  # what tells rows apart, where it is not the first column
     "arm_cores.csv": ("implementer", "part"),
     "kernel_lines.csv": ("kind", "pattern"),
     "readings.csv": ("reading", "call", "given"),
-    "prices.csv": ("chip", "kind", "as_of", "usd", "source"),
+    "prices.csv": ("chip", "mem_gib", "kind", "currency", "as_of", "typical", "source"),
     "xids.csv": ("code",),
 }
 NAMED = {  # tables of names and patterns: their source is the program whose words they are

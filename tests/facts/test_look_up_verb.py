@@ -6,7 +6,7 @@ import json
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
@@ -162,7 +162,6 @@ def test_fields_answer_to_keys_short_names_and_starts():
         find_field("fp", fields)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=40))
 def test_any_condition_is_read_or_a_clear_error(text):
     fields = find_kind("chips").fields

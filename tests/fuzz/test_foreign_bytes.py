@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from desk import fill, quiet, result, ticks
@@ -190,7 +190,6 @@ def test_what_is_sound_is_read(name):
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=25)
 @given(data=st.data())
 def test_bytes_may_be_changed_anywhere(name, data):
     seed, _ = READERS[name]
@@ -260,7 +259,6 @@ THINGS = st.sampled_from(
 
 
 @pytest.mark.parametrize("name", JSONS)
-@settings(max_examples=60)
 @given(data=st.data())
 def test_any_value_of_a_file_of_ours_may_be_any_other(name, data):
     told = JSONS[name]
@@ -281,7 +279,6 @@ def history(tmp_path_factory):
     return file
 
 
-@settings(max_examples=25)
 @given(
     pieces=st.lists(
         st.tuples(st.integers(0, 1000), st.binary(min_size=1, max_size=200)), min_size=1, max_size=5

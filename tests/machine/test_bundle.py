@@ -10,7 +10,7 @@ import tarfile
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted
@@ -213,7 +213,6 @@ def test_the_host_of_a_log_is_hidden_whatever_it_is_called(line):
     assert told.endswith(" kernel: NVRM: Xid")
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=200))
 def test_hiding_twice_is_hiding_once(text):
     rules = Rules(marks=Marks(), hosts=("box-17",), users=("alice",))
@@ -234,7 +233,6 @@ def test_serials_in_the_firmwares_table_are_renamed_in_place():
     assert dict(marks.counts) == {"serial": 1, "guid": 1}
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=600))
 def test_tables_of_any_bytes_keep_their_length(raw):
     assert len(hide_firmware(Marks(), raw)) == len(raw)
@@ -323,7 +321,6 @@ def test_one_may_end_anywhere():
             continue
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_one_may_be_changed_anywhere(data):
     raw = bytearray(tar_of(*WHOLE, compress=False))

@@ -56,6 +56,7 @@ def test_only_what_matters_is_listed_and_the_bridges_above_it(tmp_path):
     assert "0000:00:01.1" in found
 
 
+@pytest.mark.live
 def test_real_lspci_reads_the_same_bus(server):
     """pciutils reads the tree by itself, configuration space and all; our reader of its text agrees."""
     needs("pciutils")

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from moments import BEGAN_S, card, moment, ticks
 
@@ -132,7 +132,6 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
 
 
 @given(st.lists(ticks, min_size=1, max_size=4))
-@settings(max_examples=40)
 def test_whatever_a_machine_tells_the_page_can_be_read(found):
     seen = Tally(World(), Settings(), clock=lambda: 0.0)
     for tick in found:
@@ -278,7 +277,6 @@ CARDS = st.text(
 
 @pytest.mark.parametrize("dcgm", [False, True])
 @given(found=st.lists(ticks, min_size=1, max_size=3), name=CARDS, uuid=CARDS)
-@settings(max_examples=40)
 def test_the_page_is_byte_for_byte_what_prometheus_client_writes(found, name, uuid, dcgm):
     seen = Tally(World(), Settings(), clock=lambda: 0.0)
     for tick in found:
@@ -549,6 +547,7 @@ def test_a_weak_token_is_refused(text):
         read_token(text)
 
 
+@pytest.mark.live
 def test_promtool_finds_no_fault_with_the_page(tmp_path):
     from debian import needs
 

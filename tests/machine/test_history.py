@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from moments import BEGAN_S, card, moment, ticks
 
@@ -135,7 +135,6 @@ def test_a_damaged_block_is_told_of(block):
 
 
 @given(st.data())
-@settings(max_examples=60)
 def test_a_block_with_a_wrong_byte_is_told_of_or_read(data):
     block = bytearray(packed([flat(moment(n)) for n in range(5)]))
     place = data.draw(st.integers(0, len(block) - 1))
@@ -399,6 +398,7 @@ def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkey
     assert sound(file)
 
 
+@pytest.mark.live
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
 def test_a_disk_that_is_truly_full_or_read_only_is_told_of(tmp_path):
     """Not played by SQLite's own bound: a small disk of its own, filled by another program."""

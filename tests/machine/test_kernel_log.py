@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fake_trees import planted
@@ -206,14 +206,12 @@ def test_a_log_that_is_closed_is_not_an_empty_one(tmp_path):
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=200)
 def test_any_text_is_read_without_harm(text):
     for event in events_of(parsed(text, now_s=NOW_S, up_s=10.0)):
         assert event.kind
 
 
 @given(st.lists(st.sampled_from("[]():.,<>' 0123456789abcdefNVRM:XidPCIkernel"), max_size=120).map("".join))
-@settings(max_examples=200)
 def test_near_misses_are_read_without_harm(text):
     events_of(parsed("NVRM: Xid (PCI:" + text, now_s=NOW_S))
 

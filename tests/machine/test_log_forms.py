@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.machine.opened import open_machine
@@ -187,7 +187,6 @@ PARTS = st.sampled_from(("event severity: fatal", "section_type: PCIe error", "x
 
 
 @given(st.lists(st.tuples(MARKS, PARTS), max_size=40))
-@settings(max_examples=150)
 def test_records_in_any_order_lose_no_other_line(pieces):
     lines = [
         (None, float(place), mark if mark.startswith("BERT") else f"{mark}[Hardware Error]: {part}")

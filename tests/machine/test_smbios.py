@@ -53,8 +53,9 @@ def dump(tmp_path_factory):
     return tmp_path_factory.mktemp("dmi") / "dump"
 
 
+@pytest.mark.live
 @given(modules=MODULES, slots=SLOTS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_dmidecode_reads_the_same_out_of_the_same_bytes(dump, modules, slots):
     entry, table = fake_dmi.tables(modules=modules, slots=slots)
     dump.write_bytes(entry.ljust(32, b"\0") + table)

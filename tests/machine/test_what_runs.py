@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted
@@ -373,7 +373,6 @@ def test_packages_are_those_that_importlib_finds():
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=60)
 def test_any_library_is_searched_without_harm(blob):
     class Held(World):
         def raw(self, *_, **__):
@@ -451,7 +450,6 @@ def test_runtimes_by_the_daemon_and_by_its_file(tmp_path):
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=60)
 def test_any_settings_of_docker_are_read_without_harm(text):
     class Held(World):
         def text(self, *_, **__):
@@ -467,7 +465,6 @@ def test_any_settings_of_docker_are_read_without_harm(text):
 
 
 @given(st.text(max_size=400))
-@settings(max_examples=80)
 def test_any_files_are_read_without_harm(text):
     class Held(World):
         def text(self, *_, **__):

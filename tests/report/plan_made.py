@@ -62,14 +62,14 @@ def plan(chip="rtx-5090", n_chips=2, *, how="buy", users=1.0, **changes):
             usd=kept["usd"], usd_per_h=None, as_of="2026-10", stale=False,
         ),
         "bound": "memory",
-        "reasons": (say("costs least an hour"),),
+        "reasons": (say("lowest hourly cost"),),
     }  # fmt: skip
     return Plan(**values | changes)
 
 
 REJECTED = Rejection(
     label="1x RTX 4090, awq4",
-    reason=say("the licence of its weights is {own}, asked for {asked}", own="x", asked="y"),
+    reason=say("licence is {own}, asked for {asked}", own="x", asked="y"),
     limit="tpot_s",
     usd_per_h=0.2,
     nearest=0.07,

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.words import say
@@ -64,7 +64,6 @@ sizes = st.tuples(st.integers(20, 220), st.integers(4, 70), st.integers(1, 3))
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @given(sizes, st.integers(0, 16), st.sampled_from(["ok", "lost", "hung", "stale"]), st.integers(0, 2))
-@settings(max_examples=80)
 def test_nothing_is_larger_than_the_screen(language, size, count, state, notes):
     width, height, times = size
     cards = tuple(crowd(count, state))

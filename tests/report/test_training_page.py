@@ -11,7 +11,7 @@ from rigright.base.words import CHINESE, ENGLISH, say, tell
 from rigright.demand import Layout, Training
 from rigright.report.explained import Reason, Remedy
 from rigright.report.formats import html, markdown, text
-from rigright.report.page import Bars, Commands, Line, Points, Table
+from rigright.report.page import Bars, Commands, Points, Table
 from rigright.report.pages import training as training_page
 from rigright.report.pages import validate as validate_page
 from rigright.report.screen import Screen
@@ -61,21 +61,24 @@ def trained(*ranks, **changes):
     return Trained(**values | changes)
 
 
-def shown(result, *, language=ENGLISH, width=100, why=False):
-    return text.render(training_page.page(result, why=why), Screen(width=width, language=language))
+def shown(result, *, language=ENGLISH, width=100, why=False, details=True):
+    page = training_page.page(result, why=why, details=details)
+    return text.render(page, Screen(width=width, language=language))
 
 
 def parts(result, kind):
-    return [part for part in training_page.page(result).parts if isinstance(part, kind)]
+    return [part for part in training_page.page(result, details=True).parts if isinstance(part, kind)]
 
 
 def test_a_fit_with_room_is_good_a_tight_one_warns_and_none_is_bad():
-    assert parts(trained(rank(device=20)), Line)[0].tone == "good"
-    assert parts(trained(rank(device=23)), Line)[0].tone == "warn"
+    assert training_page.page(trained(rank(device=20))).tone == "good"
+    assert training_page.page(trained(rank(device=23))).tone == "warn"
     found = trained(rank(device=30))
     assert not found.fits
-    assert parts(found, Line)[0].tone == "bad"
-    assert "does not fit" in shown(found)
+    assert training_page.page(found).tone == "bad"
+    assert shown(found, details=False).startswith(
+        "✗ does not fit: needs 30.0 GiB on the fullest GPU, it has 24.0"
+    )
 
 
 def test_the_worst_rank_is_the_one_with_least_to_spare():
@@ -114,12 +117,12 @@ def test_the_table_tells_the_three_totals_apart():
 
 def test_limits_and_what_lies_elsewhere():
     page = shown(trained(host_bytes=50.0 * GIB, nvme_bytes=70.0 * GIB))
-    assert "largest micro-batch at this length: 3" in page
+    assert "max micro-batch at this length: 3" in page
     assert "4,096 tokens" in page
-    assert "50.0 GiB in the host's memory" in page
+    assert "50.0 GiB in host memory" in page
     assert "70.0 GiB on NVMe" in page
     image = trained(reach=Reach(micro_batch=64, seq_tok=None, model_context_tok=None))
-    assert "longest sequence" not in shown(image)
+    assert "max sequence" not in shown(image)
 
 
 REMEDY = Remedy(
@@ -164,7 +167,7 @@ def test_reasons_are_shown_on_request():
 @pytest.mark.parametrize("language", [ENGLISH, CHINESE])
 @pytest.mark.parametrize("width", [30, 60, 100, 200])
 def test_no_line_is_wider_than_the_screen(language, width):
-    found = trained(rank(0, 30), rank(1, 28), remedies=(REMEDY,), notes=(say("the price of each"),))
+    found = trained(rank(0, 30), rank(1, 28), remedies=(REMEDY,), notes=(say("the cost of each"),))
     for line in shown(found, language=language, width=width).splitlines():
         wide = sum(2 if ord(letter) > 0x2E80 else 1 for letter in line)
         assert wide <= width or line.lstrip().startswith("$")

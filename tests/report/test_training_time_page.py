@@ -10,7 +10,7 @@ from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
 from rigright.report.page import Table
 from rigright.report.pages import training as pages
-from rigright.report.pages.training_time import BOUNDS, NAMES, plain_step, speed_facts, speed_line, time_table
+from rigright.report.pages.training_time import BOUNDS, NAMES, plain_step, speed_facts, step_rows, time_table
 from rigright.report.trained import StepUse
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.training.speed import LINKS, PARTS, bound_of
@@ -37,11 +37,12 @@ def explain(on="8x h100", model=MODEL, **wish):
     return explain_training(model, on, wish=TrainingWish(**wish), asked="rigright explain")
 
 
-def test_the_line_tells_speed_in_all_and_a_card_with_low_and_high():
-    said = str(speed_line(step()).said)
-    assert "32,768 tokens/s in all" in said
-    assert "4,096 a card (3,277 to 5,120)" in said
-    assert "MFU 42.0%" in said
+def test_one_screen_tells_a_step_its_rate_and_mfu_with_low_and_high():
+    rows = {str(name): (value, band) for name, value, band in step_rows(step())}
+    assert rows["step, s"] == ("2.0", "1.6-2.5")
+    assert rows["tok/s per GPU"] == ("4,100", "3,280-5,120")
+    assert rows["MFU, %"][0] == "42"
+    assert rows["1B tokens, hours"][0] == "8.5"
 
 
 def test_the_table_has_a_row_a_part_and_the_step_at_the_end():
@@ -95,7 +96,11 @@ def test_explaining_a_training_tells_its_time():
     assert sum(named.values()) == pytest.approx(found.step.step_s.value, rel=0.02)
     plain = pages.plain(found, "en")
     assert plain["time"]["tok_per_s"] == pytest.approx(found.step.tok_per_s, rel=1e-4)
-    tables = [str(part.title) for part in pages.page(found).parts if isinstance(part, Table) and part.title]
+    tables = [
+        str(part.title)
+        for part in pages.page(found, details=True).parts
+        if isinstance(part, Table) and part.title
+    ]
     assert "time of one step" in tables
 
 

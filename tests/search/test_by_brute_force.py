@@ -8,9 +8,10 @@ from math import ceil, inf, isnan, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.cost.links import Wire
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
@@ -138,7 +139,7 @@ def written_out(arch, question):
     ids=["two chips", "a machine", "a server"],
 )
 def test_every_layout_is_looked_at_once_and_counted(llama8, market, wish):
-    question = ask(llama8, filled(llama8, wish)[0], market=market)
+    question = ask(llama8, filled(llama8, wish, market=market), market=market)
     points = score(question).points
     names = [one.name for one in fields(points) if one.name not in {"row", "load"}]
     seen = list(zip(*(getattr(points, name).tolist() for name in names), strict=True))
@@ -156,7 +157,7 @@ def test_loads_that_nobody_told_are_tried_up_to_what_fits(llama8, market):
     wish = PlanWish(
         work="batch", on="1x rtx 4090", engines=("vllm",), weights=("fp8",), kv=("16bit",), **WORK
     )
-    scored = score(ask(llama8, filled(llama8, wish)[0], market=market))
+    scored = score(ask(llama8, filled(llama8, wish, market=market), market=market))
     most = scored.room.pool_tok[0] / (WORK["prompt_tok"] + WORK["output_tok"])
     expected = [load for load in LOADS if load <= most]
     assert sorted(set(scored.points.load[scored.points.prefill_dp == 0].tolist())) == expected
@@ -173,6 +174,7 @@ def cheapest(market, question, *, kind, n_chips, replica):
         if (
             not price
             or (clouds and offer.provider.casefold() not in clouds)
+            or (not clouds and offer.currency != "USD")
             or (held < replica and not joined_)
         ):
             continue
@@ -181,7 +183,7 @@ def cheapest(market, question, *, kind, n_chips, replica):
     return best
 
 
-@settings(max_examples=15)
+@few
 @given(
     chips=st.lists(st.sampled_from(["h100 sxm", "a100 80gb", "l4", "rtx 4090", "t4"]), min_size=1, max_size=2,
                    unique=True),
@@ -190,7 +192,7 @@ def cheapest(market, question, *, kind, n_chips, replica):
 )  # fmt: skip
 def test_prices_of_layouts_are_those_somebody_would_look_up(llama8, market, chips, spot, clouds, buy):
     wish = PlanWish(chips=tuple(chips), users=8, spot=spot, clouds=clouds, buy=buy, most_chips=8, **WORK)
-    question = ask(llama8, filled(llama8, wish)[0], market=market)
+    question = ask(llama8, filled(llama8, wish, market=market), market=market)
     counts, replicas, kinds = (
         np.array(column)
         for column in zip(*product((1, 2, 3, 5, 8), (1, 2, 4, 8), range(len(question.kinds))), strict=True)
@@ -222,7 +224,7 @@ def test_prices_of_layouts_are_those_somebody_would_look_up(llama8, market, chip
 
 def test_what_is_there_is_bought_by_nobody(llama8, market):
     wish = PlanWish(owned="2x rtx 3090", users=4, **WORK)
-    table = tabled(ask(llama8, filled(llama8, wish)[0], market=market))
+    table = tabled(ask(llama8, filled(llama8, wish, market=market), market=market))
     kinds, counts = (
         table.scored.points.kind[table.options.index],
         table.scored.points.n_chips[table.options.index],
@@ -233,14 +235,14 @@ def test_what_is_there_is_bought_by_nobody(llama8, market):
     assert (table.figures["usd_per_h"][table.options.how == OWN] > 0).all(), "power is not free"
 
 
-@settings(max_examples=8)
+@few
 @given(
     users=st.sampled_from([1, 8, 40]),
     chips=st.sampled_from([("rtx 4090",), ("h100 sxm", "l40s"), ("mi300x",)]),
 )
 def test_figures_of_options_hang_together(llama8, market, users, chips):
     wish = PlanWish(chips=chips, users=users, most_chips=8, **WORK)
-    question = ask(llama8, filled(llama8, wish)[0], market=market)
+    question = ask(llama8, filled(llama8, wish, market=market), market=market)
     table = tabled(question)
     found = figures_of(question, table.scored, found=table.options)
     per_tok = found["usd_per_h"] / (found["output_tok_per_s"] * 3600) * 1e6
@@ -263,7 +265,7 @@ RELAXED = {"ttft_s": (0.1, 8.0), "tpot_s": (0.004, 0.2), "power_w": (300.0, 8000
 
 @pytest.mark.parametrize("name", sorted(RELAXED))
 @given(shares=st.tuples(st.floats(0, 1), st.floats(0, 1)), users=st.sampled_from([2, 16]))
-@settings(max_examples=4)
+@few
 def test_a_looser_limit_never_makes_the_best_dearer(llama8, market, name, shares, users):
     low, high = RELAXED[name]
     tight, loose = (low * (high / low) ** share for share in sorted(shares))
@@ -296,7 +298,7 @@ def test_a_limit_is_kept_or_broken_as_anybody_would_say(reached, bound, at_least
 
 
 @given(size=st.integers(0, 9 * CHUNK))
-@settings(max_examples=15)
+@few
 def test_chunks_cover_everything_once(size):
     touched = np.zeros(size, dtype=int)
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
+from rigright.options.read import read_wish
 from rigright.report.pages import plan_data, plan_words
 from rigright.search.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving
 from rigright.verbs.planning.checks import check
-from rigright.verbs.planning.words import read_wish
 
 WORK = {"prompt_tok": 1000, "output_tok": 500}
 
@@ -27,7 +27,7 @@ def deepseek():
 
 
 def test_nobody_drafts_unasked(deepseek, market):
-    asked, _ = filled(deepseek, PlanWish(on="8x h200", users=4, **WORK))
+    asked = filled(deepseek, PlanWish(on="8x h200", users=4, **WORK), market=market)
     assert all(way.drafts == NONE for way in ask(deepseek, asked, market=market).ways)
 
 
@@ -42,14 +42,14 @@ def test_a_lone_user_reads_faster_with_the_models_own_head(deepseek, market):
     assert drafted.figures["tpot_s"].value < 0.8 * plain.figures["tpot_s"].value
     assert "with its own MTP head" in str(plan_words.engine(drafted))
     assert plan_data.plain_plan(drafted, "en")["drafts"]["accepted_tok"] == pytest.approx(0.85)
-    assert any("head that drafts" in str(note) for note in drafted.notes)
+    assert any("MTP head" in str(note) for note in drafted.notes)
 
 
 def test_what_has_no_head_is_told_what_was_left_out(llama8, market):
     plan = find_serving(llama8, PlanWish(on="1x h100", users=1, draft=0.7, **WORK), market=market).plans[0]
     assert plan.drafts.drafted_tok == 3
     assert not plan.drafts.own
-    assert any("neither its time" in str(note) for note in plan.notes)
+    assert any("time and memory are not counted" in str(note) for note in plan.notes)
 
 
 def test_drafts_that_nobody_keeps_are_not_taken(llama8, market):
@@ -59,7 +59,7 @@ def test_drafts_that_nobody_keeps_are_not_taken(llama8, market):
 
 
 def test_a_head_takes_room(deepseek, market):
-    asked, _ = filled(deepseek, PlanWish(on="8x h200", users=2, draft=0.8, **WORK))
+    asked = filled(deepseek, PlanWish(on="8x h200", users=2, draft=0.8, **WORK), market=market)
     question = ask(deepseek, asked, market=market)
     found = score(question)
     own = np.array([way.drafts.own for way in question.ways])[found.points.way]
@@ -93,11 +93,11 @@ def test_a_head_is_paid_with_a_layer_a_token(count):
 
 def test_words_of_drafts(llama8):
     assert read_wish({"draft": "70%", "draft-tokens": "4"}) == PlanWish(draft=0.7, draft_tok=4)
-    with pytest.raises(AskError, match="only for serving"):
+    with pytest.raises(AskError, match="does not apply to training"):
         read_wish({"mode": "finetune", "draft": "70%"})
-    with pytest.raises(AskError, match="say with --draft"):
+    with pytest.raises(AskError, match="--draft-tokens needs --draft"):
         check(llama8, PlanWish(draft_tok=4))
     with pytest.raises(AskError, match="above zero"):
         check(llama8, PlanWish(draft=0.0))
-    with pytest.raises(AskError, match="more than all"):
+    with pytest.raises(AskError, match="more than 100%"):
         read_wish({"draft": "120%"})

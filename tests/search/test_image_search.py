@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.cost.images.networks import batch_time, network_of, network_rates
@@ -52,7 +53,7 @@ def test_a_wait_below_physics_is_told(xl, market):
 
 
 @given(rate=st.floats(1, 1e5), more=st.floats(1, 10))
-@settings(max_examples=10)
+@few
 def test_more_pictures_never_cost_less(resnet, market, rate, more):
     plans = [
         find(resnet, PlanWish(work="image", chips=("l4", "t4"), rate_per_s=one), market=market).plans
@@ -122,7 +123,7 @@ def test_imagenet_on_eight_cards(resnet, market):
 
 
 @given(cards=st.sampled_from([2, 4, 8]))
-@settings(max_examples=3)
+@few
 def test_learning_on_more_cards_is_quicker_and_never_more_than_in_proportion(resnet, market, cards):
     def rate(n):
         wish = PlanWish(work="pretrain", on=f"{n}x h100 sxm", aim="speed")

@@ -7,9 +7,10 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
 from rigright.cost.speed.work import work_of
@@ -65,7 +66,7 @@ def cost(found):
 
 
 @given(wish=wishes(), budgets=st.tuples(st.floats(1e3, 1e6), st.floats(1.0, 20.0)))
-@settings(max_examples=12)
+@few
 def test_a_larger_budget_never_gives_a_worse_best(world, wish, budgets):
     llama8, market = world.llama8, world.market
     small, more = budgets
@@ -77,15 +78,15 @@ def test_a_larger_budget_never_gives_a_worse_best(world, wish, budgets):
 
 
 @given(wish=wishes())
-@settings(max_examples=12)
+@few
 def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
     llama8, market = world.llama8, world.market
-    asked, _ = filled(llama8, wish)
+    asked = filled(llama8, wish, market=market)
     question = ask(llama8, asked, market=market)
     table = tabled(question)
     found = find(question)
     limits = limits_of(question, table.figures)
-    usual = (*limits, *usual_limits(asked, table.figures))
+    usual = (*limits, *usual_limits(table.question, table.figures))
     size = len(table.options.index)
     limits = usual if (excess_of(usual, size) <= 0).any() else limits
     keeps = excess_of(limits, size) <= 0
@@ -113,12 +114,12 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
 
 
 @given(wish=wishes(), dice=st.lists(st.integers(0, 2**31), min_size=4, max_size=4))
-@settings(max_examples=4)
+@few
 @pytest.mark.parametrize("model", ["llama8", "mixtral"])
 def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, model, wish, dice):
     market = world.market
     arch = request.getfixturevalue(model)
-    asked, _ = filled(arch, replace(wish, most_chips=8))
+    asked = filled(arch, replace(wish, most_chips=8), market=market)
     question = ask(arch, asked, market=market)
     scored = score(question)
     if not len(scored.points):
@@ -138,7 +139,7 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
 
 
 @given(wish=wishes())
-@settings(max_examples=10)
+@few
 def test_memory_of_a_plan_is_that_of_the_law(world, wish):
     llama8, market = world.llama8, world.market
     found = find_serving(llama8, wish, market=market)
@@ -146,7 +147,7 @@ def test_memory_of_a_plan_is_that_of_the_law(world, wish):
         engine = find_engine(plan.work.engine)
         if engine.split != "tensor":
             continue
-        kinds = ask(llama8, filled(llama8, wish)[0], market=market).kinds
+        kinds = ask(llama8, filled(llama8, wish, market=market), market=market).kinds
         card = next(kind.card for kind in kinds if kind.chip.id == plan.chip.id)
         memory = serving_memory(
             llama8,
@@ -165,11 +166,11 @@ def test_memory_of_a_plan_is_that_of_the_law(world, wish):
 
 
 @given(wish=wishes())
-@settings(max_examples=10)
+@few
 def test_rejections_are_true(world, wish):
     """What is told of a rejection holds: it costs less, and no layout of it keeps the limit it breaks."""
     llama8, market = world.llama8, world.market
-    asked, _ = filled(llama8, wish)
+    asked = filled(llama8, wish, market=market)
     question = ask(llama8, asked, market=market)
     found, table = find(question), tabled(question)
     if not found.plans:
@@ -189,7 +190,7 @@ def test_rejections_are_true(world, wish):
 
 
 @given(wish=wishes())
-@settings(max_examples=8)
+@few
 def test_quality_never_falls_below_the_floor(world, wish):
     llama8, market = world.llama8, world.market
     floor = replace(wish, quality="fp8")
@@ -199,7 +200,7 @@ def test_quality_never_falls_below_the_floor(world, wish):
 
 
 @given(wish=wishes())
-@settings(max_examples=5)
+@few
 def test_a_question_travels_and_gives_the_same_answer(world, wish):
     """What a cluster sends: arch, wish and market; the answer comes back equal."""
     llama8, market = world.llama8, world.market
@@ -216,7 +217,7 @@ def test_a_question_travels_and_gives_the_same_answer(world, wish):
 
 
 @given(wish=wishes(), growth=st.sampled_from([1.5, 2.0, 4.0]))
-@settings(max_examples=8)
+@few
 def test_room_for_growth_never_costs_less(world, wish, growth):
     llama8, market = world.llama8, world.market
     now = find_serving(llama8, wish, market=market)
@@ -226,7 +227,7 @@ def test_room_for_growth_never_costs_less(world, wish, growth):
 
 
 @given(wish=wishes())
-@settings(max_examples=8)
+@few
 def test_bands_hold_their_figures(world, wish):
     llama8, market = world.llama8, world.market
     for plan in find_serving(llama8, wish, market=market).plans:

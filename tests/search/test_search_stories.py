@@ -25,7 +25,8 @@ def test_an_engineer_has_eight_h100_and_two_limits(llama70, market):
     assert first.n_chips <= 8
     assert first.figures["ttft_s"].value <= 1
     assert first.figures["tpot_s"].value <= 0.05
-    assert first.work.weights == "fp8", "native on Hopper, twice the weights' bandwidth of bf16"
+    assert first.work.weights == "bf16", "the machine is paid for: no quality is given up"
+    assert first.n_chips == 8
     assert first.layout.tp * first.layout.pp * first.layout.dp == first.n_chips
     assert first.supply.as_of is not None
     assert len({(plan.work.weights, plan.supply.how) for plan in found.plans}) == len(found.plans)
@@ -39,7 +40,7 @@ def test_the_owner_of_two_3090_pays_for_power_alone(llama70, market):
     assert first.work.weights in {"gguf:Q4_K_M", "awq4"}, "nothing wider fits two 24 GB cards with a context"
     assert first.layout.pp * first.layout.tp == 2
     assert 0.01 < first.figures["usd_per_h"].value < 0.5
-    assert any("memory" in sentence for sentence in story(found))
+    assert any("per GPU, it has" in sentence for sentence in story(found))
 
 
 def test_unlike_cards_work_together(llama70, market):
@@ -149,7 +150,7 @@ def test_no_price_is_no_bargain(llama8, market):
 
 def test_old_prices_say_so(llama8, market):
     plan = find_serving(
-        llama8, PlanWish(chips=("rtx 3090",), buy=True, users=2, **WORK), market=market
+        llama8, PlanWish(chips=("rtx 5070 ti",), buy=True, users=2, **WORK), market=market
     ).plans[0]
     assert plan.supply.stale
     assert plan.supply.as_of in " ".join(str(note) for note in plan.notes)
@@ -163,7 +164,7 @@ def test_models_may_grow(llama8, market):
     later = find_serving(llama8, PlanWish(grows_to="70B", **wish), market=market)
     assert later.plans[0].n_chips > now.n_chips
     by_name = find_serving(llama8, PlanWish(grows_to="llama-3.1-70b", **wish), market=market)
-    assert by_name.plans[0].n_chips == later.plans[0].n_chips
+    assert abs(by_name.plans[0].n_chips - later.plans[0].n_chips) <= 1, "70.6 billion are not 70"
 
 
 def test_requests_that_arrive(llama8, market):
@@ -185,8 +186,8 @@ def test_requests_that_arrive(llama8, market):
 def test_what_was_not_said_is_said_back(llama8, market):
     found = find(llama8, PlanWish(work="chat", on="1x rtx 4090"), market=market)
     notes = " ".join(str(note) for note in found.notes)
-    assert "512" in notes
-    assert "256" in notes
+    assert "1,024 prompt + 512 output tokens" in notes
+    assert "8,192 context" in notes
     assert tell(found.notes[0], "zh") != str(found.notes[0])
 
 

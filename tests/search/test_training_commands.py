@@ -7,12 +7,14 @@ import argparse
 import pytest
 
 from rigright.arch.count import params
-from rigright.demand import PlanWish, Training
+from rigright.choice.training import LARGE_PARAMS
+from rigright.demand import PlanWish, Training, TrainingWish
 from rigright.faces.cli.asks import explain as asks
-from rigright.faces.cli.training_options import read_training
+from rigright.faces.cli.options import said_in
+from rigright.options.read import fill, values_of
+from rigright.options.row import TRAINS
 from rigright.report.pages.plan_next import explain_flags
 from rigright.search.find import find
-from rigright.search.training_space import LARGE_PARAMS
 from rigright.verbs.explain_training import explain_training
 
 TUNE = {"work": "finetune", "samples": 10_000, "seq_tok": 2048}
@@ -31,7 +33,9 @@ def explained(model, plan):
     parser = argparse.ArgumentParser()
     asks.add(parser)
     options = parser.parse_args([model, *explain_flags(plan)])
-    return explain_training(model, options.on, wish=read_training(options))
+    values = values_of("explain", said_in(options, "explain"), kinds=TRAINS)
+    wish = fill(TrainingWish, "explain", values=values)
+    return explain_training(model, options.on, wish=wish)
 
 
 @pytest.mark.parametrize(("model", "wish"), QUESTIONS)
@@ -56,8 +60,8 @@ def test_adapters_lie_where_explain_puts_them(llama8, market):
 
 
 def test_states_of_8_bit_make_room_for_a_full_training(llama8, market):
-    """8B weights and gradients of 16 bit with states of 2 bytes fit where 16 bytes a parameter do not."""
-    wish = PlanWish(on="1x h200", method="full", **TUNE)
+    """8B weights and gradients of 16 bit with states of 2 bytes fit where plain AdamW does not."""
+    wish = PlanWish(on="1x h100 64gb", method="full", **TUNE)
     plan = find(llama8, wish, market=market).plans[0]
     assert plan.work.optimizer == "adamw-8bit"
     assert plan.work.offload == "none"

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import training_rates, training_time
@@ -95,7 +96,7 @@ tunings = st.builds(
 
 
 @given(wish=tunings, budget=st.floats(0.5, 1e5), more=st.floats(1, 50))
-@settings(max_examples=10)
+@few
 def test_a_larger_budget_never_gives_a_worse_best(llama8, market, wish, budget, more):
     costs = []
     for usd in (budget, budget * more):
@@ -109,7 +110,7 @@ def test_a_larger_budget_never_gives_a_worse_best(llama8, market, wish, budget, 
     machine=st.sampled_from(["8x h100", "4x a100 80gb", "2x rtx 4090", "64x h100"]),
     work=st.sampled_from(["finetune", "pretrain"]),
 )
-@settings(max_examples=8)
+@few
 def test_figures_of_a_plan_are_those_of_the_laws(llama8, market, machine, work):
     wish = PlanWish(work=work, on=machine, train_tok=1e9)
     for plan in find_training(llama8, wish, market=market).plans:

@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from players import BASE_S, CONTEXT_S, PAIR_S, POLICIES, TOKEN_S, make_load, make_shop
 
+from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
@@ -44,7 +45,6 @@ def played(load, shop, **fleet):
 
 
 @given(prompt=st.integers(1, 500), output=st.integers(1, 200))
-@settings(max_examples=30)
 def test_one_request_alone_takes_the_sum_of_its_passes(prompt, output):
     _, told = played(make_load([(0.0, prompt, output)]), ALONE)
     reading = pass_s(tok=prompt, seen=prompt / 2)
@@ -53,7 +53,6 @@ def test_one_request_alone_takes_the_sum_of_its_passes(prompt, output):
 
 
 @given(count=st.integers(1, 20), prompt=st.integers(1, 400), output=st.integers(1, 50))
-@settings(max_examples=20)
 def test_one_seat_serves_one_after_the_other(count, prompt, output):
     """The simplest queue there is: all there at once, one seat, the k-th done after k lives."""
     _, told = played(make_load([(0.0, prompt, output)] * count), ALONE)
@@ -95,7 +94,7 @@ def test_lives_of_all_lengths_wait_longer_than_lives_alike():
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(users=st.integers(1, 8), prompt=st.integers(1, 300), output=st.integers(2, 40))
-@settings(max_examples=12)
+@few
 def test_users_in_a_loop_keep_as_many_at_work_as_there_are(policy, users, prompt, output):
     """Little: requests a second times the time each takes is the number of users, but for the two ends."""
     rows = [(0.0, prompt, output)] * (users * 6)
@@ -113,7 +112,7 @@ def test_users_in_a_loop_keep_as_many_at_work_as_there_are(policy, users, prompt
         st.tuples(st.floats(0, 3), st.integers(1, 400), st.integers(1, 40)), min_size=1, max_size=16
     )
 )
-@settings(max_examples=15)
+@few
 def test_nobody_is_served_sooner_than_alone_and_the_server_never_works_longer_than_there_is(policy, rows):
     load = make_load(rows)
     found, told = played(load, SHOPS[policy])
@@ -131,7 +130,6 @@ def test_nobody_is_served_sooner_than_alone_and_the_server_never_works_longer_th
     shift=st.integers(1, 40),
     rows=st.lists(st.tuples(st.integers(0, 90), st.integers(1, 300), st.integers(1, 30)), min_size=1),
 )
-@settings(max_examples=20)
 def test_a_clock_that_starts_later_tells_the_same_story(shift, rows):
     scale = shift / 4
     rows = [(ticks / 32, *lengths) for ticks, *lengths in rows]  # moments that floats tell exactly
@@ -146,7 +144,6 @@ def test_a_clock_that_starts_later_tells_the_same_story(shift, rows):
 @given(
     rows=st.lists(st.tuples(st.just(0.0), st.integers(1, 300), st.integers(1, 30)), min_size=2, max_size=16)
 )
-@settings(max_examples=20)
 def test_more_replicas_never_end_later(rows):
     load = make_load(rows)
     ends = [played(load, SHOPS["vllm"], replicas=count)[0].end_s for count in (1, 2, 4)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from players import POLICIES, log_of, make_load, make_shop, slow_replay
 
@@ -36,7 +36,6 @@ def check(load, played):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("size", ["tight", "narrow", "wide"])
-@settings(max_examples=25)
 @given(rows=REQUESTS)
 def test_every_token_is_made_once_and_the_cache_never_overflows(policy, size, rows):
     load, shop = make_load(rows), SHOPS[policy][size]
@@ -75,7 +74,6 @@ def test_first_come_first_let_in(policy, rows):
 
 
 @pytest.mark.parametrize("policy", ["vllm", "vllm_sync"])
-@settings(max_examples=40)
 @given(rows=REQUESTS.map(lambda rows: [row[:3] for row in rows]))
 def test_strides_and_sums_tell_the_same_as_walking_pass_by_pass(policy, rows):
     load, shop = make_load(rows), SHOPS[policy]["wide"]
@@ -87,7 +85,6 @@ def test_strides_and_sums_tell_the_same_as_walking_pass_by_pass(policy, rows):
 
 @pytest.mark.parametrize("router", ["round-robin", "least-busy"])
 @pytest.mark.parametrize("users", [None, 4])
-@settings(max_examples=20)
 @given(rows=REQUESTS)
 def test_no_request_is_lost_among_replicas(router, users, rows):
     load = make_load([(0.0, *row[1:]) for row in rows] if users else rows, users=users)
@@ -97,7 +94,6 @@ def test_no_request_is_lost_among_replicas(router, users, rows):
 
 
 @pytest.mark.parametrize("users", [None, 3])
-@settings(max_examples=20)
 @given(rows=REQUESTS)
 def test_no_request_is_lost_between_workers_for_prompts_and_for_tokens(users, rows):
     load = make_load([(0.0, *row[1:]) for row in rows] if users else rows, users=users)
@@ -125,7 +121,6 @@ def apart(**wire):
 
 
 @given(rows=REQUESTS, slow=st.floats(0.0, 0.5))
-@settings(max_examples=20)
 def test_a_slower_wire_between_workers_never_ends_the_whole_earlier(rows, slow):
     load = make_load([(row[0], row[1], max(row[2], 2)) for row in rows[:1]])
     quick, late = (play(load, apart(start_s=start)) for start in (0.0, slow))

@@ -23,8 +23,8 @@ ALONE = {  # one user: tokens a second
     "explain llama-3.1-70b --on 'm2 ultra' --engine llama.cpp --weights Q4_K_M --context 2048": (9, 15),
     "explain llama-3.1-8b --on 'm1' --engine llama.cpp --weights Q4_K_M --context 2048": (8, 14),
     "explain qwen3-30b-a3b --on 4090 --engine llama.cpp --weights Q4_K_M --context 2048": (120, 230),
-    "explain llama-3.1-8b --on h100 --engine vllm --context 2048": (105, 165),
-    "explain llama-3.1-8b --on 'a100 80gb' --engine vllm --context 2048": (70, 105),
+    "explain llama-3.1-8b --on h100 --engine vllm --context 2048 --concurrency 1": (105, 165),
+    "explain llama-3.1-8b --on 'a100 80gb' --engine vllm --context 2048 --concurrency 1": (70, 105),
 }
 
 TRAINED = {  # tokens a second of all cards, and the share of the peak that engineers reach
@@ -117,7 +117,7 @@ def test_fewer_bits_write_faster_and_larger_models_slower(ask):
     ]
     assert bits == sorted(bits)
     sizes = [
-        speed_of(ask, f"explain {name} --on 'a100 80gb' --engine vllm")
+        speed_of(ask, f"explain {name} --on 'a100 80gb' --engine vllm --concurrency 1")
         for name in ("qwen2.5-32b", "qwen2.5-14b", "qwen2.5-7b", "qwen2.5-1.5b")
     ]
     assert sizes == sorted(sizes)

@@ -78,7 +78,7 @@ def test_a_spoiled_config_is_one_sentence_that_names_what_is_wrong(ask, folder, 
     said = ask("explain '{path}' --on t4", path=spoiled(folder, **changes))
     assert said.code > 0
     assert said.out == ""
-    assert said.err.startswith("rigright: ")
+    assert said.err.startswith("error: ")
     assert said.err.count("\n") == 1
     assert told in said.err
 

@@ -8,6 +8,7 @@ import shlex
 from rigright.base.units import GIB
 
 QUESTION = "explain qwen2.5-7b --on 'rtx 3060 12gb'"
+WHOLE = f"{QUESTION} --weights bf16"
 
 
 def next_command(said):
@@ -17,33 +18,32 @@ def next_command(said):
 
 
 def test_the_first_answer_is_no_and_says_by_how_much(ask):
-    said = ask(QUESTION)
-    title, verdict = said.lines[:2]
-    assert title.startswith("Qwen/Qwen2.5-7B in bf16 on 1x GeForce RTX 3060 12GB with vLLM")
-    assert "does not fit" in verdict
-    missing = float(re.search(r"([\d.]+) GiB too much", verdict)[1])
-    assert 3 < missing < 7
-    assert said.row("left after what was asked")[-1] == f"-{missing:.2f}"
-    assert "context not said: 8,192 tokens assumed" in said.out
+    said = ask(f"{WHOLE} --details")
+    answer = " ".join(said.out.partition("\n\n")[0].split())
+    assert answer.startswith(("✗ does not fit: needs ", "[x] does not fit: needs "))
+    need, have = map(float, re.findall(r"([\d.]+) GiB", answer)[:2])
+    assert 2 < need - have < 7
+    assert said.row("left over")[-1].startswith("-")
+    assert "assumed: " in said.out
 
 
 def test_what_is_proposed_next_does_fit(ask):
-    again = next_command(ask(QUESTION))
+    again = next_command(ask(WHOLE))
     assert again.startswith("explain qwen2.5-7b --on 'rtx 3060 12gb' --weights ")
-    said = ask(again)
-    assert " fits: " in said.lines[1]
+    said = ask(f"{again} --details")
+    assert " runs Qwen2.5-7B in " in said.lines[0]
     assert "what to change" not in said.out
-    assert float(said.row("left after what was asked")[-1]) >= 0
+    assert float(said.row("left over")[-1]) >= 0
 
 
 def test_the_column_of_a_card_adds_up(ask):
-    said = ask(f"{QUESTION} --weights awq4")
+    said = ask(f"{QUESTION} --weights awq4 --details")
     start, end = (
         next(place for place, line in enumerate(said.lines) if line.startswith(word))
         for word in ("weights  ", "allocated by tensors")
     )
     parts = [float(line.split()[-1]) for line in said.lines[start:end]]
-    shown = float(said.row("shown by the driver")[-1])
+    shown = float(said.row("reported by the driver")[-1])
     assert abs(sum(parts) - shown) < 0.02 * len(parts)
     assert float(said.row("weights")[-1]) * GIB > 7.6e9 / 2  # 4 bits of each parameter at least
 
@@ -60,8 +60,8 @@ def test_a_smaller_file_leaves_more_room(ask):
 
 
 def test_the_same_answer_in_chinese(ask):
-    english, chinese = ask(QUESTION), ask(f"{QUESTION} --lang zh")
-    assert "放不下" in chinese.lines[1]
+    english, chinese = ask(WHOLE), ask(f"{WHOLE} --lang zh")
+    assert "放不下" in chinese.lines[0]
     tables = [sorted(re.findall(r"-?\d+\.\d\d\b", said.out)) for said in (english, chinese)]
     assert tables[0] == tables[1]
     assert next_command(english) == next_command(chinese).replace(" --lang zh", "")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from desk import STARVED, fill, result, ticks
+from kept_answers import keep
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.machine.system import Event
@@ -69,19 +70,33 @@ FILES = {
 }
 
 
-@pytest.fixture
-def answer(ask, tmp_path, monkeypatch):
-    """What a question is answered as JSON; `{folder}` holds the files a question reads."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that questions read."""
+    place = tmp_path_factory.mktemp("contract")
     for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text, encoding="utf-8")
     now_s = time.time()
     moments = ticks(STARVED, {"disk_busy_share": 0.99}, until_s=now_s - 2)
-    fill(tmp_path / "filled.db", moments, results=FIGURES, events=[XID], on=MACHINE)
+    fill(place / "filled.db", moments, results=FIGURES, events=[XID], on=MACHINE)
+    return place
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """What has been answered already."""
+    return {}
+
+
+@pytest.fixture
+def answer(ask, folder, kept, tmp_path, monkeypatch):
+    """What a question is answered as JSON; `{folder}` holds the files a question reads."""
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
+    keep(monkeypatch, kept)
 
     def answered(line):
-        said = ask(line, folder=tmp_path)
+        said = ask(line, folder=folder)
         return json.loads(said.out or said.err)  # of `measure` stdout is the command's
 
     return answered

@@ -39,7 +39,8 @@ def test_the_limit_on_the_page_is_the_limit(ask, found):
     most = int(re.search(r"([\d,]+) tokens", told)[1].replace(",", ""))
     assert most == found["limits"]["context_tok"]
     assert ask(f"{QUESTION} --context {most} --json").data["fits"]
-    assert not ask(f"{QUESTION} --context {most + 1} --json").data["fits"]
+    kept = f"{QUESTION} --weights {found['weights']} --kv 16bit"
+    assert not ask(f"{kept} --context {most + 1} --json").data["fits"]
 
 
 def test_a_cache_in_8_bit_nearly_doubles_the_context(ask, found):

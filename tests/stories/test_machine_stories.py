@@ -277,7 +277,7 @@ def test_a_fleet_of_files_finds_the_node_that_differs(desk):
 
 def test_a_bench_without_torch_measures_what_needs_none_and_says_what_it_left(desk):
     desk.sit("idle_4090")
-    said = desk.ask("bench ram memmap gemm --quick --budget 3s --save {folder}/b.json --json")
+    said = desk.ask("bench ram memmap gemm --quick --time 3s --save {folder}/b.json --json")
     assert said.code == 0
     assert {one["part"] for one in said.data["results"]} <= {"ram", "memmap"}
     assert {one["part"] for one in said.data["skipped"]} >= {"gemm"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rigright
@@ -103,7 +103,7 @@ def test_equals_share_a_win():
         (("4090",), "from 2 to 8"),
         (("4090", "4090"), "twice"),
         (("4090", "aws:nothing.large"), "no instance"),
-        (("4090", "no such chip"), "no chip"),
+        (("4090", "no such chip"), "unknown GPU"),
         (tuple(f"{count}x 4090" for count in range(1, 10)), "from 2 to 8"),
     ],
 )
@@ -127,7 +127,6 @@ def test_a_stated_peak_is_of_the_format():
     assert stated_flops_per_s(find_chip("3090"), "fp8") == find_chip("3090").training_flops_per_s
 
 
-@settings(max_examples=30)
 @given(st.floats(1, 1e6), st.floats(1, 1e6))
 def test_more_tokens_touch_no_fewer_experts(one, other):
     arch = open_model("mixtral-8x7b")

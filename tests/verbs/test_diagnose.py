@@ -7,10 +7,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from desk import AROUND, STARVED, fill, ticks
+from examples import few
 from rigright.base.errors import RigError
 from rigright.base.words import CHINESE, sentences
 from rigright.doctor.binding.judge import causes, judge
@@ -55,7 +56,6 @@ def moments(told, *, step_s=2.0):
         yield one
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(CARDS, HOSTS), max_size=6))
 def test_time_is_shared_out_whole_whatever_was_seen(told):
     """No share below nothing or above all, the largest first; and each is told in both languages."""
@@ -69,7 +69,7 @@ def test_time_is_shared_out_whole_whatever_was_seen(told):
         assert one.cause.title.text in sentences(CHINESE)
 
 
-@settings(max_examples=15)
+@few
 @given(st.lists(st.tuples(CARDS, HOSTS), min_size=2, max_size=5), st.randoms(use_true_random=False))
 def test_the_order_of_moments_does_not_matter(told, random):
     shuffled = list(told)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import pytest
 
 import rigright
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.demand import PlanWish
+from rigright.faces.cli.main import main
 
 SERVING = PlanWish(on="8x h100", prompt_tok=2048, output_tok=512, ttft_s=1.0, tpot_s=0.05)
 HOME = PlanWish(work="chat", budget_usd=8000, chips=("4090", "5090", "3090"), buy=True)
@@ -51,6 +55,7 @@ def _as_asked(plan):
         context_tok=work.context_tok,
         batch=int(work.batch),
         prompt_tok=work.prompt_tok,
+        output_tok=SERVING.output_tok,
         tp=layout.tp,
         pp=layout.pp,
         dp=layout.dp,
@@ -144,23 +149,23 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"weights": ("fp3",)}, "fp3"),
         ("llama-3.1-8b", {"kv": ("fp3",)}, "fp3"),
         ("llama-3.1-8b", {"quality": "best"}, "best"),
-        ("llama-3.1-8b", {"chips": ("no such chip",)}, "no chip"),
+        ("llama-3.1-8b", {"chips": ("no such chip",)}, "unknown GPU"),
         ("llama-3.1-8b", {"users": 5, "rate_per_s": 5}, "one of them"),
-        ("llama-3.1-8b", {"on": "4090", "owned": "4090"}, "--on names"),
+        ("llama-3.1-8b", {"on": "4090", "owned": "4090"}, "--on and --own exclude"),
         (
             "llama-3.1-8b",
             {"prompt_tok": 4096, "output_tok": 4096, "context_tok": 4096},
-            "more than the context",
+            "exceed the context",
         ),
-        ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "rented"),
+        ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "--buy and --cloud exclude"),
         ("llama-3.1-8b", {"users": 0}, "above zero"),
         ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
         ("bert-base-uncased", {"work": "chat"}, "--mode image"),
         ("llama-3.1-8b", {"steps": 20}, "--steps"),
-        ("resnet50", {"users": 8, "kv": ("fp8",)}, "--users, --kv"),
+        ("resnet50", {"users": 8, "kv": ("fp8",)}, "--concurrency does not apply"),
         ("resnet50", {"work": "pretrain", "train_tok": 1e9}, "--tokens"),
         ("resnet50", {"engines": ("vllm",)}, "--engine"),
-        ("llama-3.1-8b", {"work": "image"}, "writes text"),
+        ("llama-3.1-8b", {"work": "image"}, "generates text"),
     ],
 )
 def test_a_wish_that_cannot_be_says_so(model, wish, said):
@@ -176,6 +181,41 @@ def test_explain_tells_the_same_speed_as_the_plan(served):
         assert told.tpot_s.value == pytest.approx(plan.figures["tpot_s"].value, rel=0.02)
         assert told.ttft_s.value == pytest.approx(plan.figures["ttft_s"].value, rel=0.02)
         assert told.output_tok_per_s.value == pytest.approx(plan.figures["output_tok_per_s"].value, rel=0.02)
+
+
+NAMED = (
+    ["llama-3.1-8b", "--on", "rtx 3060 12gb"],
+    ["qwen3-32b", "--on", "rtx 5090"],
+    ["llama-3.1-8b", "--on", "h100", "--prompt", "2048", "--output", "512", "--users", "16"],
+    ["llama-3.1-70b", "--on", "8x h100", "--prompt", "512", "--users", "32"],
+)
+
+
+@pytest.mark.parametrize("words", NAMED, ids=" ".join)
+def test_the_explain_command_that_is_printed_tells_the_figures_of_the_plan(words, capsys):
+    assert main(["plan", *words, "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plans"][0]
+    assert main(["plan", *words]) == 0
+    typed = next(line for line in capsys.readouterr().out.splitlines() if "$ rigright explain" in line)
+    assert main([*shlex.split(typed.strip().removeprefix("$ "))[1:], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["weights"], told["kv"]) == (plan["work"]["weights"], plan["work"]["kv"])
+    assert told["context_tok"] == plan["work"]["context_tok"]
+    parts = [card["parts_bytes"] for card in told["cards"]]
+    assert max(parts, key=lambda one: sum(one.values())) == max(
+        plan["memory"], key=lambda one: sum(one.values())
+    )
+    for name in ("ttft_s", "tpot_s", "output_tok_per_s"):
+        assert told["speed"][name]["value"] == pytest.approx(plan["figures"][name]["value"], rel=1e-9), name
+
+
+def test_the_same_question_of_a_larger_machine_keeps_what_was_asked(capsys):
+    assert main(["plan", "llama-3.1-70b", "--on", "a100", "--weights", "bf16", "--engine", "sglang"]) == 0
+    typed = next(line for line in capsys.readouterr().out.splitlines() if "$ rigright plan" in line)
+    assert "--weights bf16" in typed
+    assert "--engine sglang" in typed
+    assert main(shlex.split(typed.strip().removeprefix("$ "))[1:]) == 0
+    assert capsys.readouterr().out.startswith(("✓", "[ok]"))
 
 
 def test_compare_tells_the_same_as_the_plan(served):
@@ -240,7 +280,7 @@ def test_unlike_cards_are_named_and_asked_for_as_they_stand():
     mixed = [plan for plan in found.found.plans if plan.n_chips == 3]
     assert mixed
     for plan in mixed:
-        assert machine(plan) == "2x GeForce RTX 3090 + 1x GeForce RTX 4090"
+        assert machine(plan) == "2x RTX 3090 + 1x RTX 4090"
         assert find_node(machine_flag(plan)).n_cards == 3
 
 
@@ -256,13 +296,13 @@ def test_an_image_model_is_planned_told_why_and_compared():
 
 @pytest.mark.parametrize(("field", "option"), [("most_chips", "--max-chips"), ("prompt_tok", "--prompt")])
 def test_a_wrong_number_is_told_by_the_option_that_was_typed(field, option):
-    with pytest.raises(AskError, match=f"^{option} cannot be 0"):
+    with pytest.raises(AskError, match=f"^{option} is 0"):
         rigright.plan("llama-3.1-8b", wish=PlanWish(**{field: 0}))
 
 
 def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
+    from rigright.options.read import read_wish
     from rigright.report.pages.plan_words import work
-    from rigright.verbs.planning.words import read_wish
 
     wish = read_wish({"chips": "rtx 4090", "budget": "60000 CNY"})
     found = rigright.plan("llama-3.1-8b", wish=wish)

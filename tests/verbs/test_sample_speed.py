@@ -84,9 +84,9 @@ def test_fit_tells_samples_a_second():
 
 def test_the_page_of_fit_has_the_column_only_where_it_says_something(capsys):
     main(["fit", "--on", "rtx 4090", "--task", "embed", "--limit", "2"])
-    assert "32 at once" in capsys.readouterr().out
+    assert "batch 32" in capsys.readouterr().out
     main(["fit", "--on", "rtx 4090", "--task", "text", "--limit", "2"])
-    assert "32 at once" not in capsys.readouterr().out
+    assert "batch 32" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["convnext_base", "ConvNext-Base", "efficientnet_b0"])
@@ -111,7 +111,7 @@ def test_eight_cards_learn_as_published():
     assert 0.75 * 22_000 < found.rate.value < 1.3 * 22_000
     assert found.cards == 8
     assert found.batch_s.value == pytest.approx(8 * 128 / found.rate.value)
-    assert any("8 cards" in str(line) for line in learning_lines(found))
+    assert any("8 GPUs" in str(line) for line in learning_lines(found))
 
 
 def test_links_are_told_where_there_are_any():

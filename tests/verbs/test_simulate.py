@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
@@ -144,7 +144,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(["chip", "arch", "tp", "kv", "util", "engine", "n_chips", "x"]), JSON))
 def test_whatever_a_setup_holds_is_read_or_named(tmp_path_factory, fields):
     file = tmp_path_factory.getbasetemp() / "any.json"
@@ -192,12 +191,13 @@ def test_workers_for_prompts_spare_users_the_gaps_that_prompts_tear():
 
 
 def test_what_binds_is_told():
-    assert "nothing holds it back" in str(played(rate_per_s=1).binds[0])
+    assert str(played(rate_per_s=1).binds[0]) in {"no bottleneck", "GPU saturated"}
     seats = simulate(
         "llama-3.1-8b", "1x h100", wish=ServingWish(max_seqs=4), load=PlayWish(**MADE, concurrency=64)
     )
-    assert "all 4 seats" in str(seats.binds[0])
-    cache = simulate("llama-3.1-8b", "1x rtx 4090",
+    assert "all 4 slots" in str(seats.binds[0])
+    plain = ServingWish(engine="vllm", weights="bf16", kv="16bit")
+    cache = simulate("llama-3.1-8b", "1x rtx 4090", wish=plain,
                      load=PlayWish(concurrency=64, requests=128, prompt_tok=600, output_tok=600))  # fmt: skip
     assert "cache" in str(cache.binds[0])
 
@@ -220,20 +220,20 @@ def test_a_plan_is_played_on_its_own_layout():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("llama-3.1-8b --on h100", "either --rate or --concurrency"),
-        ("llama-3.1-8b --on h100 --rate 5 --concurrency 3", "either --rate or --concurrency"),
+        ("llama-3.1-8b --on h100", "give the load: --rate or --concurrency"),
+        ("llama-3.1-8b --on h100 --rate 5 --concurrency 3", "--concurrency and --rate exclude each other"),
         ("llama-3.1-8b --on h100 --rate 5 --arrivals closed", "closed takes --concurrency"),
         ("llama-3.1-8b --on h100 --rate 5 --arrivals tidal", "tidal"),
-        ("llama-3.1-8b --on h100 --rate 5 --policy fifo", "there are: "),
-        ("llama-3.1-8b --on h100 --rate 5 --router dice", "round-robin"),
-        ("llama-3.1-8b --on h100 --rate 5 --requests 0", "--requests cannot be 0"),
-        ("llama-3.1-8b --on h100 --rate 5 --cached 2", "--cached is a share"),
+        ("llama-3.1-8b --on h100 --rate 5 --policy fifo", "choose handed-over"),
+        ("llama-3.1-8b --on h100 --rate 5 --replicas 2 --router dice", "round-robin"),
+        ("llama-3.1-8b --on h100 --rate 5 --requests 0", "--requests is 0"),
+        ("llama-3.1-8b --on h100 --rate 5 --cached 2", "more than 100%"),
         ("llama-3.1-8b --rate 5", "name a model and --on a machine"),
-        ("llama-3.1-8b --on h100 --setup x.json --rate 5", "--setup goes with --trace"),
-        ("llama-3.1-8b --on h100 --trace x.csv --rate 5", "a trace tells that itself"),
+        ("llama-3.1-8b --on h100 --setup x.json --rate 5", "--setup needs --trace"),
+        ("llama-3.1-8b --on h100 --trace x.csv --rate 5", "--trace and --rate exclude each other"),
         ("--trace nowhere.csv --setup nowhere.json", "there is no file nowhere.json"),
-        ("llama-3.1-405b --on '1x h100' --rate 5", "leaves no room for a cache"),
-        ("resnet50 --on h100 --rate 5", "makes no text"),
+        ("llama-3.1-405b --on '1x h100' --rate 5", "no memory is left for the KV cache"),
+        ("resnet50 --on h100 --rate 5", "generates no text"),
     ],
 )
 def test_a_wrong_question_is_answered_in_a_sentence(line, words, capsys, monkeypatch, tmp_path):
@@ -246,7 +246,7 @@ def test_a_wrong_question_is_answered_in_a_sentence(line, words, capsys, monkeyp
 
 @pytest.mark.parametrize("form", ["--json", "--markdown", "--html", "--lang=zh"])
 def test_every_form_shows_it(form, capsys):
-    line = "simulate llama-3.1-8b --on h100 --concurrency 4 --requests 12 --slo-ttft 1s --slo-tpot 50ms"
+    line = "simulate llama-3.1-8b --on h100 --concurrency 4 --requests 12 --ttft 1s --tpot 50ms"
     assert main([*line.split(), form]) == 0
     out = capsys.readouterr().out
     if form == "--json":

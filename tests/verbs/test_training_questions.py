@@ -25,7 +25,7 @@ ASK = ["explain", "mistralai/Mistral-7B-v0.1", "--on", "rtx 4090"]
 )
 def test_a_flag_the_method_has_no_use_for_is_refused(capsys, method, flag, value):
     assert main([*ASK, "--train", method, flag, value]) == 2
-    assert f"{flag} says nothing of --train {method}; it is for" in capsys.readouterr().err
+    assert f"{flag} needs --train " in capsys.readouterr().err
 
 
 def test_the_same_flags_serve_where_they_are_for(capsys):
@@ -36,14 +36,14 @@ def test_the_same_flags_serve_where_they_are_for(capsys):
 @pytest.mark.parametrize("flag", ["--seq", "--micro-batch", "--accumulate"])
 def test_a_count_beyond_all_sense_is_refused(capsys, flag):
     assert main([*ASK, "--train", "full", flag, "1000000000000"]) == 2
-    assert "at most 999,999,999" in capsys.readouterr().err
+    assert "the most is 2,147,483,648" in capsys.readouterr().err
 
 
 def test_what_is_near_nothing_is_not_called_near():
-    with pytest.raises(AskError, match="there are: ") as caught:
+    with pytest.raises(AskError, match="choose ") as caught:
         find_optimizer("zz")
-    assert all(name in str(caught.value) for name in optimizers())
-    with pytest.raises(AskError, match="near it: adamw"):
+    assert all(name in str(caught.value.hint) for name in optimizers())
+    with pytest.raises(AskError, match="did you mean adamw"):
         find_optimizer("adamww")
 
 

@@ -38,15 +38,17 @@ def test_what_is_done_already_is_not_offered():
 
 
 def test_sharding_is_offered_where_there_are_replicas():
-    alone, many = (remedies(case(on=on, sharding="none")) for on in ("1x h100", "8x h100"))
+    fixed = {"sharding": "none", "micro_batch": 1, "recompute": "full"}
+    alone, many = (remedies(case(on=on, **fixed)) for on in ("1x a100 40gb", "8x a100 40gb"))
     assert not any(one.flag == "--sharding fsdp" for one in alone)
     assert {"--sharding zero1", "--sharding zero2", "--sharding fsdp"} <= flags(many)
     saved = {one.flag: one.saves_bytes for one in many}
-    assert saved["--sharding zero1"] < saved["--sharding zero2"] < saved["--sharding fsdp"]
+    assert saved["--sharding zero1"] < saved["--sharding fsdp"]
+    assert saved["--sharding zero2"] < saved["--sharding fsdp"]
 
 
 def test_flash_attention_is_offered_where_scores_are_kept():
-    found = remedies(case(flash=False, seq_tok=4096))
+    found = remedies(case(flash=False, seq_tok=4096, recompute="none"))
     assert any(str(one.change) == "flash attention" for one in found)
     assert not any(str(one.change) == "flash attention" for one in remedies(case(seq_tok=4096)))
 

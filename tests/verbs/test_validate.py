@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import DataError, MissingError
@@ -197,7 +197,6 @@ cells = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(COLUMNS)), cells))
 def test_no_row_can_break_a_file(tmp_path_factory, row):
     path = tmp_path_factory.mktemp("fuzz") / "runs.csv"

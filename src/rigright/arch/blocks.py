@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.record import Cut, Ffn, Mix, Mixer, Weight
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

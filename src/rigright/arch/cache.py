@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from rigright.arch.record import Arch, Layer, Mix, Mixer
+from rigright.arch.record import Arch, Mix, Mixer
 
 GROWING = frozenset({Mix.FULL, Mix.LATENT})
 BOUNDED = frozenset({Mix.WINDOW, Mix.CHUNK})
@@ -23,7 +23,8 @@ def entry_elems(mixer: Mixer) -> int:
 def cached(arch: Arch) -> Iterator[Mixer]:
     """Mixers of the trunk that keep a cache or a state, in the order of the layers."""
     for layer in arch.trunk.layers:
-        yield from _mixers(layer)
+        if layer.mixer is not None and not layer.mixer.shares_cache:
+            yield layer.mixer
 
 
 def growing_elems(arch: Arch) -> int | float:
@@ -64,8 +65,3 @@ def _cross_bytes(arch: Arch) -> int:
         return 0
     crossed = (layer.cross for layer in arch.trunk.layers if layer.cross is not None)
     return sum(entry_elems(mixer) for mixer in crossed) * source.sample_tok * ELEM_BYTES
-
-
-def _mixers(layer: Layer) -> Iterator[Mixer]:
-    if layer.mixer is not None and not layer.mixer.shares_cache:
-        yield layer.mixer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.arch import count
 from rigright.arch.config import MAX_LAYERS
-from rigright.arch.record import Arch, Layer, Mix, Mixer
+from rigright.arch.record import Arch, Mix, Mixer
 from rigright.base.errors import DataError
 from rigright.base.words import say
 
@@ -27,18 +27,18 @@ def check(arch: Arch) -> None:
         )
     for tower in arch.towers:
         for layer in dict.fromkeys(tower.layers):
-            _layer(layer)
-
-
-def _layer(layer: Layer) -> None:
-    for mixer in (layer.mixer, layer.cross):
-        if mixer is not None and mixer.kind in _HEADED:
-            _heads(mixer)
-    ffn = layer.ffn
-    if ffn is not None and ffn.per_tok > ffn.experts:
-        raise DataError(
-            say("a token cannot go to {used} of {experts} experts", used=ffn.per_tok, experts=ffn.experts)
-        )
+            for mixer in (layer.mixer, layer.cross):
+                if mixer is not None and mixer.kind in _HEADED:
+                    _heads(mixer)
+            ffn = layer.ffn
+            if ffn is not None and ffn.per_tok > ffn.experts:
+                raise DataError(
+                    say(
+                        "a token cannot go to {used} of {experts} experts",
+                        used=ffn.per_tok,
+                        experts=ffn.experts,
+                    )
+                )
 
 
 def _heads(mixer: Mixer) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.errors import DataError
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.base.words import say
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.blocks import matrix, norm
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
 from rigright.arch.stack import at, conv, linear, vector
+from rigright.base.record import dataclass
 
 FRAMES = 3000  # spectrogram frames of 30 seconds, the sample
 
@@ -29,24 +28,7 @@ def ear_tower(ear: Ear, *, after: tuple[Weight, ...] = ()) -> Tower:
     """The tower, with what follows its layers."""
     first, second = ear.channels
     tok = FRAMES // 4
-    return Tower(
-        name="audio",
-        hidden=ear.hidden,
-        layers=(_layer(ear, tok),) * ear.layers,
-        outer=(
-            *conv("conv", (first, 1, 3, 3), bias=False, sites=FRAMES // 2 * ear.features // 2),
-            *norm(first),
-            *conv("conv", (second, first, 3, 3), bias=False, sites=tok * ear.features // 4),
-            *norm(second),
-            *linear("patch", (ear.hidden, second * ear.bands), bias=False, sites=tok),
-            *after,
-        ),
-        sample_tok=tok,
-    )
-
-
-def _layer(ear: Ear, tok: int) -> Layer:
-    """Half a feed-forward, attention, a gated convolution, the other half."""
+    # half a feed-forward, attention, a gated convolution, the other half
     hidden = ear.hidden
     head = hidden // ear.heads
     square = matrix("attn.q", hidden, inputs=hidden, cut=Cut.OUT)
@@ -60,15 +42,31 @@ def _layer(ear: Ear, tok: int) -> Layer:
         *matrix("mixer.out", hidden, inputs=hidden, cut=Cut.WHOLE),
     )
     norms = norm(hidden) * (2 + 2 + 2 + 2 + 1)
-    return Layer(
-        weights=at((*half, *half, *square * 5, *gated, *norms, *vector(head)), tok),
-        mixer=Mixer(
-            kind=Mix.BOTH,
-            heads=ear.heads,
-            kv_heads=ear.heads,
-            key_dim=head,
-            value_dim=head,
-            window_tok=ear.window_tok,
+    return Tower(
+        name="audio",
+        hidden=ear.hidden,
+        layers=(
+            Layer(
+                weights=at((*half, *half, *square * 5, *gated, *norms, *vector(head)), tok),
+                mixer=Mixer(
+                    kind=Mix.BOTH,
+                    heads=ear.heads,
+                    kv_heads=ear.heads,
+                    key_dim=head,
+                    value_dim=head,
+                    window_tok=ear.window_tok,
+                ),
+                ffn=Ffn(width=4 * hidden, gated=False),
+            ),
+        )
+        * ear.layers,
+        outer=(
+            *conv("conv", (first, 1, 3, 3), bias=False, sites=FRAMES // 2 * ear.features // 2),
+            *norm(first),
+            *conv("conv", (second, first, 3, 3), bias=False, sites=tok * ear.features // 4),
+            *norm(second),
+            *linear("patch", (ear.hidden, second * ear.bands), bias=False, sites=tok),
+            *after,
         ),
-        ffn=Ffn(width=4 * hidden, gated=False),
+        sample_tok=tok,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.arch import conv as flows
 from rigright.arch.conv import Flow, add, fork, gelu, keep, norm, place, sites, write
 from rigright.arch.record import Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.stack import linear
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, vector
 from rigright.arch.vision import sides
+from rigright.base.record import dataclass
 
 TIME = 256  # numbers a time step is first written as
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix
@@ -11,6 +11,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, attend, feed, layer, read_sizes, text_arch
 from rigright.arch.plan import repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
+from rigright.base.record import dataclass
 
 # one quantity, and every key that configs name it by
 EXPERTS = (
@@ -95,7 +96,17 @@ def moe(hidden: int, ffn: Ffn, *, mixture: Mixture) -> Block:
     """Routed and shared experts in the family's manner."""
     block = blocks.experts(hidden, ffn, router_bias=mixture.router_bias, bias=mixture.expert_bias)
     if mixture.latent:
-        block = _narrowed(block, hidden, ffn=ffn, mixture=mixture)
+        # routed experts in a width of their own, with the matrices down to it and up again
+        latent = mixture.latent
+        narrow = blocks.experts(latent, replace(ffn, shared_width=0), bias=mixture.expert_bias)
+        weights = (
+            *(weight for weight in block.weights if not weight.role.startswith("expert.")),
+            *(weight for weight in narrow.weights if weight.role.startswith("expert.")),
+            *matrix("project", latent, inputs=hidden, cut=Cut.WHOLE),
+            *matrix("project", hidden, inputs=latent, cut=Cut.WHOLE),
+            *(blocks.norm(latent) if mixture.latent_norm else ()),
+        )
+        block = replace(block, weights=weights)
     extra = (
         *((Weight(role="router.correction", shape=(ffn.experts,)),) if mixture.correction else ()),
         *(
@@ -106,20 +117,6 @@ def moe(hidden: int, ffn: Ffn, *, mixture: Mixture) -> Block:
         *(_shared_biases(hidden, ffn) if mixture.shared_bias and ffn.shared_width else ()),
     )
     return replace(block, weights=(*block.weights, *extra))
-
-
-def _narrowed(block: Block, hidden: int, *, ffn: Ffn, mixture: Mixture) -> Block:
-    """Routed experts in a width of their own, with the matrices down to it and up again."""
-    latent = mixture.latent
-    narrow = blocks.experts(latent, replace(ffn, shared_width=0), bias=mixture.expert_bias)
-    weights = (
-        *(weight for weight in block.weights if not weight.role.startswith("expert.")),
-        *(weight for weight in narrow.weights if weight.role.startswith("expert.")),
-        *matrix("project", latent, inputs=hidden, cut=Cut.WHOLE),
-        *matrix("project", hidden, inputs=latent, cut=Cut.WHOLE),
-        *(blocks.norm(latent) if mixture.latent_norm else ()),
-    )
-    return replace(block, weights=weights)
 
 
 def _shared_biases(hidden: int, ffn: Ffn) -> tuple[Weight, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.record import Cut, Mix, Mixer, Weight
 from rigright.arch.ssm import conv1d, vector
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
-from rigright.arch.record import Layer, Tower, Weight
+from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table
 from rigright.arch.vision import sides
 
@@ -82,20 +82,16 @@ def qwen25(config: Config) -> Tower:
     merged = merger(
         hidden * area, config.size("out_hidden_size"), normed=hidden, norm_bias=False, sites=tok // area
     )
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=_windowed(config, stack),
-        outer=(*cubes(config, hidden, bias=False, sites=tok), *merged),
-        sample_tok=tok,
-    )
-
-
-def _windowed(config: Config, stack: Stack) -> tuple[Layer, ...]:
     whole = set(config.sizes("fullatt_block_indexes"))
     window = (config.size("window_size") // config.size("patch_size")) ** 2
     near = layer(replace(stack, window_tok=window))
-    return tuple(layer(stack) if index in whole else near for index in range(config.layers("depth")))
+    return Tower(
+        name="vision",
+        hidden=hidden,
+        layers=tuple(layer(stack) if index in whole else near for index in range(config.layers("depth"))),
+        outer=(*cubes(config, hidden, bias=False, sites=tok), *merged),
+        sample_tok=tok,
+    )
 
 
 def qwen3(config: Config) -> Tower:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch, Tower
 from rigright.arch.sources import zoo
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text, whole
 from rigright.base.units import MEGA
 
@@ -37,7 +37,9 @@ def painter(name: str, *, image_px: int | None = None) -> Painter:
 
 def painter_of(config: Mapping[str, Any], name: str, *, image_px: int | None = None) -> Painter:
     """The same of any config of a denoiser."""
-    usual = _usual(name)
+    lower = name.lower()
+    other = Usual(word="", steps=STEPS, passes=PASSES, latent_channels=CHANNELS)
+    usual = next((row for row in _rows() if row.word in lower), other)
     side = image_px or usual.image_px
     drawn = {**zoo.config(DRAWS), "sample_size": side, "latent_channels": usual.latent_channels}
     decoder = read_config(drawn, DRAWS).towers[-1]
@@ -62,12 +64,6 @@ class Usual:
     latent_channels: int
     text_params_m: float = 0.0
     image_px: int = 1024  # of a side, as it was made for
-
-
-def _usual(name: str) -> Usual:
-    lower = name.lower()
-    other = Usual(word="", steps=STEPS, passes=PASSES, latent_channels=CHANNELS)
-    return next((row for row in _rows() if row.word in lower), other)
 
 
 @cache

@@ -33,8 +33,26 @@ def read_family(config: Config, name: str) -> Arch:
     for key in NESTED:
         inner = config.part(key) if isinstance(config.raw.get(key), dict) else None
         if inner is not None:
-            return _warned(read_family(_with_outer(inner, config), name), _inner_only(config, key))
-    return _read_stranger(config, name)
+            # the inner config, with what only the outer one says about the whole
+            said = {
+                key: config.raw[key]
+                for key in ("tie_word_embeddings", "torch_dtype", "dtype", "vocab_size")
+                if key in config.raw and key not in inner.raw
+            }
+            return _warned(read_family(inner.over(**said), name), _inner_only(config, key))
+    # the nearest family's reading, and where that fails the generic one
+    told = _told(config)
+    near = strangers.by_keys(config, shelf.names(FAMILIES))
+    near = near or (strangers.by_name(told[0], config, matches=_matches()) if told else None)
+    if near is not None:
+        try:
+            return _warned(_read(near, config, name=name), _assumed(config, near))
+        except DataError:
+            pass
+    try:
+        return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
+    except DataError as lack:
+        raise DataError(_unreadable(config, lack)) from lack
 
 
 def known(config: Config) -> str | None:
@@ -84,22 +102,6 @@ def _own_type(config: Config) -> Any:
     return None if any(part.get("model_type") == told for part in inner) else told
 
 
-def _read_stranger(config: Config, name: str) -> Arch:
-    """The nearest family's reading, and where that fails the generic one."""
-    told = _told(config)
-    near = strangers.by_keys(config, shelf.names(FAMILIES))
-    near = near or (strangers.by_name(told[0], config, matches=_matches()) if told else None)
-    if near is not None:
-        try:
-            return _warned(_read(near, config, name=name), _assumed(config, near))
-        except DataError:
-            pass
-    try:
-        return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
-    except DataError as lack:
-        raise DataError(_unreadable(config, lack)) from lack
-
-
 def _read(file: str, config: Config, *, name: str) -> Arch:
     """What the family file reads, with the class's own defaults beneath the config."""
     kind = _own_type(config)
@@ -127,16 +129,6 @@ def _unsaid(config: Config, whole: Config) -> Sentence | None:
         where=config.where,
         keys=", ".join(missing),
     )
-
-
-def _with_outer(inner: Config, outer: Config) -> Config:
-    """The inner config, with what only the outer one says about the whole."""
-    said = {
-        key: outer.raw[key]
-        for key in ("tie_word_embeddings", "torch_dtype", "dtype", "vocab_size")
-        if key in outer.raw and key not in inner.raw
-    }
-    return inner.over(**said)
 
 
 def _warned(arch: Arch, warning: Sentence) -> Arch:

@@ -48,7 +48,12 @@ def sparse_layers(config: Config, layers: int, *, dense_first: int = 0) -> list[
         if found is not None:
             return found
     first = config.whole(*_FIRST, default=dense_first)
-    period = max(_period(config), 1)
+    period = max(
+        1
+        if isinstance(config.raw.get("moe_layer_freq"), list)
+        else config.whole("moe_layer_freq", default=1),
+        1,
+    )
     return [index >= first and index % period == 0 for index in range(layers)]
 
 
@@ -100,12 +105,6 @@ def _by_period(config: Config, layers: int) -> list[bool] | None:
     period = config.size("expert_layer_period")
     offset = config.whole("expert_layer_offset", default=0)
     return [index % period == offset for index in range(layers)]
-
-
-def _period(config: Config) -> int:
-    return (
-        1 if isinstance(config.raw.get("moe_layer_freq"), list) else config.whole("moe_layer_freq", default=1)
-    )
 
 
 def _whole(config: Config, key: str) -> int | None:

@@ -44,6 +44,7 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
         arch,
         dtype=_dtype(config) or arch.dtype,
         stored=arch.stored or stored,
+        published=arch.stored or stored,
         source=arch.source or _source(config),
         warnings=(*arch.warnings, *unknown, *_odd_kinds(config)),
     )

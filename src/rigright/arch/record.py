@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 
 
@@ -124,6 +125,8 @@ class Arch(_Hashed):
     max_context_tok: int | None = None
     dtype: str = "bf16"  # what the weights are published in
     stored: str | None = None  # id of the weight format the files come in, where quantised
+    published: str | None = None  # the same of the publisher's own files, whatever copy a name asks for
+    engine: str | None = None  # id of the engine that the name says: "ollama" for a tag of its library
     source: str = ""  # where the description came from
     warnings: tuple[Sentence, ...] = ()
 

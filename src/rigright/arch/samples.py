@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 from rigright.arch.count import flops_per_pair, flops_per_tok
-from rigright.arch.record import Arch, Layer, Mixer, Tower
+from rigright.arch.record import Arch, Layer, Tower
 
 
 def flops_per_sample(arch: Arch, *, tok: int = 1) -> int:
@@ -50,12 +50,12 @@ def _pair_flops(layer: Layer, tok: int) -> int:
     for mixer, part in ((layer.mixer, "attn"), (layer.cross, "cross")):
         if mixer is not None and mixer.heads:
             queries, keys = places(layer, part, which="q", tok=tok), places(layer, part, which="k", tok=tok)
-            total += flops_per_pair(mixer) * queries * _seen(mixer, keys)
+            total += (
+                flops_per_pair(mixer)
+                * queries
+                * (keys if mixer.window_tok is None else min(keys, mixer.window_tok))
+            )
     return total
-
-
-def _seen(mixer: Mixer, keys: int) -> int:
-    return keys if mixer.window_tok is None else min(keys, mixer.window_tok)
 
 
 def places(layer: Layer, part: str, *, which: str, tok: int) -> int:

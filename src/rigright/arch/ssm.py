@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.record import Cut, Mix, Mixer, Weight
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

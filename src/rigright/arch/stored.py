@@ -69,12 +69,9 @@ def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentenc
     if found is not None:
         return found, ()
     told = config.raw.get("quant_algo") or config.raw.get("quant_method") or config.raw.get("format")
-    return _by_name(config.where, str(told)[:40])
-
-
-def _by_name(where: str, scheme: str) -> tuple[str | None, tuple[Sentence, ...]]:
-    """Where the scheme says nothing, the model's own name may."""
-    kind = next((kind for word, kind in _BY_NAME.items() if word in where.lower()), None)
+    # where the scheme says nothing, the model's own name may
+    scheme = str(told)[:40]
+    kind = next((kind for word, kind in _BY_NAME.items() if word in config.where.lower()), None)
     if kind is None:
         unknown = say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=scheme)
         return None, (unknown,)
@@ -102,7 +99,9 @@ def _named(config: Config) -> str | None:
     if method in {"compressed-tensors", "modelopt", "quark"} or config.has("config_groups"):
         return _grouped(config)
     if method.startswith("bitsandbytes") or config.has("load_in_4bit") or config.has("load_in_8bit"):
-        return _bitsandbytes(config)
+        if config.flag("load_in_8bit", "_load_in_8bit", default=False):
+            return "int8"
+        return "nf4" if config.flag("bnb_4bit_use_double_quant", default=False) else "nf4-single"
     return _method(config, method)
 
 
@@ -115,12 +114,6 @@ def _method(config: Config, method: str) -> str | None:
         return method
     bits = config.raw.get("bits", config.raw.get("w_bit", 4))
     return _BY_BITS.get(method, {}).get(round(bits)) if isinstance(bits, int | float) else None
-
-
-def _bitsandbytes(config: Config) -> str:
-    if config.flag("load_in_8bit", "_load_in_8bit", default=False):
-        return "int8"
-    return "nf4" if config.flag("bnb_4bit_use_double_quant", default=False) else "nf4-single"
 
 
 def _grouped(config: Config) -> str | None:

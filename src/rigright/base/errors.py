@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from rigright.base.words import Sentence
+from collections.abc import Iterable
+
+from rigright.base.words import Sentence, say
 
 
 class RigError(Exception):
-    """Something a person can understand and mend; faces print it as one sentence."""
+    """Something a person can understand and mend: what is wrong, and a hint on what to type instead."""
 
     exit_code = 1
 
-    def __init__(self, sentence: Sentence) -> None:
+    def __init__(self, sentence: Sentence, *, hint: Sentence | None = None) -> None:
         super().__init__(str(sentence))
         self.sentence = sentence
+        self.hint = hint
+        if hint is not None:
+            self.add_note(str(hint))  # for those who see a traceback
+
+    @property
+    def whole(self) -> Sentence:
+        """What is wrong and the hint in one line, for a cell or a note."""
+        if self.hint is None:
+            return self.sentence
+        return say("{first}; {second}", first=self.sentence, second=self.hint)
 
 
 class AskError(RigError):
@@ -37,3 +49,18 @@ class CommandError(RigError):
     """A command of the user's cannot be started; the exit code is the one a shell would give."""
 
     exit_code = 127
+
+
+def unknown(
+    what: Sentence, asked: str, *, near: Iterable[str] = (), known: Iterable[str] = (), see: str | None = None
+) -> AskError:
+    """The error for a name that nothing answers to: what is near, else all there are, else where to look."""
+    wrong = say('unknown {what} "{text}"', what=what, text=asked[:80])
+    close, every = ", ".join(dict.fromkeys(near)), ", ".join(dict.fromkeys(known))
+    if close and see:
+        return AskError(wrong, hint=say("did you mean {near}? `{see}` lists all", near=close, see=see))
+    if close:
+        return AskError(wrong, hint=say("did you mean {near}?", near=close))
+    if every:
+        return AskError(wrong, hint=say("choose {known}", known=every))
+    return AskError(wrong, hint=None if see is None else say("`{see}` lists all", see=see))

@@ -73,13 +73,15 @@ def read_cells(
     faults: list[str] = []
     for column, reader in readers.items():
         cell = (raw.get(column) or "").strip()
+        row[column] = None
         try:
-            row[column] = reader(cell) if cell else None
+            if cell:
+                row[column] = reader(cell)
         except (ValueError, KeyError, OverflowError, RigError):
-            row[column] = None
             faults.append(column)
-        if column in required and row[column] is None and column not in faults:
-            faults.append(column)
+        else:
+            if row[column] is None and column in required:
+                faults.append(column)
     return row, faults
 
 
@@ -116,12 +118,15 @@ def open_rows(
     try:
         lines = iter(file)
         head = next(lines, "")
-        table = csv.DictReader(chain([head], lines), delimiter=delimiter(head), strict=True)
-        missing = [column for column in required if column not in (table.fieldnames or ())]
+        table = csv.reader(chain([head], lines), delimiter=delimiter(head), strict=True)
+        columns = next(table, [])
+        missing = [column for column in required if column not in columns]
         if missing:
             raise DataError(say("{file} lacks the column {column}", file=name, column=", ".join(missing)))
+        blank = dict.fromkeys(columns, "")
         for cells in table:
-            yield table.line_num, {key: value or "" for key, value in cells.items() if key is not None}
+            if cells:
+                yield table.line_num, blank | dict(zip(columns, cells, strict=False))
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
 

@@ -32,14 +32,16 @@ _SECONDS = {
 _WATTS = {"": 1, "w": 1, "kw": 1e3, "mw": 1e6, "瓦": 1, "千瓦": 1e3}
 _AMOUNTS = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "千": 1e3, "万": 1e4, "亿": 1e8}
 _PERIODS_S = {"": 1, "s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
-_MONEY = (
-    ("USD", "USD"), ("$", "USD"), ("＄", "USD"), ("美元", "USD"),
-    ("US", "USD"),
-    ("CNY", "CNY"), ("RMB", "CNY"), ("¥", "CNY"), ("￥", "CNY"), ("人民币", "CNY"), ("元", "CNY"),
-    ("EUR", "EUR"), ("€", "EUR"),
-)  # fmt: skip
 _MEASURE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s*\Z")
 _QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
+
+
+def unreadable(text: str, what: Sentence, *, example: str) -> AskError:
+    """The error for a text that is no such figure."""
+    return AskError(
+        say('cannot read "{text}" as {what}', text=text, what=what),
+        hint=say("write for example {example}", example=example),
+    )
 
 
 def to_gib(size_bytes: float) -> float:
@@ -57,7 +59,7 @@ def parse_bytes(text: str) -> float:
     match = _QUANTITY.match(text)
     unit = match.group(2).lower().removesuffix("bytes").removesuffix("b") if match else None
     if match is None or unit not in _SCALES or not math.isfinite(float(match.group(1))):
-        raise AskError(say('cannot read "{text}" as a size; write for example 80GB or 24GiB', text=text))
+        raise unreadable(text, say("a size"), example="80GB, 24GiB")
     return float(match.group(1)) * _SCALES[unit]
 
 
@@ -66,30 +68,29 @@ def parse_count(text: str) -> int:
     match = _QUANTITY.match(text)
     unit = match.group(2).lower() if match else None
     if match is None or unit not in {"", "k", "ki", "m", "mi"}:
-        raise AskError(say('cannot read "{text}" as a count; write for example 4096 or 32k', text=text))
+        raise unreadable(text, say("a count"), example="4096, 32k")
     scale = {"k": KIB, "m": MIB}.get(unit, _SCALES[unit])
     number = float(match.group(1)) * scale
     if not math.isfinite(number) or number != int(number):
-        raise AskError(say('cannot read "{text}" as a count; write for example 4096 or 32k', text=text))
+        raise unreadable(text, say("a count"), example="4096, 32k")
     return int(number)
 
 
 def parse_seconds(text: str) -> float:
     """Read "50ms", "1.5 s", "2min", "8h", "14d"; a bare number is seconds."""
-    return _measured(
-        text, _SECONDS, wrong=say('cannot read "{text}" as a time; write 50ms, 1s or 2min', text=text)
-    )
+    wrong = unreadable(text, say("a time"), example="50ms, 1s, 2min")
+    return _measured(text, _SECONDS, wrong=wrong)
 
 
 def parse_watts(text: str) -> float:
     """Read "800", "800W", "1.5kW", "2 MW"."""
-    wrong = say('cannot read "{text}" as a power; write for example 800W or 1.5kW', text=text)
+    wrong = unreadable(text, say("a power"), example="800W, 1.5kW")
     return _measured(text, _WATTS, wrong=wrong)
 
 
 def parse_amount(text: str) -> float:
     """Read "10B", "500k", "1.5T", "5万" as a number; k is 1000 here."""
-    wrong = say('cannot read "{text}" as a number; write for example 500k, 10M or 10B', text=text)
+    wrong = unreadable(text, say("a number"), example="500k, 10M, 10B")
     return _measured(text, _AMOUNTS, wrong=wrong)
 
 
@@ -98,13 +99,13 @@ def parse_rate(text: str) -> float:
     number, _, unit = text.partition("/")
     per_s = _PERIODS_S.get(unit.strip().lower())
     if per_s is None:
-        raise AskError(say('cannot read "{text}" as a rate; write for example 5/s or 300/min', text=text))
+        raise unreadable(text, say("a rate"), example="5/s, 300/min")
     return parse_amount(number) / per_s
 
 
 def parse_factor(text: str) -> float:
     """Read "2x", "1.5", "+50%" as a factor."""
-    wrong = say('cannot read "{text}" as a factor; write for example 2x or +50%', text=text)
+    wrong = unreadable(text, say("a factor"), example="2x, +50%")
     if text.strip().endswith("%"):
         return 1 + _measured(text.strip().strip("+%"), {"": 1}, wrong=wrong) / 100
     return _measured(text, {"": 1, "x": 1, "×": 1, "倍": 1}, wrong=wrong)
@@ -112,32 +113,18 @@ def parse_factor(text: str) -> float:
 
 def parse_share(text: str) -> float:
     """Read "0.9", "90%" as a share."""
-    wrong = say('cannot read "{text}" as a share; write for example 0.9', text=text)
+    wrong = unreadable(text, say("a share"), example="0.9, 90%")
     if text.strip().endswith("%"):
         return _measured(text.strip().removesuffix("%"), {"": 1}, wrong=wrong) / 100
     return _measured(text, {"": 1}, wrong=wrong)
 
 
-def parse_money(text: str) -> tuple[float, str]:
-    """Read "$8000", "8k", "60000 CNY", "5万", "¥3.5万" as an amount and its currency."""
-    wrong = say('cannot read "{text}" as money; write for example $8000, 8k, 60000 CNY or 5万', text=text)
-    plain = text.strip().replace(",", "").replace("，", "")
-    said = set()
-    for mark, code in _MONEY:
-        if mark in plain.upper():
-            said.add(code)
-            plain = re.sub(re.escape(mark), " ", plain, flags=re.IGNORECASE)
-    if len(said) > 1:
-        raise AskError(wrong)
-    return _measured(plain, _AMOUNTS, wrong=wrong), next(iter(said), "CNY" if "万" in plain else "USD")
-
-
-def _measured(text: str, scales: Mapping[str, float], *, wrong: Sentence) -> float:
+def _measured(text: str, scales: Mapping[str, float], *, wrong: AskError) -> float:
     """A number above zero and its unit."""
     match = _MEASURE.match(text)
     scale = None if match is None else scales.get(match.group(2), scales.get(match.group(2).lower()))
     if match is None or scale is None or not 0 < float(match.group(1)) * scale < math.inf:
-        raise AskError(wrong)
+        raise wrong
     return float(match.group(1)) * scale
 
 

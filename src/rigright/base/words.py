@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, reduce
 from pathlib import Path
+
+from rigright.base.record import dataclass
 
 ENGLISH = "en"
 CHINESE = "zh"
@@ -64,6 +65,8 @@ def tell(thing: object, language: str) -> str:
 @cache
 def sentences(language: str) -> Mapping[str, str]:
     """English template -> template in the language; empty for English."""
+    if language == ENGLISH:
+        return {}
     import tomllib
 
     found: dict[str, str] = {}

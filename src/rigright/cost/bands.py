@@ -8,10 +8,10 @@ as runs of chips and models left out asked for. Everything is a number or an arr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import NOTHING, Known, bands_of
 from rigright.demand import Numbers

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
+from rigright.base.record import dataclass
 from rigright.facts.formats import GGUF, Mix, Rule, fused_families, ggml_types, mixes
 
 SEVENTY_B_LAYERS = 80
@@ -46,6 +47,8 @@ _FALLBACKS = {
     "TQ2_0": "Q4_0",
 }
 _FALLBACK = "IQ4_NL"
+# the format experts are published in -> the type they have in every GGUF of that model, Q2_K and F16 alike
+_KEPT = {"mxfp4": "MXFP4"}
 _SMALL_BLOCK = 32
 
 
@@ -61,6 +64,7 @@ class Place:
     tied: bool
     seventy_b: bool
     fused: bool  # query, key and value stand as one tensor
+    kept: str | None = None  # GGML type of experts that are published so small that no file changes them
 
 
 def place(arch: Arch) -> Place:
@@ -75,6 +79,7 @@ def place(arch: Arch) -> Place:
         falcon=arch.family == "falcon",
         tied=arch.tied,
         fused=arch.family in fused_families(),
+        kept=_KEPT.get(arch.published or ""),
         seventy_b=len(layers) == SEVENTY_B_LAYERS and any(mixer.heads > mixer.kv_heads for mixer in heads),
     )
 
@@ -104,6 +109,8 @@ def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
         return "F32"
     if len(weight.shape) != 2 or part(weight) in {"position", "conv", "patch"}:
         return "F32"
+    if where.kept is not None and part(weight) == "expert":
+        return where.kept
     chosen = mix.base
     role = "attn.qkv" if where.fused and weight.role in {"attn.q", "attn.k", "attn.v"} else weight.role
     for rule in _rules_of(mix.id, role, tied=where.tied):

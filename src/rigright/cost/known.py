@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch, Mix
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers

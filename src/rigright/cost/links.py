@@ -6,10 +6,9 @@ that starts late and uses all of it, and for sums the kernels engines bring, whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.demand import Numbers
 
 

@@ -40,6 +40,16 @@ def generates(arch: Arch) -> bool:
     return bool(arch.vocab) and bool(lanes(arch)) and arch.task not in {"embed", "vision", "image"}
 
 
+def transcribes(arch: Arch) -> bool:
+    """Whether it writes down what is said in windows of sound."""
+    return arch.task == "speech" and generates(arch)
+
+
+def takes_samples(arch: Arch) -> bool:
+    """Whether it works on whole samples, and its time is known."""
+    return arch.task in {"vision", "image", "embed"}
+
+
 def unlike_layers(arch: Arch) -> tuple[Layer, ...]:
     """Each layer object of the trunk once: equal layers are mostly one object, and hashing them is slow."""
     return tuple({id(layer): layer for layer in arch.trunk.layers}.values())

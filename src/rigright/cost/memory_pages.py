@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rigright.arch.cache import BOUNDED
 from rigright.arch.record import Arch, Mix, Mixer
+from rigright.base.record import dataclass
 from rigright.cost.memory_kv import (
     CACHED,
     cross_tok,
@@ -52,15 +51,6 @@ def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Number
     """Caches of one rank whose stage holds `counts` layers of each mixer."""
     if engine.paging == "unified":
         return _unified(arch, engine, ask=ask, layout=layout, counts=counts)
-    return _plain(arch, engine, ask=ask, layout=layout, counts=counts)
-
-
-def window_extra(engine: Engine, ask: Ask) -> Numbers:
-    """Tokens a sliding window holds beyond itself in this engine."""
-    return {"none": 0, "budget": ask.budget_tok, "all": np.inf}[engine.window_extra]
-
-
-def _plain(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
     context = rounded(ask.context_tok, max(engine.pad_tok, engine.block_tok))
     extra, cross = window_extra(engine, ask), cross_tok(arch)
     cache = states = grows = np.zeros(np.shape(layout.tp))
@@ -77,6 +67,11 @@ def _plain(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numb
         unit_bytes=grows * engine.block_tok,
         unit_tok=engine.block_tok,
     )
+
+
+def window_extra(engine: Engine, ask: Ask) -> Numbers:
+    """Tokens a sliding window holds beyond itself in this engine."""
+    return {"none": 0, "budget": ask.budget_tok, "all": np.inf}[engine.window_extra]
 
 
 def _pool_part(mixer: Mixer, engine: Engine) -> float:
@@ -158,16 +153,13 @@ def _pages(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout) -> _Pages:
     step = _block_tok(engine, tuple(kinds))
     block = step * np.maximum(np.ceil(largest / np.maximum(step * widest, 1)), 1)
     page = np.where(widest > 0, block * widest, largest)
-    size = _group_size(tuple(kinds.values()))
+    counts = tuple(kinds.values())
+    size = max(counts) if max(counts) < min(counts) * GROUP_SLACK else min(counts)
     return _Pages(
         page_bytes=page,
         block_tok=tuple(np.where(each > 0, np.floor(page / np.maximum(each, 1)), block) for each in entry),
         groups=tuple(-(-count // size) for count in kinds.values()),
     )
-
-
-def _group_size(counts: tuple[int, ...]) -> int:
-    return max(counts) if max(counts) < min(counts) * GROUP_SLACK else min(counts)
 
 
 def _blocks(arch: Arch, engine: Engine, *, ask: Ask, pages: _Pages) -> Numbers:

@@ -24,18 +24,6 @@ def dealt_bounds(
     dealt = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
     if all(bool(memory.fits) for memory in dealt):
         return usual
-    return _filled_alike(arch, weights, serving=serving, layout=layout, devices=devices)
-
-
-def usual_bounds(arch: Arch, devices: Sequence[Device]) -> tuple[Bound, ...]:
-    """The same by free memory alone, whether they fit so or not."""
-    free = [float(device.free_bytes - device.context_bytes) for device in devices]
-    return split_by_free(len(arch.trunk.layers), free)
-
-
-def _filled_alike(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
-) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
     costs = layer_bytes(arch, weights, serving=serving, layout=layout, device=devices[0])
     empty = [(device, (0, 0)) for device in devices]
@@ -43,3 +31,9 @@ def _filled_alike(
     room = [float(memory.spare_bytes) for memory in bare]
     room[-1] += costs[-1]  # the head is dealt out with the layers
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
+
+
+def usual_bounds(arch: Arch, devices: Sequence[Device]) -> tuple[Bound, ...]:
+    """The same by free memory alone, whether they fit so or not."""
+    free = [float(device.free_bytes - device.context_bytes) for device in devices]
+    return split_by_free(len(arch.trunk.layers), free)

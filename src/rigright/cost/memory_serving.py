@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import reduce
 
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
+from rigright.base.record import dataclass
 from rigright.base.units import MIB
 from rigright.cost.memory_kv import lanes, mixers_of
 from rigright.cost.memory_pages import Ask, Held, held
@@ -84,6 +85,13 @@ class ServingMemory:
     def fits(self) -> Numbers:
         """Whether all that was asked fits."""
         return self.spare_bytes >= 0
+
+
+def pool_tok(one: ServingMemory, tokens: int) -> Numbers:
+    """Tokens that a rank has room for, by its memory with one sequence of so many."""
+    seq = one.cache_bytes + one.states_bytes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(seq > 0, (seq + one.spare_bytes) / seq * tokens, np.inf)
 
 
 def serving_memory(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.base.units import KIB, MIB
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine
@@ -41,10 +42,11 @@ def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) 
     total = float(np.max(device.total_bytes))
     budget = engine.default(engine.budget_tok, total, chip=device.chip)
     seqs = engine.default(engine.max_seqs, total, chip=device.chip)
+    own = -(-serving.batch // layout.dp)  # of one replica
     told_budget = serving.budget_tok if serving.budget_tok is not None else budget
     settings = Settings(
         budget_tok=_prompt_tok(serving) * serving.batch if told_budget is None else told_budget,
-        max_seqs=serving.max_seqs if serving.max_seqs is not None else np.maximum(seqs or 0, serving.batch),
+        max_seqs=np.maximum(seqs or 0, own) if serving.max_seqs is None else serving.max_seqs,
         share=serving.utilisation if serving.utilisation is not None else engine.share,
         graph_sizes=(engine.default(engine.graph_sizes, total, chip=device.chip) or 0)
         if serving.graphs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
+from rigright.base.record import dataclass
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.weights import ByCut, WeightBytes
@@ -102,11 +102,7 @@ def _table(arch: Arch, weights: WeightBytes, *, sums: Numbers, bounds: Bounds, h
 
 def _sums(arch: Arch, weights: WeightBytes) -> Numbers:
     """What the layers before each hold: bytes by cut, layers by mixer, layers."""
-    layers = _layer_table(arch, weights, cuts=cuts_of(weights))
-    return np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
-
-
-def _layer_table(arch: Arch, weights: WeightBytes, *, cuts: tuple[Cut, ...]) -> Numbers:
+    cuts = cuts_of(weights)
     kinds = tuple(lanes(arch))
     kept = {id(layer): [mixers_of(layer).count(kind) for kind in kinds] for layer in unlike_layers(arch)}
     sizes = {id(by_cut): [by_cut.get(cut, 0.0) for cut in cuts] for by_cut in weights.layers}
@@ -114,7 +110,8 @@ def _layer_table(arch: Arch, weights: WeightBytes, *, cuts: tuple[Cut, ...]) -> 
         [*sizes[id(by_cut)], *kept[id(layer)], 1]
         for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
     ]
-    return np.array(rows, dtype=float).reshape(len(rows), len(cuts) + len(kinds) + 1)
+    layers = np.array(rows, dtype=float).reshape(len(rows), len(cuts) + len(kinds) + 1)
+    return np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
 
 
 def _cut_row(cuts: tuple[Cut, ...], by_cut: ByCut) -> Numbers:

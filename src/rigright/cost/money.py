@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
+from rigright.cost.estimate import Estimate
 from rigright.cost.power import pue_of
 from rigright.cost.prices import assumptions
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
+from rigright.facts.prices import host_around, hosts
 
 HOURS_PER_YEAR = 365.25 * 24
 SECONDS_PER_H = 3600
+NO_HOST = Estimate(value=0.0, low=0.0, high=0.0, mark="stated")  # of what is sold as a whole machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +46,25 @@ def _told(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def machine_usd(cards_usd: Numbers, chip: Chip) -> Numbers:
-    """Cards and the rest of the machine around them, by the stated share."""
-    return cards_usd * (1 + assumptions()["rest_share"].get(chip.segment, 0.0))
+def host_usd(chip: Chip, n_chips: int) -> Estimate:
+    """The machines around so many chips: full ones, and the smallest that holds the rest; 0 where none is."""
+    around = host_around(chip)
+    return _hosts_usd(around, -(-n_chips // chip.devices)) if around and n_chips else NO_HOST
+
+
+@cache
+def _hosts_usd(around: str, cards: int) -> Estimate:
+    sizes = [host for host in hosts() if host.around == around]
+    full, rest = divmod(cards, sizes[-1].cards)
+    parts = [(sizes[-1], full)] if full else []
+    parts += [(next(host for host in sizes if host.cards >= rest), 1)] if rest else []
+    first = parts[0][0]
+    return Estimate(
+        value=sum(host.usd * count for host, count in parts),
+        low=sum(host.low * count for host, count in parts),
+        high=sum(host.high * count for host, count in parts),
+        mark="stated", as_of=first.as_of, why=first.source,
+    )  # fmt: skip
 
 
 def write_off_usd_per_h(usd: Numbers, tariff: Tariff) -> Numbers:

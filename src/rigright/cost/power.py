@@ -6,11 +6,11 @@ Chips are named in their order; every figure is a number or an array with one en
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of

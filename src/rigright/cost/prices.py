@@ -1,17 +1,19 @@
-"""What things cost: currencies, and a price with its date and a band that widens with its age."""
+"""What things cost: a price with its date and a band that widens with its age."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
+from statistics import median
 from typing import Any
 
-from rigright.base.errors import AskError
+from rigright.base.money import from_currency
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
-from rigright.base.words import say
 from rigright.cost.estimate import Estimate
-from rigright.facts.prices import Price, dated
+from rigright.facts.chips import Chip
+from rigright.facts.prices import USED, Price, dated, newest_prices
 
 DAYS_PER_YEAR = 365.25
 
@@ -22,40 +24,57 @@ def assumptions() -> Mapping[str, Any]:
     return read_toml(DATA / "money.toml")
 
 
-def from_currency(amount: float, currency: str) -> float:
-    """An amount of another currency in USD, at the dated rate of the table."""
-    known = assumptions()["currencies"]
-    code = currency.upper()
-    if code == "USD":
-        return amount
-    if code not in known:
-        raise AskError(
-            say(
-                'no rate of the currency "{currency}" is known; there are: {known}',
-                currency=currency,
-                known=", ".join(["USD", *known]),
-            )
-        )
-    return float(amount / known[code]["per_usd"])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What one card is bought for: the median of what is asked, with the range of it, in dollars."""
+
+    chip: str
+    usd: float
+    usd_low: float
+    usd_high: float
+    used: bool
+    mark: str  # "measured" in shops, else "stated"
+    as_of: str  # of the newest row
+    source: str
+    currency: str  # of the rows
 
 
-def rate_of(currency: str) -> tuple[float, str]:
-    """How much of a currency is a dollar, and the date of that rate."""
-    known = assumptions()["currencies"][currency.upper()]
-    return float(known["per_usd"]), str(known["as_of"])
+def quote_of(chip: Chip, *, currency: str = "USD") -> Quote | None:
+    """What a card is bought for on its market; None where nobody says."""
+    rows = newest_prices(chip, currency=currency)
+    return quoted(rows) if rows else None
 
 
-def priced(price: Price, today: date) -> Estimate:
-    """A price with its date and a band that widens with its age."""
-    width = price_width(price.as_of, today)
-    low = price.usd * (1 - width)
+def quoted(rows: Sequence[Price]) -> Quote:
+    """Prices of one chip, the newest first, as one."""
+    newest = rows[0]
+    found = [from_currency(row.typical, row.currency) for row in rows]
+    ends = [
+        from_currency(end, row.currency) for row in rows for end in (row.low, row.high) if end is not None
+    ]
+    return Quote(
+        chip=newest.chip,
+        usd=median(found),
+        usd_low=min(found + ends),
+        usd_high=max(found + ends),
+        used=newest.kind == USED,
+        mark="measured" if newest.kind == "shop" else "stated",
+        as_of=newest.as_of,
+        source="; ".join(dict.fromkeys(row.source for row in rows)),
+        currency=newest.currency,
+    )
+
+
+def priced(quote: Quote, today: date) -> Estimate:
+    """A price with its date and a band: what was asked, wider with its age."""
+    width = price_width(quote.as_of, today)
     return Estimate(
-        value=price.usd,
-        low=low if price.usd_min is None else min(low, price.usd_min),
-        high=price.usd * (1 + width),
-        mark="measured" if price.kind == "shop" else "stated",
-        as_of=price.as_of,
-        why=price.source,
+        value=quote.usd,
+        low=min(quote.usd * (1 - width), quote.usd_low),
+        high=max(quote.usd * (1 + width), quote.usd_high),
+        mark=quote.mark,
+        as_of=quote.as_of,
+        why=quote.source,
     )
 
 

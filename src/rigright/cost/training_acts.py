@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from rigright.arch.record import Layer, Mixer, Tower
+from rigright.base.record import dataclass
 from rigright.cost.training_saved import (
     SCORE_BYTES,
     STAT_BYTES,
@@ -42,7 +45,7 @@ class _Pass:
 
     batch: Batch
     habit: Habit
-    counts: dict[Layer, Numbers]
+    counts: Mapping[Layer, Numbers]
 
 
 def activations(stage: Stage) -> Acts:
@@ -62,7 +65,6 @@ def _pass(stage: Stage, tower: Tower) -> _Pass:
     """The stage's share of the trunk, or all of another tower."""
     training = stage.setup.training
     seq = np.asarray(training.seq_tok if tower.sample_tok is None else tower.sample_tok, dtype=float)
-    own = {layer: tower.layers.count(layer) for layer in dict.fromkeys(tower.layers)}
     return _Pass(
         batch=Batch(
             samples=np.asarray(training.micro_batch, dtype=float),
@@ -71,7 +73,7 @@ def _pass(stage: Stage, tower: Tower) -> _Pass:
             kv_heads=kv_heads_of(stage.arch),
         ),
         habit=replace(stage.setup.habit, hidden=tower.hidden),
-        counts=stage.counts if tower is trunk_of(stage.arch) else own,
+        counts=stage.counts if tower is trunk_of(stage.arch) else Counter(tower.layers),
     )
 
 

@@ -6,11 +6,11 @@ Every number of the demand and layout may be an array; the result has their comm
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.base.units import GIB
 from rigright.cost.training_acts import Acts, activations
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states, unit_bytes

@@ -99,8 +99,16 @@ def frozen_bytes(stage: Stage) -> Numbers:
         return sum(sizes, start=np.zeros(()))
 
     total = sum((of(by_layer[layer]) * times for layer, times in stage.counts.items()), start=np.zeros(()))
-    total = total + of(weighed.entry) * stage.embeds
-    return total + of(weighed.exit) * stage.last + of(weighed.beside) * stage.first
+    outer = of(weighed.entry) * stage.embeds + of(weighed.exit) * stage.last
+    if _is_cast(stage.setup):
+        outer = outer * (MASTER_BYTES / PLAIN_BYTES)
+    return total + outer + of(weighed.beside) * stage.first
+
+
+def _is_cast(setup: Setup) -> bool:
+    """Whether what is not quantised lies in fp32: cast so for k-bit training, and back for bf16 alone."""
+    prepared = setup.training.method == "qlora" and setup.trainer.frozen_residual == MASTER_BYTES
+    return prepared and not setup.gathered and setup.precision.id.startswith("fp16")
 
 
 @cache

@@ -6,13 +6,13 @@ are kept. How tensor parallelism divides them is told apart, so one count serves
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.roles import is_bias, is_matrix, part
+from rigright.base.record import dataclass
 from rigright.cost.training_adapters import is_target
 from rigright.demand import Layout, Numbers
 from rigright.facts.training import Trainer

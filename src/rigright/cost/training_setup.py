@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.cost.training_adapters import check_targets
 from rigright.cost.training_saved import Habit
@@ -56,7 +55,7 @@ def set_up(training: Training, *, hidden: int) -> Setup:
     check_word("offload", training.offload, known=OFFLOADS)
     check_word("recompute", recompute, known=RECOMPUTES)
     check_targets(training.targets)
-    precision = find_precision(training.precision or _mixed(trainer, training.sharding))
+    precision = find_precision(training.precision or mixed_of(trainer, training.sharding))
     habit = Habit(
         hidden=hidden,
         compute=precision.compute,
@@ -81,7 +80,7 @@ def set_up(training: Training, *, hidden: int) -> Setup:
     )
 
 
-def _mixed(trainer: Trainer, sharding: str) -> str:
+def mixed_of(trainer: Trainer, sharding: str) -> str:
     """What mixed precision means for a trainer: DeepSpeed keeps fp32 master weights, FSDP fp32 shards."""
     if sharding in {"fsdp", "hsdp"}:
         return trainer.mixed_sharded

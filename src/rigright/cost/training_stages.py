@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rigright.arch.record import Arch, Layer
+from rigright.base.record import dataclass
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers
@@ -49,7 +48,8 @@ def stage_of(arch: Arch, setup: Setup, *, layout: Layout, index: Numbers) -> Sta
     start = stage_edge(len(layers), layout.pp, stage=index)
     end = stage_edge(len(layers), layout.pp, stage=np.asarray(index) + 1)
     counts = {}
-    for kind in dict.fromkeys(layers):
+    alike = {id(layer): layer for layer in layers}.values()  # hashing a layer is slow
+    for kind in dict.fromkeys(alike):
         before = np.concatenate([[0], np.cumsum([layer is kind or layer == kind for layer in layers])])
         counts[kind] = before[end] - before[start]
     return Stage(arch=arch, setup=setup, layout=layout, index=index, counts=counts)

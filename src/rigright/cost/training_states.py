@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from rigright.arch.record import Cut, Weight
 from rigright.arch.roles import part
+from rigright.base.record import dataclass
 from rigright.cost.shards import share
 from rigright.demand import Layout, Numbers
 from rigright.facts.training import Optimizer, Precision

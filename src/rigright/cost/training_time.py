@@ -5,11 +5,10 @@ Every number of the demand, the layout and the rates may be an array; the result
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_edge

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rigright.arch.record import Cut
+from rigright.base.record import dataclass
 from rigright.cost.links import all_gather_s, all_reduce_s, all_to_all_s, send_s
 from rigright.cost.training_time_parts import Case
 from rigright.demand import Numbers

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
+from rigright.base.record import dataclass
 from rigright.cost.shards import attention_share
 from rigright.cost.training_saved import STATE_MIXERS
 from rigright.cost.training_setup import Setup

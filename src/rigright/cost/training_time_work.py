@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from rigright.arch.count import elems, flops_per_pair
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.roles import is_matrix, part
+from rigright.base.record import dataclass
 from rigright.cost.training_adapters import is_target
 from rigright.cost.training_saved import STATE_MIXERS
 from rigright.cost.training_towers import companions, trunk_of

@@ -51,5 +51,5 @@ def is_entry(weight: Weight) -> bool:
 
 def kv_heads_of(arch: Arch) -> int:
     """Key-value heads of the trunk, for cuts by kv heads."""
-    mixers = (layer.mixer for layer in dict.fromkeys(arch.trunk.layers))
+    mixers = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}.values()
     return max((mixer.kv_heads for mixer in mixers if mixer is not None), default=1) or 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
+from rigright.base.record import dataclass
 from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
 from rigright.facts import formats
 from rigright.facts.formats import Format, find_format, ggml_types

@@ -143,6 +143,7 @@ def manual_of(name: str) -> str:
     return inspect.getdoc(inspect.getmodule(shelf.take(CHECKS, name, bears="check"))) or ""
 
 
+@cache
 def group_of(name: str) -> str:
     """The group a check belongs to: that of the longest beginning of its name in the table."""
     rows = _groups()

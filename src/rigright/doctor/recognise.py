@@ -20,18 +20,14 @@ def chip_of(device: Device) -> Chip | None:
     """The chip, or None where nothing known answers to it surely."""
     if _VIRTUAL.search(device.name or ""):
         return None
-    named = _named(device)
+    # what its name means; a name that could be several things means none
+    named = _meant(device.name, None if device.unified_memory else device.mem_total_bytes)
     listed = [chip for chip in chips() if device.pci_id and device.pci_id in chip.pci_ids]
     if named is not None and (named in listed or not listed):
         return named
     sized = [chip for chip in listed if _has_room(chip, device.mem_total_bytes)] or listed
     alike = [chip for chip in sized if _has_units(chip, device.sms)] or sized
     return alike[0] if len(alike) == 1 else named
-
-
-def _named(device: Device) -> Chip | None:
-    """What its name means; a name that could be several things means none."""
-    return _meant(device.name, None if device.unified_memory else device.mem_total_bytes)
 
 
 @lru_cache(maxsize=256)

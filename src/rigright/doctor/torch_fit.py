@@ -50,7 +50,14 @@ def reinstall(case: Case, python: Python) -> Step:
 def has_kernels(torch: Framework, capability: Capability) -> bool | None:
     """By the wheel's own list, else by the table; None where neither tells."""
     if torch.archs:
-        return _runs(torch.archs, capability)
+        found = [
+            (match[1], (int(match[2]), int(match[3])))
+            for arch in torch.archs
+            if (match := _ARCH.fullmatch(arch))
+        ]
+        major, minor = capability
+        built = any(kind == "sm" and has == major and at_most <= minor for kind, (has, at_most) in found)
+        return built or any(kind == "compute" and has <= capability for kind, has in found)
     row = row_of(torch)
     return None if row is None else row.runs_on(capability)
 
@@ -59,10 +66,3 @@ def row_of(torch: Framework) -> TorchBuild | None:
     """The row of the table for an installed wheel."""
     release = ".".join((torch.version or "").split(".")[:2])
     return next((one for one in torch_builds() if (one.torch, one.build) == (release, torch.build)), None)
-
-
-def _runs(archs: tuple[str, ...], capability: Capability) -> bool:
-    found = [(match[1], (int(match[2]), int(match[3]))) for arch in archs if (match := _ARCH.fullmatch(arch))]
-    major, minor = capability
-    built = any(kind == "sm" and has == major and at_most <= minor for kind, (has, at_most) in found)
-    return built or any(kind == "compute" and has <= capability for kind, has in found)

@@ -20,18 +20,16 @@ def dumps(data: Mapping[str, Any], *head: str) -> str:
 def _lines(data: Any) -> Iterator[str]:
     if isinstance(data, Mapping):
         for key, value in data.items():
-            yield from _entry(f"{_key(key)}:", value)
+            plain = _PLAIN_KEY.fullmatch(key) and key not in _WORDS_OF_YAML
+            head = f"{(key if plain else _scalar(key))}:"
+            if _is_block(value):
+                yield head
+                yield from (f"  {line}" for line in _lines(value))
+            else:
+                yield f"{head} {_scalar(value)}"
     else:
         for value in data:
             yield from _item(value)
-
-
-def _entry(head: str, value: Any) -> Iterator[str]:
-    if _is_block(value):
-        yield head
-        yield from (f"  {line}" for line in _lines(value))
-    else:
-        yield f"{head} {_scalar(value)}"
 
 
 def _item(value: Any) -> Iterator[str]:
@@ -44,11 +42,6 @@ def _item(value: Any) -> Iterator[str]:
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, Mapping | Sequence) and not isinstance(value, str) and bool(value)
-
-
-def _key(key: str) -> str:
-    plain = _PLAIN_KEY.fullmatch(key) and key not in _WORDS_OF_YAML
-    return key if plain else _scalar(key)
 
 
 def _scalar(value: Any) -> str:

@@ -9,11 +9,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
+from rigright.base.record import dataclass
 from rigright.base.tables import read_toml
 from rigright.base.words import say
 

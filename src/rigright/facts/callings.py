@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, text, whole
 from rigright.base.units import to_gib
 from rigright.facts.chips import Chip, chips

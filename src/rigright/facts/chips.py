@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
 from rigright.base.tables import number as figure
 from rigright.base.units import GIB, GIGA, KILO, MIB, TERA
 
 _MILLI = 1 / KILO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cabling:
+    """What somebody states of a card's links, where it is not as such cards usually stand."""
+
+    bridged: bool | None  # None: nothing is said, or the chip takes no bridge
+    network: str | None  # id of a network
+    network_chips: float  # cards that share a port of it
+    shown: str  # "NVLink", "PCIe 4.0 x8, Ethernet 10G"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,7 @@ class Chip:
     length_m: float | None
     power_connectors: str | None
     tdp_w: float | None
+    ended: str | None  # "2024-11": made no more since, and so bought only used; None: in production
     offered: bool  # False: no shop or cloud of our tables sells it, so it is planned with only where named
     msrp_usd: float | None
     msrp_source: str | None
@@ -71,6 +82,7 @@ class Chip:
     as_of: str
     confidence: str  # "high", "med", "low"
     notes: str
+    cabling: Cabling | None = None  # of a machine somebody named; the table knows none
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:
@@ -174,6 +186,27 @@ def by_id() -> dict[str, Chip]:
     return {chip.id: chip for chip in chips()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Production:
+    """Whether a chip is made."""
+
+    chip: str
+    ended: str | None  # "2024-11"; None: in production
+    as_of: str
+    source: str
+    confidence: str
+
+
+@cache
+def production() -> dict[str, Production]:
+    """The state of every chip, under its id."""
+    readers = {"chip": text, "ended": text, "as_of": text, "source": text, "confidence": text}
+    rows = read_rows(
+        DATA / "chip_production.csv", readers, required=("chip", "as_of", "source", "confidence")
+    )
+    return {row["chip"]: Production(**row) for row in rows}
+
+
 def _chip(row: Row) -> Chip:
     fields = {field: row[column] for column, (field, _) in _COLUMNS.items()}
     share = memory_share(fields["vendor"], fields["segment"], mem_bytes=fields["mem_bytes"])
@@ -181,6 +214,7 @@ def _chip(row: Row) -> Chip:
     fields["mem_usable_bytes"] = fields["mem_usable_bytes"] or fields["mem_bytes"] * share.driver
     fields["mem_program_bytes"] = fields["mem_program_bytes"] or fields["mem_bytes"] * share.program
     both_ways = fields["link_both_ways_bytes_per_s"]
+    made = production().get(fields["id"])
     return Chip(
         **fields
         | {
@@ -189,6 +223,7 @@ def _chip(row: Row) -> Chip:
             "mem_source": fields["mem_source"] or share.why,
             "link_one_way_bytes_per_s": both_ways / 2 if both_ways else None,
             "pci_ids": fields["pci_ids"] or (),
+            "ended": None if made is None else made.ended,
             "offered": fields["offered"] is not False,
             "notes": fields["notes"] or "",
         }

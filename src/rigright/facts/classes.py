@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 from rigright.facts.chips import Chip
 

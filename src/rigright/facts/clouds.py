@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 
-from rigright.base.tables import DATA, number, read_rows, scaled, text
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, TERA
 
 BITS = 8
@@ -20,9 +21,10 @@ class Offer:
     chip: str | None  # an id of chips.csv; None where the chip is not among them
     said: str | None  # what the source called it
     n_chips: float  # below one where a card is shared
+    most_chips: int | None  # billed by the GPU: a machine holds up to so many; None: a fixed instance
     mem_bytes: float  # of each chip, as advertised
-    vcpus: float
-    ram_bytes: float
+    vcpus: float | None
+    ram_bytes: float | None
     nvme_bytes: float | None
     link: str | None
     network_bytes_per_s: float | None
@@ -31,6 +33,7 @@ class Offer:
     region: str | None
     currency: str
     native_per_h: float | None  # in `currency`, where that is not USD
+    spot_native_per_h: float | None
     as_of: str | None
     source: str
     confidence: str
@@ -48,6 +51,7 @@ _COLUMNS = {
     "chip": ("chip", text),
     "said": ("said", text),
     "n_chips": ("n_chips", number),
+    "most_chips": ("most_chips", whole),
     "mem_gib": ("mem_bytes", scaled(GIB)),
     "vcpus": ("vcpus", number),
     "ram_gib": ("ram_bytes", scaled(GIB)),
@@ -59,6 +63,7 @@ _COLUMNS = {
     "region": ("region", text),
     "currency": ("currency", text),
     "native_per_h": ("native_per_h", number),
+    "spot_native_per_h": ("spot_native_per_h", number),
     "as_of": ("as_of", text),
     "source": ("source", text),
     "confidence": ("confidence", text),
@@ -69,8 +74,6 @@ _REQUIRED = (
     "instance",
     "n_chips",
     "mem_gib",
-    "vcpus",
-    "ram_gib",
     "currency",
     "source",
     "confidence",
@@ -85,12 +88,17 @@ def offers() -> tuple[Offer, ...]:
     return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
 
 
+def _fixed() -> Iterator[Offer]:
+    """Instances with a name of their own; what is billed by the GPU is called after the GPU."""
+    return (offer for offer in offers() if offer.most_chips is None)
+
+
 def find_instance(name: str) -> Offer | None:
     """The offer of an instance written out: "p5.48xlarge", "Standard_ND96isr_H100_v5"."""
     wanted = name.strip().casefold()
     plain = wanted.removeprefix("standard_")
     return next(
-        (offer for offer in offers() if plain == offer.instance.casefold().removeprefix("standard_")),
+        (offer for offer in _fixed() if plain == offer.instance.casefold().removeprefix("standard_")),
         None,
     )
 
@@ -98,7 +106,7 @@ def find_instance(name: str) -> Offer | None:
 def find_family(name: str) -> str | None:
     """The chip of a family of instances: "a2-highgpu", "p4d", "g6e"; None where it has several."""
     wanted = _joined(name)
-    found = {offer.chip for offer in offers() if wanted and wanted in _families(offer.instance)}
+    found = {offer.chip for offer in _fixed() if wanted and wanted in _families(offer.instance)}
     return found.pop() if len(found) == 1 else None
 
 

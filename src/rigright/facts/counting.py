@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import dataclass
 from rigright.facts.naming import Token
 
 MOST_SAID = 512  # larger bare numbers are part of a name
@@ -24,7 +23,9 @@ class Counted:
 def read_counts(tokens: list[Token]) -> Counted:
     """Take counts, machines, boxes and free memory out of the tokens of one name."""
     rest, free_bytes = _take_free(tokens)
-    rest, total_bytes = _take_exact(rest)
+    # take a size in MiB, which is no part of a name
+    exact = [token.size_bytes for token in rest if token.kind == "exact"]
+    rest, total_bytes = [token for token in rest if token.kind != "exact"], exact[0] if exact else None
     rest, n_nodes = _take_beside(rest, "nodes")
     rest, count, pair = _take_times(rest)
     if count is None:
@@ -97,9 +98,3 @@ def _take_free(tokens: list[Token]) -> tuple[list[Token], float | None]:
             if 0 <= beside < len(tokens) and tokens[beside].kind in {"memory", "exact"}:
                 return _without(tokens, {place, beside}), tokens[beside].size_bytes
     return tokens, None
-
-
-def _take_exact(tokens: list[Token]) -> tuple[list[Token], float | None]:
-    """Take a size in MiB, which is no part of a name."""
-    exact = [token.size_bytes for token in tokens if token.kind == "exact"]
-    return [token for token in tokens if token.kind != "exact"], exact[0] if exact else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text
 from rigright.base.units import GIGA, MEGA
 from rigright.base.words import say

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, MEGA
 

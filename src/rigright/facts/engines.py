@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from rigright.base.errors import AskError
+from rigright.base.errors import unknown
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import to_gib
 from rigright.base.words import say
@@ -64,6 +65,10 @@ class Engine:
     kv_save: str | None = None  # the cache format that saves most and is common
     apart: tuple[str, ...] = ()  # vendors on whose chips prompts and next tokens have workers of their own
     apart_source: str = ""
+    taken: dict[str, int] = field(default_factory=dict)  # place -> rank among the engines people take there
+    batching: str = "vllm_sync"  # policy of its scheduler: continuous batching, one pass after the other
+    drafts: bool = False  # speculative decoding under load
+    split_flag: str | None = None  # says how many layers each card takes
     before: tuple[dict[str, Any], ...] = ()
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
     released: tuple[tuple[str, str], ...] = ()
@@ -103,13 +108,7 @@ def find_engine(asked: str) -> Engine:
     }
     if name not in known:
         near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
-        raise AskError(
-            say(
-                'no engine is called "{asked}"; there are: {known}',
-                asked=asked,
-                known=", ".join(dict.fromkeys(known[word].id for word in near)) or ", ".join(engines()),
-            )
-        )
+        raise unknown(say("engine"), asked, near=(known[word].id for word in near), known=engines())
     version = match["version"] if match else None
     return known[name] if version is None else at_version(known[name], version)
 

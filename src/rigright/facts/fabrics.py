@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, yes
 from rigright.base.units import GIGA
 from rigright.base.words import say
@@ -117,10 +117,11 @@ def fabric_of(
     lanes: int | None = None,
     box: int | None = None,
 ) -> Fabric:
-    """The wires of a chip; what nobody says is as such chips usually stand."""
-    usual = wiring_of(chip)
+    """The wires of a chip; what neither a caller nor its cabling says is as such chips usually stand."""
+    usual, cabling = wiring_of(chip), chip.cabling
     link, kind = _link(chip)
-    bridged = usual.bridged if bridged is None else bridged
+    told = None if cabling is None else cabling.bridged
+    bridged = next(said for said in (bridged, told, usual.bridged) if said is not None)
     slot = _slot_bytes_per_s(chip, lanes)
     across = "none" if not slot else "pcie" if usual.peer else "host"
     joined = kind not in {"none", "bridge"} or (kind == "bridge" and bridged)
@@ -128,8 +129,10 @@ def fabric_of(
     meshed = min(most, BOX_CHIPS) if kind == "mesh" else most  # more than a box only go through switches
     domain = meshed if joined else (BOX_CHIPS if slot else 1)
     domain = min(domain, box) if box else domain
-    found = find_network(network or usual.network)
-    port = found.bytes_per_s / (1 if network else usual.network_chips)
+    stated = None if cabling is None else cabling.network
+    found = find_network(network or stated or usual.network)
+    sharing = cabling.network_chips if cabling is not None and stated else usual.network_chips
+    port = found.bytes_per_s / (1 if network else sharing)
     return Fabric(
         id=link if joined else across,
         kind=kind if joined else across,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, unknown
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_rows, text
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.facts.callings import Calling, brands, callings, memory_word, memory_words, pieces
@@ -17,6 +20,7 @@ from rigright.facts.counting import read_counts
 from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
 
 _MOST_SHOWN = 8
+_RAM = re.compile(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
 _MOST_NEAR = 3
 _MARKS = frozenset({"open", "close", "plus"})
 _CUT = re.compile(r"([0-9A-Za-z]*)(?:\.\.\.|…)")  # nvidia-smi cuts long names short, maybe within a word
@@ -57,6 +61,9 @@ def find_chips(text: str) -> tuple[Chip, ...]:
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
     """The chip that tokens mean; `text` is what an error quotes."""
     cut = _CUT.search(text)
+    usual = _by_memory(text, tokens)
+    if usual is not None:
+        return usual
     said, agreeing = _read(text, tokens)
     if cut is not None and cut.group(1):
         agreeing = _begun(said, agreeing, part=cut.group(1).casefold())
@@ -68,6 +75,28 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     if not named and len(_by_chip(agreeing)) == 1:
         named = agreeing[:1]
     return _choose(text, said, meant=named or agreeing, sure=bool(named))
+
+
+def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
+    """The most common card of a size, where the size is all that is said: "24gb"."""
+    said = _plain(tokens) - {"gpu", "card", "vram"}
+    size = next(iter(said)) if len(said) == 1 else ""
+    if not size.endswith("gb") or size not in _cards_by_memory():
+        return None
+    chip, *others = (by_id()[one] for one in _cards_by_memory()[size])
+    note = say(
+        'using {chip} for "{text}", the most common card of that size; others: {others}',
+        chip=chip.name,
+        text=text,
+        others=shown_names(others),
+    )
+    return Match(chip=chip, note=note)
+
+
+@cache
+def _cards_by_memory() -> dict[str, tuple[str, ...]]:
+    rows = read_rows(DATA / "cards_by_memory.csv", {"size": text, "chips": text}, required=("size", "chips"))
+    return {row["size"]: tuple(row["chips"].split()) for row in rows}
 
 
 def _begun(said: frozenset[str], agreeing: list[Calling], *, part: str) -> list[Calling]:
@@ -181,7 +210,10 @@ def _read(text: str, tokens: tuple[Token, ...]) -> tuple[frozenset[str], list[Ca
             return said, agreeing
     said = _plain(outside) or _plain(tokens)
     if not said:
-        raise AskError(say('"{text}" names no chip; write for example RTX 4090 or H100', text=text))
+        raise AskError(
+            say('"{text}" names no GPU', text=text),
+            hint=say("write for example {example}", example="RTX 4090, H100"),
+        )
     return said, []
 
 
@@ -225,20 +257,16 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
     sizes = frozenset(word for word in said if word.endswith("gb") and word[0].isdecimal())
     of_other_size = _by_chip(_agreeing(said - sizes)) if sizes else {}
     if of_other_size:
+        return unknown(say("GPU"), text, known=[shown_names(of_other_size.values())])
+    if _RAM.search(text):
         return AskError(
-            say(
-                'no "{text}" is known; there is {choices}',
-                text=text,
-                choices=shown_names(of_other_size.values()),
-            )
+            say('"{text}" names main memory', text=text),
+            hint=say("name the GPUs only: 2x rtx 4090, m3 ultra 512gb"),
         )
     certain = said.intersection(vocabulary()).difference(*brands().values())
     near = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
-    if near:
-        return AskError(
-            say('no chip "{text}" is known; the nearest are {choices}', text=text, choices=shown_names(near))
-        )
-    return AskError(say('no chip "{text}" is known; `rigright look-up chips` lists all', text=text))
+    shown = [shown_names(near)] if near else []
+    return unknown(say("GPU"), text, near=shown, see="rigright look-up chips")
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
-from rigright.base.errors import AskError
+from rigright.base.errors import unknown
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, read_toml, text, whole
 from rigright.base.words import say
 
@@ -95,7 +96,17 @@ def ggml_types() -> dict[str, Ggml]:
 @cache
 def mixes() -> dict[str, Mix]:
     """Every GGUF mix by its name without the prefix."""
-    rules = _rules()
+    readers = {"mixes": text, "tensor": text, "when": text, "was": text, "type": text}
+    rules = tuple(
+        Rule(
+            mixes=frozenset(row["mixes"].split()),
+            tensor=row["tensor"],
+            when=tuple((row["when"] or "").split()),
+            was=frozenset((row["was"] or "").split()),
+            type=row["type"],
+        )
+        for row in read_rows(DATA / "gguf_rules.csv", readers)
+    )
     rows = read_rows(
         DATA / "gguf_mixes.csv",
         {"mix": text, "base": text, "loss_rank": number, "spread": number, "source": text},
@@ -114,20 +125,6 @@ def mixes() -> dict[str, Mix]:
     }
 
 
-def _rules() -> tuple[Rule, ...]:
-    readers = {"mixes": text, "tensor": text, "when": text, "was": text, "type": text}
-    return tuple(
-        Rule(
-            mixes=frozenset(row["mixes"].split()),
-            tensor=row["tensor"],
-            when=tuple((row["when"] or "").split()),
-            was=frozenset((row["was"] or "").split()),
-            type=row["type"],
-        )
-        for row in read_rows(DATA / "gguf_rules.csv", readers)
-    )
-
-
 @cache
 def fused_families() -> frozenset[str]:
     """Families whose GGUF files hold query, key and value as one tensor."""
@@ -142,18 +139,8 @@ def find_format(asked: str) -> Format | Mix:
     known = _names()
     if name in known:
         return known[name]
-    near = dict.fromkeys(known[word].id for word in difflib.get_close_matches(name, known, n=3, cutoff=0.5))
-    if not near:
-        raise AskError(
-            say('no weight format is called "{asked}"; see: rigright look-up formats', asked=asked)
-        )
-    raise AskError(
-        say(
-            'no weight format is called "{asked}"; near it: {near}; see: rigright look-up formats',
-            asked=asked,
-            near=", ".join(near),
-        )
-    )
+    near = [known[word].id for word in difflib.get_close_matches(name, known, n=3, cutoff=0.5)]
+    raise unknown(say("weight format"), asked, near=near, see="rigright look-up formats")
 
 
 @cache

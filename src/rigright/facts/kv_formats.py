@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
-from rigright.base.errors import AskError
+from rigright.base.errors import unknown
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import say
 
@@ -47,10 +47,4 @@ def find_kv_format(asked: str) -> KvFormat:
     for form in kv_formats().values():
         if name in {form.id, form.label.lower(), *form.aliases}:
             return form
-    raise AskError(
-        say(
-            'no cache format is called "{asked}"; there are: {known}',
-            asked=asked,
-            known=", ".join(kv_formats()),
-        )
-    )
+    raise unknown(say("KV cache format"), asked, known=kv_formats())

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.units import GIB, GIGA, MEGA, MIB
 from rigright.base.words import say

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
+from rigright.facts.cabling import cabled, take_cabling
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance
 from rigright.facts.counting import Counted, read_counts
@@ -16,6 +18,15 @@ from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 
 MOST_CARDS = 4096
 MOST_NODES = 65536
+BOX_CARDS = 8  # of a server, where more cards are named than one machine holds
+MOST_BOXES = 9999  # of a cluster that is named by its cards
+_NUMBER = r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+"
+_NESTED = re.compile(
+    rf"(?P<nodes>{_NUMBER})\s*[x\u00d7*]\s*"
+    r"(?:\((?P<bracketed>[^()]+)\)|(?P<inside>[0-9]{1,2}\s*[x\u00d7*][^()+;,]*|(?<=[x\u00d7*])(?:4|8|16)\s[^()+;,]*))",
+    re.IGNORECASE,
+)
+_MANY = re.compile(rf"(?P<count>{_NUMBER})\s*[x\u00d7*]?\s+(?P<name>[^()+;]*[a-z][^()+;]*)", re.IGNORECASE)
 _NO_COUNT = re.compile(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
     r"(?:\A|[+,;])\s*([-\u2212][0-9]+|[0-9]*[.,][0-9]+|[0-9]+e[0-9]+|0+|[0-9]{5,})\s*[x\u00d7*]",
     re.IGNORECASE,
@@ -65,15 +76,19 @@ class Node:
         """Its cards for people: "8x H100 SXM5 80GB"."""
         kinds = Counter(card.chip.name for card in self.cards)
         inside = " + ".join(f"{count}x {name}" for name, count in kinds.items())
-        return inside if self.n_nodes == 1 else f"{self.n_nodes} x ({inside})"
+        boxes = inside if self.n_nodes == 1 else f"{self.n_nodes} x ({inside})"
+        cables = dict.fromkeys(card.chip.cabling.shown for card in self.cards if card.chip.cabling)
+        return ", ".join(filter(None, (boxes, *cables)))
 
 
 def find_node(text: str) -> Node:
     """The cards and boxes a loose text means; a cloud's instance by its full name."""
+    text = _in_boxes(text)
     _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return find_node(f"{rented.n_chips:g}x {rented.chip}")
+    text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     matches = [_match(text, group) for group in groups]
     n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)
@@ -88,8 +103,25 @@ def find_node(text: str) -> Node:
     for group, match in zip(groups, matches, strict=True):
         for _ in range(_count(group, match)):
             cards.extend(_devices(match.chip, group, first=len(cards)))
-    notes = dict.fromkeys(match.note for match in matches if match.note)
-    return Node(cards=tuple(cards), n_nodes=n_nodes, notes=tuple(notes))
+    found = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
+    notes = (*(match.note for match in matches if match.note), *(note for _, told in found for note in told))
+    return Node(
+        cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, found, strict=True)),
+        n_nodes=n_nodes,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _in_boxes(text: str) -> str:
+    """A cluster as boxes: "2048x 8x h100", "2,048 x (8x h100)", "16384x h100"."""
+    nested = _NESTED.fullmatch(text[:MAX_NAME_CHARS].strip())
+    if nested is not None:
+        return f"{nested['nodes'].replace(',', '')} nodes of {nested['bracketed'] or nested['inside']}"
+    many = _MANY.fullmatch(text[:MAX_NAME_CHARS].strip())
+    count = 0 if many is None else int(many["count"].replace(",", ""))
+    if many is None or count % BOX_CARDS or not MOST_CARDS < count <= BOX_CARDS * MOST_BOXES:
+        return text
+    return f"{count // BOX_CARDS} nodes of {BOX_CARDS}x {many['name']}"
 
 
 def _refuse_odd_counts(text: str) -> None:

@@ -2,53 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from rigright.base.tables import DATA, number, read_rows, text, whole
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
+from rigright.base.units import GIB
+from rigright.facts.chips import Chip
 
 STALE_DAYS = 180
+USED, OWN = "used", "own"
+NEW = ("shop", "street")  # what a new card goes for; only where neither is known, what its maker asked
 _MID_YEAR, _MID_MONTH = 7, 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What somebody asked for one card at one time."""
+    """What somebody asked for one card at one time, in the currency of that market."""
 
     chip: str  # an id of chips.csv
-    kind: str  # "launch": the maker's price then; "shop": a median of shop listings; "claim": somebody's word
-    usd: float
-    usd_min: float | None  # the cheapest listing
-    listings: int | None
+    mem_bytes: float | None = None  # of machines that are sold with several sizes of memory
+    kind: str  # "launch": the maker's price then; "shop": a median of shop listings; "street": a new card
+    # as somebody reports it; "used": a used card; "claim": somebody's word; "own": the user's
+    currency: str = "USD"
+    low: float | None = None  # the cheapest listing, or the low end of what is reported
+    typical: float
+    high: float | None = None
+    listings: int | None = None
     as_of: str  # "2025-07-23", "2025-07" or "2025"
     source: str
     confidence: str
-    notes: str | None
+    notes: str | None = None
+
+
+_READERS = {
+    "chip": text,
+    "mem_gib": scaled(GIB),
+    "kind": text,
+    "currency": text,
+    "low": number,
+    "typical": number,
+    "high": number,
+    "listings": whole,
+    "as_of": text,
+    "source": text,
+    "confidence": text,
+    "notes": text,
+}
 
 
 @cache
 def prices() -> tuple[Price, ...]:
     """Every price of the table, in its order."""
-    readers = {
-        "chip": text,
-        "kind": text,
-        "usd": number,
-        "usd_min": number,
-        "listings": whole,
-        "as_of": text,
-        "source": text,
-        "confidence": text,
-        "notes": text,
-    }
-    required = ("chip", "kind", "usd", "as_of", "source", "confidence")
-    return tuple(Price(**row) for row in read_rows(DATA / "prices.csv", readers, required=required))
+    required = ("chip", "kind", "currency", "typical", "as_of", "source", "confidence")
+    rows = read_rows(DATA / "prices.csv", _READERS, required=required)
+    return tuple(
+        Price(mem_bytes=row["mem_gib"], **{name: row[name] for name in _READERS if name != "mem_gib"})
+        for row in rows
+    )
 
 
-def latest_price(chip: str) -> Price | None:
-    """The newest price of a card: of shops if there is one, else the maker's."""
-    known = [price for price in prices() if price.chip == chip and price.kind in {"shop", "launch"}]
-    return max(known, key=lambda price: (price.kind == "shop", dated(price.as_of)), default=None)
+@cache
+def _by_chip() -> dict[str, tuple[Price, ...]]:
+    found: dict[str, tuple[Price, ...]] = {}
+    for price in prices():
+        found[price.chip] = (*found.get(price.chip, ()), price)
+    return found
+
+
+def newest_prices(chip: Chip, *, currency: str = "USD") -> tuple[Price, ...]:
+    """What one card goes for: the newest half year of its market, used where it is made no more.
+
+    Rows in the buyer's currency go before others, and dated ones before those that name a year alone.
+    """
+    rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
+    for kinds in ((USED,),) if chip.ended else (NEW, ("launch",)):
+        known = [price for price in rows if price.kind in kinds]
+        known = [price for price in known if price.currency == currency] or known
+        known = [price for price in known if "-" in price.as_of] or known
+        if known:
+            newest = max(dated(price.as_of) for price in known)
+            recent = [price for price in known if (newest - dated(price.as_of)).days <= STALE_DAYS]
+            return tuple(sorted(recent, key=lambda price: dated(price.as_of), reverse=True))
+    return ()
 
 
 def dated(as_of: str) -> date:
@@ -61,3 +97,49 @@ def dated(as_of: str) -> date:
 def is_stale(as_of: str | None, today: date) -> bool:
     """Whether a price is too old to act on; one without a date is."""
     return as_of is None or (today - dated(as_of)).days > STALE_DAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What stands around so many cards: board, CPU, memory, storage, supply, case; with a band."""
+
+    around: str  # "desktop", "server", "baseboard", "used-baseboard", "superchip", "kit"
+    cards: int  # that it holds
+    low: float  # USD
+    usd: float
+    high: float
+    as_of: str
+    source: str
+    confidence: str
+    notes: str | None
+
+
+@cache
+def hosts() -> tuple[Host, ...]:
+    """Every host of the table; those of one kind from the smallest on."""
+    readers = {
+        "around": text,
+        "cards": whole,
+        "low": number,
+        "usd": number,
+        "high": number,
+        "as_of": text,
+        "source": text,
+        "confidence": text,
+        "notes": text,
+    }
+    rows = read_rows(DATA / "hosts.csv", readers, required=tuple(readers)[:-1])
+    return tuple(Host(**row) for row in rows)
+
+
+def host_around(chip: Chip) -> str | None:
+    """The kind of host that cards of a chip stand in; None where the chip is sold as a whole machine."""
+    if chip.form in {"SoC", "soldered", "cloud only"}:
+        return None
+    if chip.form == "module/SoC":
+        return "kit" if chip.segment == "embedded" else None
+    if chip.form == "superchip":
+        return "superchip"
+    if chip.form.startswith("PCIe"):
+        return "server" if chip.segment == "datacenter" and not chip.ended else "desktop"
+    return "used-baseboard" if chip.ended else "baseboard"

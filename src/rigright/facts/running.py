@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
@@ -82,7 +82,7 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
     if others:
         return say("{engine} does not run on {chip}; there run {engines}",
                    engine=engine, chip=chip.name, engines=", ".join(others))  # fmt: skip
-    return say("no engine known here runs on {chip}", chip=chip.name)
+    return say("no known engine runs on {chip}", chip=chip.name)
 
 
 @cache

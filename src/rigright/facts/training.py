@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from rigright.base.errors import AskError
+from rigright.base.errors import unknown
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say
 
@@ -88,6 +88,29 @@ class Trainer:
     aliases: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What runs that pre-train a kind of model use; see the head of data/pretraining.toml."""
+
+    id: str
+    experts: bool
+    least_params: float
+    seq_tok: int
+    batch_tok: int
+    trainers: tuple[str, ...]
+    tp: tuple[int, ...]
+    pp: tuple[int, ...]
+    source: str
+    cp: tuple[int, ...] = (1,)
+    ep: tuple[int, ...] = (1,)
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Every kind of pre-training by id."""
+    return _rows("pretraining.toml", Recipe)
+
+
 @cache
 def optimizers() -> dict[str, Optimizer]:
     """Every optimizer by id."""
@@ -121,7 +144,8 @@ def find_trainer(asked: str) -> Trainer:
     return _find(asked, trainers(), table="trainers")
 
 
-_T = TypeVar("_T", bound=Optimizer | Precision | Trainer)
+_T = TypeVar("_T", bound=Optimizer | Precision | Trainer | Recipe)
+_N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
 
 
 def _rows(file: str, record: type[_T]) -> dict[str, _T]:
@@ -132,7 +156,7 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
-def _find(asked: str, rows: dict[str, _T], *, table: str) -> _T:
+def _find(asked: str, rows: dict[str, _N], *, table: str) -> _N:
     name = asked.strip().lower().replace("_", "-").replace(" ", "-")
     known: dict[str, str] = {}
     for key, row in rows.items():
@@ -140,20 +164,6 @@ def _find(asked: str, rows: dict[str, _T], *, table: str) -> _T:
     if name in known:
         return rows[known[name]]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    if not near:
-        raise AskError(
-            say(
-                '{table} know no "{asked}"; there are: {known}',
-                table=table,
-                asked=asked,
-                known=", ".join(rows),
-            )
-        )
-    raise AskError(
-        say(
-            '{table} know no "{asked}"; near it: {near}',
-            table=table,
-            asked=asked,
-            near=", ".join(dict.fromkeys(known[word] for word in near)),
-        )
+    raise unknown(
+        say("{text}", text=table.removesuffix("s")), asked, near=(known[word] for word in near), known=rows
     )

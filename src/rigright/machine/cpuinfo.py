@@ -45,7 +45,11 @@ def read_cpuinfo(world: World) -> Threads:
         for block in blocks
         if {"physical id", "core id"} <= set(block)
     }
-    clocks = [float(block["cpu MHz"]) for block in blocks if _is_real(block.get("cpu MHz", ""))]
+    clocks = [
+        float(block["cpu MHz"])
+        for block in blocks
+        if block.get("cpu MHz", "").replace(".", "", 1).isdecimal()
+    ]
     has = set((first.get("flags") or first.get("Features") or "").split())
     arm = _arm(blocks) if is_arm else ("", "")
     return Threads(
@@ -68,10 +72,6 @@ def _blocks(told: str) -> Iterator[Mapping[str, str]]:
         block = {name.strip(): value.strip() for name, _, value in lines}
         if "processor" in block:
             yield block
-
-
-def _is_real(cell: str) -> bool:
-    return cell.replace(".", "", 1).isdecimal()
 
 
 def _arm(blocks: tuple[Mapping[str, str], ...]) -> tuple[str, str]:

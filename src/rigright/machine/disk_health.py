@@ -43,40 +43,21 @@ def health_of(world: World, disk: Disk) -> Health | None:
     if disk.kind == "nvme":
         told = _json(world, "nvme", "smart-log", "-o", "json", device)
         if told is not None and "critical_warning" in told:
-            return _of_nvme_cli(told)
+            # nvme-cli writes kelvin, and shares in percent
+            critical = told.get("critical_warning")
+            bits = critical.get("value") if isinstance(critical, dict) else critical
+            kelvin = _whole(told.get("temperature"))
+            return Health(
+                worn_share=_share(told.get("percent_used", told.get("percentage_used"))),
+                spare_share=_share(told.get("avail_spare")),
+                temperature_c=float(kelvin - _KELVIN) if kelvin else None,
+                warnings=_bits(bits),
+                unsafe_shutdowns=_whole(told.get("unsafe_shutdowns")),
+                media_errors=_whole(told.get("media_errors")),
+            )
     told = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
     if told is None or not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
         return None
-    return _of_smartctl(told)
-
-
-def _json(world: World, *argv: str) -> Mapping[str, Any] | None:
-    said = world.run(*argv, patience_s=PATIENCE_S)
-    if said is None or len(said.out) > _MOST_CHARS:
-        return None
-    try:
-        told = json.loads(said.out)
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
-
-
-def _of_nvme_cli(told: Mapping[str, Any]) -> Health:
-    """nvme-cli writes kelvin, and shares in percent."""
-    critical = told.get("critical_warning")
-    bits = critical.get("value") if isinstance(critical, dict) else critical
-    kelvin = _whole(told.get("temperature"))
-    return Health(
-        worn_share=_share(told.get("percent_used", told.get("percentage_used"))),
-        spare_share=_share(told.get("avail_spare")),
-        temperature_c=float(kelvin - _KELVIN) if kelvin else None,
-        warnings=_bits(bits),
-        unsafe_shutdowns=_whole(told.get("unsafe_shutdowns")),
-        media_errors=_whole(told.get("media_errors")),
-    )
-
-
-def _of_smartctl(told: Mapping[str, Any]) -> Health:
     log = _part(told, "nvme_smart_health_information_log")
     heat = _whole(_part(told, "temperature").get("current"))
     warnings = _bits(log.get("critical_warning"))
@@ -92,6 +73,17 @@ def _of_smartctl(told: Mapping[str, Any]) -> Health:
         unsafe_shutdowns=_whole(log.get("unsafe_shutdowns")),
         media_errors=_whole(log.get("media_errors")),
     )
+
+
+def _json(world: World, *argv: str) -> Mapping[str, Any] | None:
+    said = world.run(*argv, patience_s=PATIENCE_S)
+    if said is None or len(said.out) > _MOST_CHARS:
+        return None
+    try:
+        told = json.loads(said.out)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _attributes(table: list[Any]) -> list[tuple[str, int]]:

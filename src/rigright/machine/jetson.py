@@ -20,13 +20,18 @@ _MOST_BYTES = 4 * KIB
 
 def with_board(world: World, read: Read) -> Read:
     """The reading with the module's name; on boards whose library tells nothing with the module itself."""
-    told = _compatible(world)
+    # what the board and its chip call themselves
+    raw = (world.raw(f"{tree}/compatible", _MOST_BYTES) for tree in _TREES)
+    told = next((one for one in raw if one), b"").decode("utf-8", "replace").replace("\0", " ")
     row = _row(told) if _SOC in told else None
     if row is None:
         return read
     fields = dict(read.fields)
     found: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
-    named = _named(row["name"], world)
+    # with its memory, which the system tells a little less of than is soldered
+    name = row["name"]
+    total = meminfo(world).get("MemTotal")
+    named = name if not total else f"{name} {2 ** math.ceil(math.log2(total / GIB))}GB"
     bare = Device(index=0, vendor="nvidia", isa=row["isa"], unified_memory=True)
     boards = tuple(
         replace(one, name=named, isa=one.isa or row["isa"], unified_memory=True)
@@ -35,12 +40,6 @@ def with_board(world: World, read: Read) -> Read:
     )
     cards = tuple(one for one in found if one.pci is not None)
     return Read(fields=tuple({**fields, "devices": (*boards, *cards)}.items()), unseen=read.unseen)
-
-
-def _compatible(world: World) -> str:
-    """What the board and its chip call themselves."""
-    raw = (world.raw(f"{tree}/compatible", _MOST_BYTES) for tree in _TREES)
-    return next((one for one in raw if one), b"").decode("utf-8", "replace").replace("\0", " ")
 
 
 def _row(told: str) -> dict[str, str] | None:
@@ -54,9 +53,3 @@ def module_named(number: str) -> tuple[str, str] | None:
     """The name and the compute capability of a module by its number: "p3767-0005"."""
     row = _row(number)
     return None if row is None else (row["name"], row["isa"])
-
-
-def _named(name: str, world: World) -> str:
-    """With its memory, which the system tells a little less of than is soldered."""
-    total = meminfo(world).get("MemTotal")
-    return name if not total else f"{name} {2 ** math.ceil(math.log2(total / GIB))}GB"

@@ -131,11 +131,7 @@ def _folder(path: Path) -> Machine:
                 folder=path,
             )
         )
-    return joined(_each_card_once(reads), origin=str(path))
-
-
-def _each_card_once(reads: list[Read]) -> list[Read]:
-    """Files of one folder tell of the same cards, each a part: every card once, filled from all."""
+    # files of one folder tell of the same cards, each a part: every card once, filled from all
     devices: tuple[Device, ...] = ()
     rest = []
     for read in reads:
@@ -143,4 +139,4 @@ def _each_card_once(reads: list[Read]) -> list[Read]:
         more: tuple[Device, ...] = fields.pop("devices", ())  # type: ignore[assignment]
         devices = devices_filled(devices, more)
         rest.append(Read(fields=tuple(fields.items()), unseen=read.unseen))
-    return [*rest, Read(fields=(("devices", devices),))] if devices else rest
+    return joined([*rest, Read(fields=(("devices", devices),))] if devices else rest, origin=str(path))

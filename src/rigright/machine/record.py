@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.machine.device import Device
 from rigright.machine.host import Cpu, Disk, Memory, Mount, Path, PciDevice, Port, Sensor, Slot

@@ -101,16 +101,22 @@ class World:
         """The place of a path; a link of a foreign tree that leads out of it, or round, is an error."""
         at = self.at(path)
         if not self.is_live:
-            try:
-                at.resolve().relative_to(self.root.resolve())
-            except RuntimeError as error:
-                raise ValueError(path) from error
+            root, real = os.path.realpath(self.root), os.path.realpath(at)
+            if os.path.commonpath((root, real)) != root:
+                raise ValueError(path)
         return at
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
         """What a command says; None where there is no such command here."""
         if self.commands is not None:
-            return _recorded(self.commands / command_file(argv))
+            file = self.commands / command_file(argv)
+            try:
+                with file.open("rb") as open_file:
+                    told = open_file.read(MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                return None
+            code, _, out = told.partition("\n")
+            return Said(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
         return _started(argv, self.env, patience_s=patience_s) if self.is_live else None
 
 
@@ -123,16 +129,6 @@ def here(env: Mapping[str, str] | None = None) -> World:
 def command_file(argv: tuple[str, ...]) -> str:
     """The file a bundle keeps a command's answer in: its exit code on the first line."""
     return _SAFE.sub("_", " ".join(argv))[:MOST_NAME] + ".txt"
-
-
-def _recorded(file: Path) -> Said | None:
-    try:
-        with file.open("rb") as open_file:
-            told = open_file.read(MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return None
-    code, _, out = told.partition("\n")
-    return Said(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
 
 
 def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float) -> Said | None:
@@ -152,16 +148,12 @@ def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float
         out, err = process.communicate(timeout=patience_s)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        _end(process)
+        send(process)
+        with suppress(subprocess.TimeoutExpired, OSError, ValueError):
+            process.communicate(timeout=0.2)
         out, err, code = b"", b"", -1
     return Said(code=code, out=_bounded(out), err=_bounded(err))
 
 
 def _bounded(said: bytes) -> str:
     return said[:MOST_BYTES].decode("utf-8", "replace")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    send(process)
-    with suppress(subprocess.TimeoutExpired, OSError, ValueError):
-        process.communicate(timeout=0.2)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish

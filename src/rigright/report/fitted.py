@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 
@@ -26,6 +25,8 @@ class Fitting:
     model_context_tok: int | None
     is_endless: bool = False  # it generates, and no context is too long
     licence: str | None
+    quality: float | None = None  # the arena's score, where it has one
+    released: str | None = None  # ISO date
     samples_per_s: Estimate | None = None  # of whole images or texts
     user_tok_per_s: Estimate | None = None  # of one user, at that context; None where nothing is generated
 

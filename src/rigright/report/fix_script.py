@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say, tell
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Step
-from rigright.report.diagnosed import Group, groups
+from rigright.report.diagnosed import groups
 from rigright.report.draw.cells import clean, wrap
 from rigright.report.named import machine_name
 from rigright.report.typed import is_root, typed
@@ -30,28 +30,27 @@ def script(examined: Examined, language: str) -> str:
     if not found:
         lines += _remark(say("There is nothing to mend."), language)
     for place, group in enumerate(found, 1):
-        lines += [*_group(group, place, language=language, by_root=is_root(examined.case.machine)), ""]
+        # one finding: what it is, why it matters, then its steps
+        by_root = is_root(examined.case.machine)
+        group_found: list[str] = []
+        first = group.first
+        title = say("{place}. {says}", place=place, says=first.title)
+        group_found.append("# " + "-" * _WIDE)
+        group_found.extend(_remark(title, language))
+        if group.about:
+            group_found.extend(_remark(say("about: {things}", things=group.about), language))
+        group_found.extend(_remark(say("severity: {severity}", severity=_severity(first)), language))
+        group_found.extend(_remark(say("why: {why}", why=first.why), language))
+        for finding in group.findings:
+            group_found.append("#")
+            if len(group.findings) > 1 and finding.about:
+                group_found.extend(_remark(say("{about}:", about=finding.about), language))
+            group_found.extend(_steps(finding, language=language, by_root=by_root))
+        if first.verify:
+            group_found.extend(_remark(say("to verify:"), language))
+            group_found.extend(_off(typed(first.verify, by_root=by_root)))
+        lines += [*group_found, ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _group(group: Group, place: int, *, language: str, by_root: bool) -> Iterator[str]:
-    """One finding: what it is, why it matters, then its steps."""
-    first = group.first
-    title = say("{place}. {says}", place=place, says=first.title)
-    yield "# " + "-" * _WIDE
-    yield from _remark(title, language)
-    if group.about:
-        yield from _remark(say("about: {things}", things=group.about), language)
-    yield from _remark(say("severity: {severity}", severity=_severity(first)), language)
-    yield from _remark(say("why: {why}", why=first.why), language)
-    for finding in group.findings:
-        yield "#"
-        if len(group.findings) > 1 and finding.about:
-            yield from _remark(say("{about}:", about=finding.about), language)
-        yield from _steps(finding, language=language, by_root=by_root)
-    if first.verify:
-        yield from _remark(say("to verify:"), language)
-        yield from _off(typed(first.verify, by_root=by_root))
 
 
 def _severity(finding: Finding) -> Sentence:

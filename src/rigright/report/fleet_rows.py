@@ -52,15 +52,13 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     groups: dict[tuple[object, ...], list[NodeTold]] = {}
     for node in fleet.nodes:
         driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
-        groups.setdefault((driver, *_alike(node)), []).append(node)
+        titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
+        groups.setdefault(
+            (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or "")), []
+        ).append(node)
     rows = [_row(nodes) for nodes in groups.values()]
     rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
     return tuple(rows)
-
-
-def _alike(node: NodeTold) -> tuple[object, ...]:
-    titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
-    return (state_of(node), cards_of(node.machine), titles, str(node.trouble or ""))
 
 
 def _row(nodes: list[NodeTold]) -> Row:

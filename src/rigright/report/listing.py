@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.report.page import Part, Shown, Tone
 
@@ -52,6 +52,8 @@ class Kind:
     sources: Callable[[Any], Shown] | None = None  # where a record is from, for --sources
     full: bool = False  # every record is shown by itself, one under another, never as one table
     failed: Callable[[Any], bool] | None = None  # whether a record stands for a question without an answer
+    named: Callable[[Asked], Any] | None = None  # the one record a name means, or None; by its key otherwise
+    searched: bool = True  # words are looked for in every text of every record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +71,12 @@ class Listing:
         """Not zero where one of several questions has no answer."""
         failed = self.kind.failed
         return int(failed is not None and any(failed(record) for record in self.records))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a word was found to be, of all kinds."""
+
+    text: str
+    hit: Listing | None  # the one thing it names
+    found: dict[str, Listing]  # kind -> what speaks of it, the first few of `total`

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
@@ -140,7 +140,8 @@ Part = Line | Table | Bars | Points | Commands | Plot | Strips
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A title and parts, top to bottom."""
+    """A title and parts, top to bottom; where a question was asked, the title is its answer."""
 
     title: Shown
     parts: tuple[Part, ...]
+    tone: Tone = "plain"  # of an answer: it bears its mark

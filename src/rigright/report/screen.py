@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import dataclass
 from rigright.base.words import ENGLISH
 
 NARROW_CELLS = 50  # below this the rows of a table may become cards

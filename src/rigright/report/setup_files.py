@@ -44,7 +44,7 @@ def dockerfile(result: SetUp, language: str) -> str:
         (
             say(
                 "the host needs driver {driver} or newer and NVIDIA's container toolkit",
-                driver=_driver(result),
+                driver=(result.pick.least_driver if result.pick else None) or "?",
             ),
         ),
         language,
@@ -132,10 +132,6 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
                 )
             )
     return tuple(told)
-
-
-def _driver(result: SetUp) -> str:
-    return (result.pick.least_driver if result.pick else None) or "?"
 
 
 def _comment(said: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> list[str]:

@@ -47,6 +47,7 @@ class Simulated:
     ttft_s: Estimate  # means, with their bands
     tpot_s: Estimate
     output_tok_per_s: Estimate
+    rate_per_s: float | None = None  # that arrive; None: a closed loop, or a trace
     binds: tuple[Sentence, ...]
     against: Against | None = None
     wrote: str | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
 
 TIME_PARTS = ("memory", "compute", "links", "fixed")
@@ -48,6 +47,8 @@ class Speed:
     prefill_tok_per_s: Estimate  # one prompt alone
     token_pass: TimeParts  # a pass that makes each user's next token
     prompt_pass: TimeParts  # all passes of one prompt alone
+    audio_h_per_h: Estimate | None = None  # of models that transcribe
+    audio_s: float | None = None  # of a window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,12 @@ Nothing beats a chosen plan: each is held against every option, and gives way to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
+from rigright.base.units import TERA
 from rigright.base.words import say
 from rigright.demand import Numbers, PlanWish
 
@@ -18,6 +19,7 @@ LESS = (
     "usd_per_h",
     "usd_per_mtok",
     "usd_per_image",
+    "usd_per_audio_h",
     "latency_s",
     "ttft_s",
     "tpot_s",
@@ -34,6 +36,8 @@ NEARBY = 2.0  # times the first plan's cost, for being done sooner
 MOST_LOSS = 100  # above every rank of loss
 OUTPUTS = ("output_tok_per_s", "images_per_s", "train_tok_per_s")
 REACH = 10.0  # times the first plan's cost, beyond which nothing is worth it
+UNPRICED_USD = TERA  # more than anything costs
+GAIN = 1.25  # faster by less is no reason to give up quality
 TRIES = 12  # unlike options looked at before an aim is given up
 AIMS = {
     "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
@@ -58,8 +62,9 @@ class Field:
     table: Numbers  # [option, aim]
     alike: Numbers  # a number for what a person would call the same
     main: str  # the cost that counts
-    sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`)
+    sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`); never unknown
     told: bool  # the load is given: more output than that is worth nothing
+    buys: bool = True  # False: on a machine that is there, whose price decides nothing
 
 
 def field_of(
@@ -70,23 +75,35 @@ def field_of(
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
     main = cost_of(known, told=told)
-    sure = known[main] * (1.0 if weight is None else weight)
+    priced = np.isfinite(known[main])
+    sure = np.where(priced, known[main] * (1.0 if weight is None else weight), _unpriced(figures))
     aims = [*known.values(), *([] if weight is None else [sure])]
     return Field(
         costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, told=told
     )  # fmt: skip
 
 
+def _unpriced(figures: Mapping[str, Numbers]) -> Numbers:
+    """What stands for an unknown price: beyond all that are known, by fewest cards, then least power."""
+    size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
+    if not size:
+        return np.array(UNPRICED_USD)
+    return UNPRICED_USD * (1.0 + np.unique(np.stack(size), axis=1, return_inverse=True)[1].reshape(-1))
+
+
 def cost_of(figures: Mapping[str, Numbers], *, told: bool) -> str:
     """The cost that counts; `told`: the load is given, so an hour's cost counts, else a token's."""
-    each = "usd_per_image" if "usd_per_image" in figures else "usd_per_mtok"
+    each = next((name for name in ("usd_per_image", "usd_per_audio_h") if name in figures), "usd_per_mtok")
     main = "usd_total" if "days" in figures else "usd_per_h" if told else each
     return main if main in figures else "usd_per_h"
 
 
-def choose(field: Field, wish: PlanWish) -> list[Choice]:
-    """The first by its aim, then the best at each other aim among what is unlike those before."""
-    picked: list[int] = []
+def choose(field: Field, wish: PlanWish, *, ranks: Numbers | None = None) -> list[Choice]:
+    """The first by its aim, then the best at each other aim among what is unlike those before.
+
+    `ranks`: the order that decides the first where the best is wanted and not the cheapest (see `first.py`).
+    """
+    picked: list[int] = [] if ranks is None else [int(np.argmin(ranks))]
     for merit, alike in _merits(field, wish, picked=picked):
         place = _unlike(field, merit, alike=alike, picked=picked)
         if place is not None:
@@ -98,7 +115,8 @@ def choose(field: Field, wish: PlanWish) -> list[Choice]:
 
 def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
     """What each plan in turn is chosen by, least is best; and what makes it too like one before."""
-    yield _first(field, wish), field.alike
+    if not picked:
+        yield _first(field, wish), field.alike
     if not picked:
         return
     price, loss = field.sure, field.costs.get("loss")
@@ -106,8 +124,15 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
     if loss is not None:  # better weights on the very same cards are news
         better = np.where(loss < loss[picked[0]], price, np.inf)
         yield better, field.alike + loss / MOST_LOSS
+        own = next(
+            (field.costs[name] for name in ("output_tok_per_s", "tpot_s") if name in field.costs), loss
+        )
+        faster = (
+            (loss > loss[picked[0]]) & (field.alike == field.alike[picked[0]]) & _gains(own, own[picked[0]])
+        )
+        yield np.where(faster, own, np.inf), field.alike + loss / MOST_LOSS
     cost = field.costs[field.main]
-    bold = (cost < cost[picked].min() / NEAR) & field.told  # cheaper than all before, however doubtful
+    bold = (cost < cost[picked].min() / NEAR) & field.told & field.buys  # cheaper than all, however doubtful
     yield np.where(bold, cost, np.inf), np.where(bold, -1, field.alike)
     in_reach = price <= REACH * price[picked[0]]
     for name in WORTH:
@@ -120,17 +145,22 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
         yield price, field.alike
 
 
+def _gains(column: Numbers, own: float) -> Numbers:
+    """Whether something to have less of is so much less that it is worth a look; outputs stand below zero."""
+    return column <= (own / GAIN if own > 0 else own * GAIN)
+
+
 def _first(field: Field, wish: PlanWish) -> Numbers:
     """The aim asked for, else cost with its doubts; near the least the least loss, then the most output."""
     if wish.aim is not None and wish.aim not in AIMS:
-        raise AskError(
-            say('there is no aim called "{aim}"; there are: {known}', aim=wish.aim, known=", ".join(AIMS))
-        )
+        raise AskError(say('unknown aim "{aim}"; choose {known}', aim=wish.aim, known=", ".join(AIMS)))
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
     column = field.sure if wish.aim is None else field.costs[name if name in field.costs else field.main]
     if name == "loss":
         return _ranked(column, field.sure, _output(field))
-    least = column.min()  # where no cost is known, all are as near
+    if name.startswith("usd"):
+        column = np.where(np.isfinite(column), column, field.sure)
+    least = column.min()
     near = column <= (least * NEAR if least > 0 else least / NEAR)
     loss = field.costs.get("loss", np.zeros(len(column)))
     return np.where(near, _ranked(loss, _output(field), column), np.inf)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch import count
 from rigright.arch.record import Arch, Tower
+from rigright.base.record import dataclass
 from rigright.cost.weights import weights_bytes
 from rigright.demand import PlanWish
 

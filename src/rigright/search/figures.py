@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Any
 
 import numpy as np
 
 from rigright.arch import count
+from rigright.base.record import dataclass
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Draw, busy_in, draw_w, machine_w
 from rigright.cost.weights import weights_bytes
@@ -22,7 +22,7 @@ from rigright.search.supply import BUY, Options
 
 PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
-    "image": "image",
+    "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
 KNOWN_SHARES = {  # of requests -> what holds for them
     "ttft_s": {0.5: "ttft_p50_s", 0.95: "ttft_p95_s", 0.99: "ttft_p99_s"},
@@ -30,6 +30,8 @@ KNOWN_SHARES = {  # of requests -> what holds for them
 }
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 USUAL_TTFT_S, USUAL_TOK_PER_S = 3, 5
+KEPT_SHARE = 0.9  # of requests keep a limit of time, where nobody says for how many it holds
+TENTH = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,24 +60,63 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
     power = power_w(question, scored)[index]
     per_h = usd_per_h(question, scored, found=found, power=power)
     loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
-    total = total_usd(wish, found)
+    audio_s = question.usual.audio_s
+    heard = {} if audio_s is None else audio_of(served["requests_per_s"], audio_s, usd_per_h=per_h)
     return {
+        **heard,
         "ttft_s": at_percentile(served, "ttft_s", percentile=wish.percentile),
         "tpot_s": at_percentile(served, "tpot_s", percentile=wish.percentile),
         "output_tok_per_s": served["output_tok_per_s"],
         "requests_per_s": served["requests_per_s"],
         "busy": served["busy"],
+        **{
+            f"{name}_kept": at_percentile(served, name, percentile=asked_share(wish))
+            for name in ("ttft_s", "tpot_s")
+            if getattr(wish, name) is not None
+        },
         "power_w": power,
         "usd": found.usd,
         "usd_per_h": per_h,
         "usd_per_mtok": usd_per_mtok(per_h, served["output_tok_per_s"]),
-        "usd_total": total,
-        "usd_needed": total,
+        "usd_total": per_h * worked_h(wish),
+        "usd_needed": needed_usd(wish, found),
         "headroom": headroom(scored)[index],
         "later_params": later_params(question, scored)[index],
         "n_chips": n_chips.astype(float),
         "loss": loss[points.way[index]].astype(float),
     }
+
+
+def audio_of(requests_per_s: Numbers, audio_s: float, *, usd_per_h: Numbers) -> dict[str, Numbers]:
+    """Hours of audio written down in an hour, and what one of them costs."""
+    hours = np.asarray(requests_per_s) * audio_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"audio_h_per_h": hours, "usd_per_audio_h": usd_per_h / hours}
+
+
+def asked_share(wish: PlanWish) -> float | None:
+    """The share of requests that a limit of time has to hold for; None: on average.
+
+    Requests that arrive by themselves queue, and the mean says little of it. Where so many are in flight at
+    any time, only the burst at the start queues, and a service starts once.
+    """
+    if wish.percentile is None and wish.rate_per_s is not None:
+        return KEPT_SHARE
+    return wish.percentile
+
+
+def kept_share(served: Mapping[str, Numbers], wish: PlanWish, *, figure: str, width: float = 1.0) -> Numbers:
+    """The share of requests that keep the limit of a wish: the other way round, over the band of the figure.
+
+    `width`: how many times worse or better the figure is in one case of ten.
+    """
+    bound = getattr(wish, figure)
+    shares = [None] if asked_share(wish) is None else [float(share) for share in np.linspace(0.01, 0.99, 99)]
+    reached = np.stack([at_percentile(served, figure, percentile=share) for share in shares])
+    spots = np.exp(np.linspace(-2, 2, 41) / TENTH * log(max(width, 1.0)))
+    weights = np.exp(-0.5 * np.linspace(-2, 2, 41) ** 2)
+    kept = [(reached * spot <= bound).mean(axis=0) for spot in spots]
+    return np.average(kept, axis=0, weights=weights)
 
 
 def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: float | None) -> Numbers:
@@ -102,7 +143,7 @@ def power_w(question: Question, scored: Any) -> Numbers:
 def drawn_w(kinds: Sequence[Kind], *, kind: Numbers, n_chips: Numbers, work: str) -> Draw:
     """The same with low and high: so much a chip, and so much a box around them."""
     chips = [one.chip for one in kinds]
-    each = draw_w(chips, busy_in(PHASES[work]))
+    each = draw_w(chips, busy_in(PHASES.get(work, "serve")))
     chip = machine_w(chips, each, count=1, boxes=0)
     box = machine_w(chips, each, count=0, boxes=1)
     boxes = np.ceil(n_chips / np.array([one.per_node for one in kinds])[kind])
@@ -129,10 +170,14 @@ def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers
     return np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, owned)
 
 
-def total_usd(wish: PlanWish, found: Options) -> Numbers:
-    """What has to be spent over the years: the machine, or all the hours of rent."""
-    hours = wish.years * HOURS_PER_YEAR * wish.duty
-    return np.where(found.how == BUY, found.usd, found.rent_usd_per_h * hours)
+def worked_h(wish: PlanWish) -> float:
+    """The hours of work over the years."""
+    return wish.years * HOURS_PER_YEAR * wish.duty
+
+
+def needed_usd(wish: PlanWish, found: Options) -> Numbers:
+    """What a budget has to cover: the machine, or all the hours of rent; power is paid by the month."""
+    return np.where(found.how == BUY, found.usd, found.rent_usd_per_h * worked_h(wish))
 
 
 def headroom(scored: Scored) -> Numbers:
@@ -151,13 +196,14 @@ def later_params(question: Question, scored: Scored) -> Numbers:
     return points.n_chips * room.room_bytes * LATER_SHARE / each[points.way]
 
 
-def usual_limits(wish: PlanWish, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
+def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
+    wish, ttft = question.wish, question.usual.ttft_s
     told = (wish.ttft_s, wish.tpot_s, wish.tok_per_s)
-    if wish.work == "batch" or any(one is not None for one in told):
+    if ttft is None or any(one is not None for one in told):
         return ()
     return (
-        Limit(name="ttft_s", reached=figures["ttft_s"], bound=USUAL_TTFT_S),
+        Limit(name="ttft_s", reached=figures["ttft_s"], bound=ttft),
         Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / USUAL_TOK_PER_S),
     )
 
@@ -174,7 +220,7 @@ def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None)
     }  # fmt: skip
     for name, bound in most.items():
         if bound is not None and name in figures:
-            yield Limit(name=name, reached=figures[name], bound=bound)
+            yield Limit(name=name, reached=figures.get(f"{name}_kept", figures[name]), bound=bound)
     if wish.ttft_s is not None and "latency_s" in figures:
         yield Limit(name="latency_s", reached=figures["latency_s"], bound=wish.ttft_s)
     if wish.rate_per_s is not None and "images_per_s" in figures:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
+from rigright.choice.work import AUTO, works
 from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.search.market import Market
 from rigright.search.record import Found
 
-SERVED = ("serve", "chat", "batch")
+SERVED = (AUTO, *works())
 TRAINED = ("finetune", "pretrain")
 SAMPLED = ("image", "embed")
 
@@ -36,4 +37,4 @@ def find(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
 
         return find_training(arch, wish, market=market)
     known = ", ".join((*SERVED, *TRAINED, *SAMPLED))
-    raise AskError(say('there is no work called "{work}"; there are: {known}', work=wish.work, known=known))
+    raise AskError(say('unknown mode "{work}"; choose {known}', work=wish.work, known=known))

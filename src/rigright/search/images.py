@@ -10,11 +10,12 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.images.networks import PAINT, READ, Network, network_of, takes_samples
+from rigright.cost.images.networks import PAINT, READ, Network, network_of
+from rigright.cost.memory_kv import takes_samples
 from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
 from rigright.demand import Numbers, PlanWish
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, limits_of, power_w, total_usd, usd_per_h
+from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.images_score import TRAINER, score_samples, ways_of
 from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
@@ -39,7 +40,7 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     kinds = kinds_of(wish, counts=counts, there=market.there)
     ways = ways_of(network, wish, kinds=kinds, trains=trains)
     if not ways:
-        raise AskError(say("no engine runs such weights on any of the chips; leave a format or engine out"))
+        raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
     refused = licence_refused(question)
     if refused is not None:
@@ -66,21 +67,25 @@ def filled(arch: Arch, wish: PlanWish) -> PlanWish:
 
 def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     if not takes_samples(arch):
-        raise AskError(
-            say("{model} takes no whole images or texts: how fast it is is not known here", model=arch.name)
-        )
-    network = network_of(arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok)
+        raise AskError(say("no speed model for {model}: it takes neither images nor texts", model=arch.name))
+    network = network_of(
+        arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok or wish.context_tok
+    )
     if trains and wish.method not in {None, "full"}:
         raise AskError(
-            say("{model} learns as a whole here: leave --method {method} out",
+            say("{model} trains in full here: drop --method {method}",
                 model=arch.name, method=wish.method)
         )  # fmt: skip
     if trains and wish.trainer not in {None, TRAINER}:
         raise AskError(
-            say("image networks learn in {known} here, not in {trainer}", known=TRAINER, trainer=wish.trainer)
+            say(
+                "image networks train with {known} here, not with {trainer}",
+                known=TRAINER,
+                trainer=wish.trainer,
+            )
         )
     if wish.steps is not None and (trains or network.does != PAINT):
-        raise AskError(say("{model} takes no steps of denoising: leave --steps out", model=arch.name))
+        raise AskError(say("{model} has no denoising steps: drop --steps", model=arch.name))
     return network
 
 
@@ -102,21 +107,20 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
     """What was assumed."""
     if network.does == PAINT and trains:
         yield say(
-            "the denoiser learns, on images of {px} x {px} pixels; latents and texts are made before",
+            "trains the denoiser on {px} x {px} images; latents and text embeddings are precomputed",
             px=network.image_px,
         )
     elif network.does == PAINT:
         yield say(
-            "images of {px} x {px} pixels in {steps} steps; what reads the prompt lies on the card, its time"
-            " is not counted",
+            "{px} x {px} images in {steps} steps; the text encoder's memory is counted, its time is not",
             px=network.image_px, steps=network.steps,
         )  # fmt: skip
     if network.does == READ and wish.prompt_tok is None:
-        yield say("texts of {tok} tokens assumed", tok=network.tok)
+        yield say("assumed: {parts}", parts=say("texts of {tok} tokens", tok=network.tok))
     if trains and wish.samples is None:
-        yield say("how many images was not said: days and the whole cost are left out")
+        yield say("no --samples: time and total cost are not shown")
     if not trains and wish.on is None and not _wants_many(wish, trains=trains):
-        yield say("how many a second was not said: the fewest cards, each with as many at once as pay")
+        yield say("no --rate: sized for the fewest GPUs at their best batch size")
 
 
 def tabled(question: Question, network: Network) -> Table:
@@ -135,9 +139,9 @@ def _figures(table: Table, network: Network) -> dict[str, Numbers]:
     rate = points.rate[index]
     power = power_w(question, scored)[index]
     hour = usd_per_h(question, scored, found=found, power=power)
-    total = total_usd(wish, found)
     figures = {
         "images_per_s": rate, "power_w": power, "usd": found.usd, "usd_per_h": hour,
+        "n_chips": points.n_chips[index].astype(float),
         "usd_per_image": hour / (rate * SECONDS_PER_H),
         "headroom": (1 - points.need_bytes / points.able_bytes)[index],
     }  # fmt: skip
@@ -146,7 +150,7 @@ def _figures(table: Table, network: Network) -> dict[str, Numbers]:
     if network.does == READ:
         figures["usd_per_mtok"] = usd_per_mtok(hour, rate * network.tok)
     if wish.samples is None:
-        return figures | {"usd_total": total, "usd_needed": total}
+        return figures | {"usd_total": hour * worked_h(wish), "usd_needed": needed_usd(wish, found)}
     days = wish.samples * wish.epochs / rate / SECONDS_PER_DAY
     running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(index))), power=power)
     hours = np.maximum(days * HOURS_PER_DAY, np.where(found.how == RENT, LEAST_RENT_H, 0.0))

@@ -110,7 +110,7 @@ def ways_of(
     for form in wish.weights or ("fp16",):
         if find_format(form).id not in PRECISIONS:
             raise AskError(
-                say("whole images and texts are computed in {known}, not in {form}",
+                say("images and embeddings run in {known}, not in {form}",
                     known=", ".join(PRECISIONS), form=form)
             )  # fmt: skip
         able = [place for place, kind in enumerate(kinds) if _runs(kind, find_format(form).id)]

@@ -21,7 +21,6 @@ from rigright.cost.images.networks import (
 )
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory
-from rigright.cost.prices import price_width
 from rigright.cost.training_bands import band as training_band
 from rigright.demand import Layout, Serving, Training
 from rigright.search.images_score import SampleWay, compiles, training_of
@@ -95,7 +94,7 @@ def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, 
         return ()
     rates = network_rates(network, [kind.chip], run=way.run)
     time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
-    return (say("one picture alone takes {time}, in {steps} steps",
+    return (say("one image alone takes {time}, in {steps} steps",
                 time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
 
 
@@ -104,7 +103,7 @@ def _uncompiled(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> 
         return ()
     rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)
     plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
-    return (say("without torch.compile: {rate} images/s on each card", rate=show_short(batch / plain_s)),)
+    return (say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),)
 
 
 def _told(
@@ -117,7 +116,7 @@ def _told(
     )
     own = rate.value / figures["images_per_s"]  # runs of the user's own
     slow, fast = rate.low / rate.value, rate.high / rate.value
-    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    least, most = supply.price_band
     bought = supply.how == "buy"
     found = {"power_w": power_of(table, place), "images_per_s": rate}
     for name in (
@@ -136,7 +135,7 @@ def _told(
         if quick:
             value, low, high = value / own, 1 / fast, 1 / slow
         if name.startswith("usd"):
-            low, high = low * (1 - width), high * (1 + width)
+            low, high = low * least, high * most
         if np.isfinite(value) and not (name == "usd" and not bought):
             found[name] = Estimate(
                 value=value, low=value * low, high=value * high,

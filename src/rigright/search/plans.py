@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
+from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import band as memory_band
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import usd_per_mtok
-from rigright.cost.prices import price_width
 from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.search.drafts import head_bytes
-from rigright.search.figures import drawn_w
+from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
 from rigright.search.room import engine_name, stage_rooms
@@ -33,6 +35,7 @@ BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
     "memory": "memory_share", "compute": "compute_share", "links": "link_share", "fixed": "fixed_share",
 }  # fmt: skip
+BUSY = 0.85  # share of its capacity that a service is run at, so that queues stay short
 QUEUED = 0.98  # share of the room for sequences in use, above which the cache is what limits
 
 
@@ -47,14 +50,14 @@ class Table:
     figures: dict[str, Numbers]
 
 
-def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
-    """One option as a plan."""
+def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Sequence[Limit] = ()) -> Plan:
+    """One option as a plan; `limits`: what it is held against."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
     layout, prefill = layout_at(table.scored, point), prefill_at(table.scored, point)
     n_chips = int(points.n_chips[point])
-    serving, memory = _fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
+    serving, memory = fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
     supply = supply_of(
         question,
         kind,
@@ -63,6 +66,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         replica=int(points.replica[point]),
     )
     load = float(points.load[point])
+    figures = _figures(table, place, kind=kind, way=way, supply=supply)
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
@@ -73,19 +77,45 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         memory=memory,
         rank_bytes=rank_bytes_of(memory[0]),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
-        figures=_figures(table, place, kind=kind, way=way, supply=supply),
+        figures=figures,
+        held=_held(table, point, limits=limits, figures=figures),
+        machines_needed=_needed(table, point, figures=figures),
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
         notes=(
             *notes_of(supply, kind, n_chips=n_chips),
             *_untried(prefill),
+            *_heard_in(question.arch, way),
             *_drafting(question.arch, way, layout=layout),
         ),
         drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
     )
+
+
+def _held(
+    table: Table, point: int, *, limits: Sequence[Limit], figures: Mapping[str, Estimate]
+) -> dict[str, float]:
+    """By limit of time that somebody named: the share of requests that keep it, over its band."""
+    wish, found = table.question.wish, {}
+    served = {name: column[point : point + 1] for name, column in table.scored.served.items()}
+    for limit in limits:
+        told = getattr(wish, limit.name, None) if limit.name in KNOWN_SHARES else None
+        if told is not None:
+            own = figures.get(limit.name)
+            width = 1.0 if own is None else float(np.sqrt(own.high / own.low))
+            found[limit.name] = float(kept_share(served, wish, figure=limit.name, width=width)[0])
+    return found
+
+
+def _needed(table: Table, point: int, *, figures: Mapping[str, Estimate]) -> int | None:
+    """How many times these machines carry the rate that was asked for, where they do not."""
+    wish, busy = table.question.wish, float(table.scored.served["busy"][point])
+    if wish.rate_per_s is None or "requests_per_s" not in figures or not np.isfinite(busy) or busy < 1:
+        return None
+    return int(np.ceil(busy / BUSY))
 
 
 def layout_at(scored: Scored, point: int) -> Layout:
@@ -120,43 +150,50 @@ def _prompts(
 def _drafting(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
     if way.drafts.own:
         size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
-        yield say("its head that drafts takes {size} of each card more", size=show_bytes(size))
+        yield say("its MTP head takes {size} more per GPU", size=show_bytes(size))
     elif way.drafts.drafted_tok:
-        yield say("what drafts is taken to be small: neither its time nor its memory is counted")
+        yield say("the draft model is assumed small: its time and memory are not counted")
+
+
+def _heard_in(arch: Arch, way: Way) -> Iterator[Sentence]:
+    if transcribes(arch) and reads_gguf(way.engine):
+        yield say("runs in whisper.cpp, timed as {engine}: both use ggml", engine=way.engine.label)
 
 
 def _untried(prefill: Layout | None) -> Iterator[Sentence]:
     if prefill is not None:
-        yield say("prompts and next tokens on cards of their own: few runs tell how long first tokens take")
+        yield say("prefill and decode on separate GPUs: few benchmarks of TTFT exist")
 
 
 def serving_at(table: Table, point: int, *, way: Way) -> Serving:
     """The serving of one point: as many sequences as run at once, over all replicas."""
     dp = int(table.scored.points.dp[point])
     running = max(int(np.ceil(float(table.scored.served["running"][point]))), 1)
-    room = int(float(table.scored.room.pool_tok[point]) // max(context_tok(table.question), 1))
     return Serving(
         engine=engine_name(way.engine),
         weights=way.weights,
         kv=way.kv,
         context_tok=context_tok(table.question),
-        batch=max(min(running, room), 1) * dp,
+        batch=running * dp,
         prompt_tok=table.question.wish.prompt_tok,
     )
 
 
-def _fitted(
+def fitted(
     question: Question, kind: Kind, *, serving: Serving, layout: Layout
 ) -> tuple[Serving, tuple[ServingMemory, ...]]:
-    """The serving with as many sequences as surely fit: what a step takes grows with them a little."""
-    while True:
-        memories = memories_of(question.arch, kind, serving=serving, layout=layout)
-        memory = memories[0]
-        if memory.fits or serving.batch <= layout.dp:
-            return serving, memories
-        seq = float(memory.cache_bytes + memory.states_bytes) / (serving.batch / layout.dp)
-        fewer = max(int(np.ceil(float(-memory.spare_bytes) / max(seq, 1.0))), 1)
-        serving = replace(serving, batch=max(serving.batch - fewer * layout.dp, layout.dp))
+    """The serving with as many sequences as surely fit, at most those it has: found by halving."""
+    memories = memories_of(question.arch, kind, serving=serving, layout=layout)
+    least, most = 1, serving.batch // layout.dp  # of one replica
+    if memories[0].fits or most <= least:
+        return serving, memories
+    while most - least > 1:
+        middle = (least + most) // 2
+        tried = replace(serving, batch=middle * layout.dp)
+        found = memories_of(question.arch, kind, serving=tried, layout=layout)
+        least, most = (middle, most) if found[0].fits else (least, middle)
+    serving = replace(serving, batch=least * layout.dp)
+    return serving, memories_of(question.arch, kind, serving=serving, layout=layout)
 
 
 def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> tuple[ServingMemory, ...]:
@@ -189,10 +226,26 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
         "headroom": Estimate(value=free, low=free, high=free, mark="physics"),
         "power_w": power_of(table, place),
     }
+    found |= _money(told, speed=found, supply=supply)
+    audio_s = table.question.usual.audio_s
     return {
-        name: one for name, one in (found | _money(table, told, speed=found, supply=supply)).items()
+        name: one for name, one in (found | ({} if audio_s is None else _audio(found, audio_s))).items()
         if np.isfinite(one.value)
     }  # fmt: skip
+
+
+def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]:
+    """Hours of audio with the band of the rate; of an hour's cost also with that of its price."""
+    rate, hour = found["requests_per_s"], found["usd_per_h"]
+    ends = [
+        audio_of(one, audio_s, usd_per_h=usd)
+        for one, usd in ((rate.value, hour.value), (rate.low, hour.high), (rate.high, hour.low))
+    ]
+    hours, usd = ([float(end[name]) for end in ends] for name in ("audio_h_per_h", "usd_per_audio_h"))
+    return {
+        "audio_h_per_h": Estimate(value=hours[0], low=hours[1], high=hours[2], mark=rate.mark),
+        "usd_per_audio_h": Estimate(value=usd[0], low=usd[2], high=usd[1], mark="stated", as_of=hour.as_of),
+    }
 
 
 def power_of(table: Table, place: int) -> Estimate:
@@ -207,14 +260,12 @@ def power_of(table: Table, place: int) -> Estimate:
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 
-def _money(
-    table: Table, told: dict[str, float], *, speed: dict[str, Estimate], supply: Supply
-) -> dict[str, Estimate]:
+def _money(told: dict[str, float], *, speed: dict[str, Estimate], supply: Supply) -> dict[str, Estimate]:
     """Money with the band of its prices; a token's also with that of the speed."""
-    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    least, most = supply.price_band
     found = {
         name: Estimate(
-            value=told[name], low=told[name] * (1 - width), high=told[name] * (1 + width),
+            value=told[name], low=told[name] * least, high=told[name] * most,
             mark="stated", as_of=supply.as_of,
         )
         for name in ("usd", "usd_per_h", "usd_total")
@@ -246,13 +297,13 @@ def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
     if supply.how == "own":
         return
     if kind.owned and supply.how == "buy":
-        yield say(
-            "{more} more beside the {owned} that are there", more=n_chips - kind.owned, owned=kind.owned
-        )
+        yield say("{more} more GPUs beside the {owned} you have", more=n_chips - kind.owned, owned=kind.owned)
+    if supply.used:
+        yield say("used cards carry no warranty")
     if supply.as_of is None:
-        yield say("no price is known: the plan stands behind those with one")
+        yield say("no price known: ranked last")
     elif supply.stale:
-        yield say("the price is of {date}: look it up before acting on it", date=supply.as_of)
+        yield say("prices of {date}: check before you pay", date=supply.as_of)
 
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
@@ -261,21 +312,22 @@ def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
 
 
 _REASONS = {
-    "usd_per_h": say("costs least an hour"),
-    "usd_per_mtok": say("costs least a token"),
-    "ttft_s": say("first tokens come soonest"),
-    "tpot_s": say("writes fastest for each user"),
-    "power_w": say("draws least power"),
-    "usd": say("costs least to buy"),
-    "loss": say("loses least quality"),
-    "output_tok_per_s": say("writes most tokens a second"),
-    "headroom": say("leaves most memory free"),
-    "days": say("is done soonest"),
-    "usd_total": say("costs least in all"),
-    "train_tok_per_s": say("trains on most tokens a second"),
-    "usd_per_image": say("costs least an image"),
-    "usd_per_text": say("costs least a text"),
-    "texts_per_s": say("reads most texts a second"),
-    "latency_s": say("a batch is done soonest"),
-    "images_per_s": say("makes most images a second"),
+    "usd_per_h": say("lowest hourly cost"),
+    "usd_per_mtok": say("lowest cost per token"),
+    "usd_per_audio_h": say("lowest cost per hour of audio"),
+    "ttft_s": say("lowest TTFT"),
+    "tpot_s": say("lowest TPOT"),
+    "power_w": say("lowest power"),
+    "usd": say("cheapest to buy"),
+    "loss": say("best quality"),
+    "output_tok_per_s": say("highest throughput"),
+    "headroom": say("most memory free"),
+    "days": say("done first"),
+    "usd_total": say("lowest total cost"),
+    "train_tok_per_s": say("fastest training"),
+    "usd_per_image": say("lowest cost per image"),
+    "usd_per_text": say("lowest cost per text"),
+    "texts_per_s": say("most texts/s"),
+    "latency_s": say("fastest batch"),
+    "images_per_s": say("most images/s"),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.speed.apart import prompt_alone_s, token_pass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import field
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
-from rigright.demand import Layout, Serving, Training
+from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
 from rigright.search.drafts import NONE, Drafts
 
@@ -21,9 +22,21 @@ class Supply:
     label: str  # "2x RTX 5090", "aws p5.48xlarge"
     n_units: int  # machines or instances
     usd: Estimate | None  # to buy, the cards alone
+    host_usd: Estimate | None = None  # to buy, the machine around them: board, CPU, memory, storage, supply
     usd_per_h: Estimate | None  # to rent, or what bought cards and power come to
     as_of: str | None  # date of the price; None: no price is known
     stale: bool = False
+    n_chips: int | None = None  # that are paid for; more than those that work where some stay idle
+    used: bool = False  # cards that are made no more
+
+    @property
+    def price_band(self) -> tuple[float, float]:
+        """Low and high of what it costs, over what is told."""
+        parts = [one for one in (self.usd, self.host_usd, self.usd_per_h) if one is not None]
+        whole = sum(one.value for one in parts)
+        if not whole:
+            return 1.0, 1.0
+        return sum(one.low for one in parts) / whole, sum(one.high for one in parts) / whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +61,8 @@ class Plan:
     prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone
     prefill_memory: ServingMemory | None = None  # of a rank of theirs
     drafts: Drafts = NONE
+    held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
+    machines_needed: int | None = None  # such machines that would carry the load, where these do not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +88,4 @@ class Found:
     broken: tuple[Rejection, ...] = ()  # the limits it breaks
     instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine
     notes: tuple[Sentence, ...] = ()
+    wish: PlanWish | None = None  # as it was understood: with what nobody said filled in

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
-from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
+from rigright.cost.memory_serving import Bound, ServingMemory, pool_tok, serving_memory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.speed.dealt import Dealt, deal
 from rigright.cost.speed.work import Work
@@ -34,6 +35,7 @@ class Room:
     fixed_bytes: Numbers  # all but caches and states
     seq_bytes: Numbers  # a sequence of the traffic, on that rank
     pool_tok: Numbers  # tokens of such sequences the replica can hold
+    slots: Numbers  # whole contexts that fit, where an engine sets each aside; else endless
 
     def take(self, row: Numbers, column: Numbers) -> Room:
         """Some places of the tables."""
@@ -42,12 +44,14 @@ class Room:
     def less(self, taken_bytes: Numbers) -> Room:
         """The same with so much more on every rank of a shape."""
         free = self.able_bytes - self.fixed_bytes
+        part = np.maximum(free - taken_bytes, 0.0) / np.maximum(free, 1.0)
         return replace(
             self,
             fits=self.fits & (self.need_bytes + taken_bytes <= self.able_bytes),
             need_bytes=self.need_bytes + taken_bytes,
             fixed_bytes=self.fixed_bytes + taken_bytes,
-            pool_tok=self.pool_tok * (np.maximum(free - taken_bytes, 0.0) / np.maximum(free, 1.0)),
+            pool_tok=self.pool_tok * part,
+            slots=self.slots * np.maximum(part, 1e-9),  # endless ones stay so
         )
 
 
@@ -70,10 +74,7 @@ def room_of(
     whole = memory(context_tok)
     usual = whole if traffic_tok == context_tok else memory(traffic_tok)
     seq = usual.cache_bytes + usual.states_bytes
-    pool = seq + usual.spare_bytes
     ranks = shapes.tp if shapes.attention_dp else 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pool_tok = np.where(seq > 0, pool / seq * traffic_tok, np.inf) * ranks
     tables = {
         "fits": whole.fits,
         "need_bytes": whole.need_bytes,
@@ -81,7 +82,8 @@ def room_of(
         "room_bytes": device.free_bytes,
         "fixed_bytes": whole.fixed_bytes,
         "seq_bytes": seq,
-        "pool_tok": pool_tok,
+        "pool_tok": pool_tok(usual, traffic_tok) * ranks,
+        "slots": pool_tok(whole, context_tok) / max(context_tok, 1) if way.engine.pool == "exact" else np.inf,
     }
     shape = (len(kinds), len(shapes.tp))
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
@@ -112,6 +114,12 @@ def mix_dealt(arch: Arch, way: Way, *, mix: Sequence[Card], work: Work, context_
     return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
 
 
+def evenness(arch: Arch, way: Way, *, card: Card, pp: int, work: Work, context_tok: int) -> float:
+    """What is left of a pipeline's gain on cards alike: the one with the head and most layers holds it up."""
+    dealt = mix_dealt(arch, way, mix=(card,) * pp, work=work, context_tok=context_tok)
+    return float((1 / dealt.parts.max() - 1) / (pp - 1))
+
+
 def _one(way: Way, tokens: int) -> Serving:
     return Serving(
         engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=1
@@ -129,10 +137,6 @@ def _mixed_room(
 
     whole, usual = memories(context_tok), memories(traffic_tok)
     worst = min(whole, key=lambda one: float(one.spare_bytes))
-    seqs = [float(one.cache_bytes + one.states_bytes) for one in usual]
-    holds = [
-        (seq + float(one.spare_bytes)) / seq for seq, one in zip(seqs, usual, strict=True) if seq > 0
-    ] or [np.inf]
     shape = (1, len(shapes.tp))
     tables = {
         "fits": bool(worst.fits),
@@ -140,8 +144,9 @@ def _mixed_room(
         "able_bytes": float(worst.need_bytes + worst.spare_bytes),
         "room_bytes": float(max(device_of(card, way.engine).free_bytes for card in kind.mix)),
         "fixed_bytes": float(worst.fixed_bytes),
-        "seq_bytes": max(seqs),
-        "pool_tok": min(holds) * traffic_tok,
+        "seq_bytes": max(float(one.cache_bytes + one.states_bytes) for one in usual),
+        "pool_tok": min(float(pool_tok(one, traffic_tok)) for one in usual),
+        "slots": min(float(pool_tok(one, context_tok)) for one in whole) / max(context_tok, 1),
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.known import Known, kind_of, known_of
 from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, rates_of
@@ -20,7 +21,7 @@ from rigright.search.columns import at, blended, joined
 from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
-from rigright.search.room import Room, mix_dealt, room_of
+from rigright.search.room import Room, evenness, mix_dealt, room_of
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
 SERVED = (
@@ -28,6 +29,7 @@ SERVED = (
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
     *("memory_share", "compute_share", "link_share", "fixed_share"),
 )
+CUTS = ("tp", "pp", "dp", "ep")
 DEFAULT_SEQS = 256
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -176,12 +178,15 @@ def _fitting(one: _Replicas) -> Scored:
         named=np.array([kind.named for kind in one.kinds])[row],
     )  # fmt: skip
     row, column = row[kept], column[kept]
-    return _placed(one, replace(points, row=row), column=column)
+    mine = np.flatnonzero(_as_cut(one, points))
+    return _placed(one, replace(points, row=row).take(mine), column=column[mine])
 
 
 def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
     wish, way = one.question.wish, one.way
+    if not one.question.more or _is_cut(one.question):
+        return
     parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
     if not able.any():
@@ -195,6 +200,19 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
         pools, workers, shapes=one.shapes, room=one.room, wish=wish, seq_tok=traffic_tok(one.question)
     )
     yield replace(_placed(one, points, column=column), misfits=at(_misfits(one), slice(0)))
+
+
+def _is_cut(question: Question) -> bool:
+    """Whether somebody fixed how the model is cut."""
+    return any(getattr(question.cut, name) is not None for name in CUTS) or question.cut.attention_dp
+
+
+def _as_cut(one: _Replicas, points: Points) -> Numbers:
+    """Which points are cut as somebody asked."""
+    cut = one.question.cut
+    told = [getattr(points, name) == getattr(cut, name) for name in CUTS if getattr(cut, name) is not None]
+    spread = [points.attention_dp.astype(bool) == cut.attention_dp] if _is_cut(one.question) else []
+    return np.all([np.ones(len(points), dtype=bool), *told, *spread], axis=0)
 
 
 def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
@@ -226,6 +244,7 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
     served = {name: np.empty(size) for name in SERVED}
     _, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
     law = _law(found.points)
+    piped = _piped(question, found.points, work=work, rates=rates, way=way)
 
     def task(chunk: slice) -> None:
         part = found.take(chunk)
@@ -233,12 +252,12 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
         ranks = np.where(points.attention_dp, points.tp, 1)
         service = law(
             work,
-            at(rates, points.row),
+            replace(at(rates, points.row), piped=piped[points.row, points.pp]),
             layout=layout_of(points),
             traffic=traffic_of(question, points.load, way=way),
             limits=Limits(
                 pool_tok=part.room.pool_tok,
-                max_seqs=_most_seqs(way.engine, seqs) * ranks,
+                max_seqs=np.minimum(_most_seqs(way.engine, seqs), np.floor(part.room.slots)) * ranks,
                 budget_tok=_budget_tok(question, way),
             ),
             **({} if law is serve else {"prefill": prefill_of(points)}),
@@ -248,6 +267,18 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
 
     each_chunk(size, task)
     return served
+
+
+def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way: Way) -> Numbers:
+    """[kind, stages]: the share of a pipeline's gain that prompts get, layers dealt out as they are."""
+    stages = np.ones(int(points.pp.max(initial=1)) + 1)
+    first = question.kinds[way.kinds[0]]
+    if way.engine.split == "layer" and not first.mix:
+        for pp in np.unique(points.pp[points.pp > 1]).tolist():
+            stages[pp] = evenness(
+                question.arch, way, card=first.card, pp=pp, work=work, context_tok=context_tok(question)
+            )
+    return np.broadcast_to(rates.piped, len(way.kinds))[:, None] * stages
 
 
 def _law(points: Points) -> Callable[..., Any]:

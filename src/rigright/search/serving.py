@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,94 +10,127 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.choice.work import assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
-from rigright.search.choose import NEAR, choose, cost_of, field_of
+from rigright.facts.nodes import find_node
+from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
 from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
+from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
-from rigright.search.question import Question, ask
+from rigright.search.question import Question, ask, ways_of
 from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, options, prices_of
-from rigright.search.sure import doubted, doubts_of
+from rigright.search.sure import Doubts, doubted, doubts_of
 from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
-from rigright.search.worth import worthwhile
 
-USUAL = {
-    "serve": (1024, 256),
-    "chat": (512, 256),
-    "batch": (1024, 256),
-}  # prompt and answer, where nobody says
 ONE_MACHINE = 8  # cards of it at most
+INNER = frozenset({"ttft_s_kept", "tpot_s_kept"})  # of limits alone, and no aims
+OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobody reads along
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
-def find_serving(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
+def find_serving(arch: Arch, said: PlanWish, *, market: Market) -> Found:
     """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
-    wish, notes = filled(arch, wish)
-    return find(ask(arch, wish, market=market), notes=notes)
+    wish = filled(arch, said, market=market)
+    if wish.owned is None:
+        found = find(ask(arch, wish, market=market, said=said))
+    else:  # first what the owner's own cards do; buying comes only where they will not do
+        found = find(ask(arch, wish, market=market, said=said, own=True), alone=True)
+        if not found.plans:
+            more = find(ask(arch, wish, market=market, said=said))
+            found = replace(found, instead=more.plans[0] if more.plans else found.instead)
+    full = found.wish or wish
+    return replace(found, wish=full, notes=(*assumed(arch, said, filled=full), *found.notes))
 
 
-def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
-    """The wish with lengths and load where nobody said them, and what was assumed."""
-    notes: list[Sentence] = []
-    prompt, output = USUAL[wish.work]
-    if wish.prompt_tok is None or wish.output_tok is None:
-        wish = replace(wish, prompt_tok=wish.prompt_tok or prompt, output_tok=wish.output_tok or output)
-        notes.append(
-            say(
-                "lengths not said: {prompt} tokens in and {output} out assumed",
-                prompt=f"{wish.prompt_tok:,}",
-                output=f"{wish.output_tok:,}",
-            )
-        )
-    free = wish.users is None and wish.rate_per_s is None and wish.tok_per_s is None
-    if wish.work == "chat" and wish.users is None and wish.rate_per_s is None:
-        wish = replace(wish, users=1)
-    elif wish.work == "serve" and wish.on is None and free:
-        wish = replace(wish, users=USUAL_USERS)
-        notes.append(say("load not said: {users} requests at once assumed; say --users or --rate",
-                         users=USUAL_USERS))  # fmt: skip
-    return wish, (*notes, *_doubts(arch, wish))
+def filled(arch: Arch, said: PlanWish, *, market: Market) -> PlanWish:
+    """The wish with the work, its lengths and its load where nobody said them."""
+    named = said.on if said.on is not None else said.owned
+    node = market.there if market.there is not None or named is None else find_node(named)
+    chips = () if node is None else tuple({card.chip.id: card.chip for card in node.cards}.values())
+    return settled(arch, said, chips=chips, more=said.on is None)
 
 
-def _doubts(arch: Arch, wish: PlanWish) -> list[Sentence]:
-    longest = max(wish.context_tok or 0, (wish.prompt_tok or 0) + (wish.output_tok or 0))
-    if arch.max_context_tok is None or longest <= arch.max_context_tok:
-        return []
-    return [
-        say(
-            "the model was made for {most} tokens of context, less than the {asked} asked for",
-            most=f"{arch.max_context_tok:,}",
-            asked=f"{longest:,}",
-        )
-    ]
-
-
-def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
-    """A pure function of the question."""
+def find(question: Question, *, alone: bool = False) -> Found:
+    """A pure function of the question; `alone`: no other machine is looked for where nothing fits."""
     refused = licence_refused(question)
     if refused is not None:
-        return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,), notes=tuple(notes))
-    if not question.ways:
+        return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+    table, limits, comfort = searched(question)
+    found: Found
+    if not len(table.options.index):
+        found = nothing_fits(table.question, table.scored.misfits)
+        if _is_named(question.wish) and not alone:
+            found = replace(found, instead=_instead(question))
+    else:
+        found = _found(table, limits, comfort=comfort)
+    wish = table.question.wish
+    return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
+
+
+def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit, ...]]:
+    """The table, its limits, and those that nobody named; wider where what is usual will not do.
+
+    Other engines, formats that lose more and smaller caches are looked at only then.
+    """
+    last: tuple[Table, tuple[Limit, ...], tuple[Limit, ...]] | None = None
+    for one in _levels(question):
+        if not one.ways:
+            continue
+        table = tabled(one)
+        limits = limits_of(one, table.figures)
+        comfort = usual_limits(one, table.figures)
+        size = len(table.options.index)
+        if size and (excess_of((*limits, *comfort), size) <= 0).any():
+            return table, limits, comfort
+        if last is None or size:
+            last = table, limits, comfort
+    if last is None:
         raise AskError(no_way(question))
-    table = tabled(question)
-    found = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
-    if not len(table.options.index) and _is_named(question.wish):
-        found = replace(found, instead=_instead(question))
+    return last
+
+
+def _levels(question: Question) -> Iterator[Question]:
+    """The question, then with a shorter context where none was said, then with all that is unusual."""
+    yield question
+    if question.more:
+        return
+    for place, context_tok in enumerate(question.contexts):
+        short = replace(question, wish=replace(question.wish, context_tok=context_tok))
+        if place == 0:
+            yield short
+        yield wider(short)
+    if not question.contexts:
+        yield wider(question)
+
+
+def wider(question: Question) -> Question:
+    """The same with everything that is not usual."""
     return replace(
-        found,
-        looked_at=len(table.scored.points),
-        chips=len(question.kinds),
-        notes=(*notes, *found.notes),
+        question, more=True, ways=ways_of(question.arch, question.wish, kinds=question.kinds, more=True)
     )
+
+
+def best(question: Question) -> tuple[Table, int] | None:
+    """The table and the place of what comes first, whether or not it keeps the limits; None: nothing fits."""
+    table, limits, comfort = searched(question)
+    size = len(table.options.index)
+    if not size:
+        return None
+    for tried in ((*limits, *comfort), limits):
+        beyond = excess_of(tried, size)
+        if (beyond <= 0).any():
+            return table, _ordered(table, tried, beyond=beyond)[0]
+    return table, nearest_to(limits, beyond=excess_of(limits, size), price=_price(table))
 
 
 def tabled(question: Question) -> Table:
     """Every layout with every supply, and their figures."""
-    scored, prices = worthwhile(question, score(question)), prices_of(question)
+    scored, prices = score(question), prices_of(question)
     points = scored.points
     found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Table(
@@ -109,74 +142,92 @@ def tabled(question: Question) -> Table:
     )
 
 
-def _found(table: Table) -> Found:
-    limits = limits_of(table.question, table.figures)
-    usual = usual_limits(table.question.wish, table.figures)
+def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...]) -> Found:
     size = len(table.options.index)
     beyond = excess_of(limits, size)
     if not (beyond <= 0).any():
         return _nearest(table, limits, beyond=beyond)
-    comfort = excess_of((*limits, *usual), size)
-    if usual and (comfort <= 0).any():
-        return replace(_chosen(table, (*limits, *usual), beyond=comfort), notes=(_assumed(),))
+    wanted = excess_of((*limits, *comfort), size)
+    if comfort and (wanted <= 0).any():
+        return replace(_chosen(table, (*limits, *comfort), beyond=wanted), notes=(_assumed(table.question),))
     found = _chosen(table, limits, beyond=beyond)
-    return replace(found, notes=(_missed(),)) if usual else found
+    return replace(found, notes=(_missed(table.question),)) if comfort else found
 
 
-def _assumed() -> Sentence:
+def _assumed(question: Question) -> Sentence:
+    ttft = question.usual.ttft_s or USUAL_TTFT_S
+    bounds = say("TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=ttft, rate=USUAL_TOK_PER_S)
+    return say("assumed: {parts}", parts=bounds)
+
+
+def _missed(question: Question) -> Sentence:
     return say(
-        "no limits said: first tokens within {ttft} s and {rate} tokens a second for each user assumed",
-        ttft=USUAL_TTFT_S,
+        "nothing reaches TTFT <= {ttft} s and {rate} tok/s per user: these come closest",
+        ttft=question.usual.ttft_s or USUAL_TTFT_S,
         rate=USUAL_TOK_PER_S,
     )
 
 
-def _missed() -> Sentence:
-    return say(
-        "nothing starts within {ttft} s and writes {rate} tokens a second for each user: "
-        "the plans are the best there is",
-        ttft=USUAL_TTFT_S,
-        rate=USUAL_TOK_PER_S,
-    )
+def _ordered(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
+    """The places of the plans to show among what keeps the limits, the first of them first."""
+    return tuple(place for place, _ in _picked(table, limits, beyond=beyond)[0])
+
+
+def _picked(
+    table: Table, limits: Sequence[Limit], *, beyond: Numbers
+) -> tuple[list[tuple[int, Choice]], Field, Doubts]:
+    wish = table.question.wish
+    keeps = np.flatnonzero(beyond <= 0)
+    told = wish.users is not None or wish.rate_per_s is not None
+    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
+    unwanted = INNER | (OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset())
+    figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
+    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight)
+    field = replace(field, buys=wish.on is None)
+    ranks = ranks_of(table, doubts, index=keeps, price=field.sure) if buys_best(table) else None
+    chosen = choose(field, wish, ranks=ranks)
+    return [(int(keeps[one.place]), one) for one in chosen], field, doubts
 
 
 def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """The best few of what keeps the limits."""
     wish = table.question.wish
-    keeps = np.flatnonzero(beyond <= 0)
-    told = wish.users is not None or wish.rate_per_s is not None
-    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
-    figures = {name: column[keeps] for name, column in table.figures.items()}
-    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight)
-    chosen = choose(field, wish)
-    first = int(keeps[chosen[0].place])
-    plans = [plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen]
-    plans[0] = replace(plans[0], reasons=plans[0].reasons or (say("costs least of what surely does"),))
+    picked, field, doubts = _picked(table, limits, beyond=beyond)
+    chosen = [one for _, one in picked]
+    plans = [plan_of(table, place, best_at=one.best_at, limits=limits) for place, one in picked]
+    if not buys_best(table):
+        plans[0] = replace(plans[0], reasons=plans[0].reasons or (say("cheapest that meets every limit"),))
     cost = field.costs[field.main][[one.place for one in chosen]]
+    below = (cost < cost[0] / NEAR) & (wish.aim is None and not buys_best(table))
     return Found(
         plans=tuple(
-            doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place)
-            if cheaper and wish.aim is None
-            else plan
-            for plan, one, cheaper in zip(plans, chosen, cost < cost[0] / NEAR, strict=True)
+            doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place) if cheaper else plan
+            for plan, one, cheaper in zip(plans, chosen, below, strict=True)
         ),
-        rejections=rejections(table, limits, first=first, cost=field.main),
+        rejections=rejections(table, limits, first=picked[0][0], cost=field.main),
         looked_at=0,
         chips=0,
     )
 
 
+def _price(table: Table) -> Numbers:
+    """What an hour costs; nothing where the machine is there."""
+    return table.figures["usd_per_h"] * (0.0 if table.question.wish.on is not None else 1.0)
+
+
 def _alike(table: Table) -> Numbers:
     """A number for options that a person would call the same: one kind of chip, one way to come by it."""
+    if table.question.wish.on is not None:  # the machine is there, however it is paid for
+        return table.scored.points.kind[table.options.index]
     return table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
 
 
 def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """Where nothing keeps every limit: what comes closest, and what it breaks."""
-    place = nearest_to(limits, beyond=beyond, price=table.figures["usd_per_h"])
+    place = nearest_to(limits, beyond=beyond, price=_price(table))
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=plan_of(table, place), broken=broken(table, limits, place=place),
+        nearest=plan_of(table, place, limits=limits), broken=broken(table, limits, place=place),
     )  # fmt: skip
 
 
@@ -187,16 +238,14 @@ def _is_named(wish: PlanWish) -> bool:
 def _instead(question: Question) -> Plan | None:
     """More of the cards that were named; where no number of them will do, one machine that does."""
     freed = replace(question.wish, on=None, owned=None, chips=(), most_chips=None, most_plans=1)
-    freed = replace(freed, users=freed.users or (None if freed.rate_per_s else USUAL_USERS))
+    freed = replace(freed, users=freed.users or (None if freed.rate_per_s else float(USUAL_USERS)))
+    market = replace(question.market, there=None)
     named = tuple(dict.fromkeys(kind.chip.id for kind in question.kinds if not kind.mix))
     for chips in ([named] if question.wish.on or question.wish.owned or question.wish.chips else []) + [()]:
         wish = replace(freed, chips=chips, most_chips=None if chips else ONE_MACHINE)
-        other = ask(question.arch, wish, market=question.market)
-        table = tabled(other)
-        if len(table.options.index):
-            found = _found(table)
-            if found.plans:
-                return found.plans[0]
+        found = find(ask(question.arch, wish, market=market), alone=True)
+        if found.plans:
+            return found.plans[0]
     return None
 
 
@@ -205,9 +254,9 @@ def licence_refused(question: Question) -> Rejection | None:
     asked, own = question.wish.licence, licence_of(question.arch.name)
     if asked is None or (own is not None and asked.casefold() in own.casefold()):
         return None
-    told = say("nobody here knows") if own is None else own
+    told = say("unknown") if own is None else own
     return Rejection(
         label=question.arch.name,
-        reason=say("the licence of its weights is {own}, asked for {asked}", own=told, asked=asked),
+        reason=say("licence is {own}, asked for {asked}", own=told, asked=asked),
         limit="licence",
     )

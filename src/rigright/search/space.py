@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import fields
 from itertools import product
 
 import numpy as np
 
-from rigright.arch.record import Arch, Mixer
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.choice.layout import divides
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.search.question import NODE_CHIPS, Kind, Way
@@ -80,7 +81,7 @@ def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, .
     if way.engine.split == "layer":
         pairs = [(1, pp) for pp in sorted(counts | {1}) if pp <= min(most, layers, MOST_TP)]
     else:
-        widths = [tp for tp in range(1, min(most, MOST_TP) + 1) if heads_allow(arch, tp)]
+        widths = [tp for tp in range(1, min(most, MOST_TP) + 1) if divides(arch, tp)]
         pairs = [(tp, pp) for tp, pp in product(widths, STAGES) if tp * pp <= most and pp <= layers]
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
     found = [Shapes(tp=tp, pp=pp, ep=np.ones_like(tp), attention_dp=False)]
@@ -90,22 +91,6 @@ def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, .
             Shapes(tp=tp[wide], pp=pp[wide], ep=tp[wide], attention_dp=spread) for spread in (False, True)
         ]
     return tuple(found)
-
-
-def heads_allow(arch: Arch, tp: int) -> bool:
-    """Whether every layer's heads share out evenly over so many ranks."""
-    return all(
-        mixer.heads % tp == 0
-        and (mixer.latent_dim > 0 or mixer.kv_heads % tp == 0 or tp % mixer.kv_heads == 0)
-        for mixer in _attending(arch)
-    )
-
-
-@cache
-def _attending(arch: Arch) -> frozenset[Mixer]:
-    """Every kind of layer with heads."""
-    found = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}  # most layers share one
-    return frozenset(mixer for mixer in found.values() if mixer is not None and mixer.heads)
 
 
 def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.money import CNY
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import machine_usd
+from rigright.cost.money import NO_HOST, host_usd
 from rigright.cost.prices import price_width, priced
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import by_id
@@ -95,15 +96,22 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
     price = question.market.cards.get(kind.chip.id)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id()[kind.chip.id].devices)
-    cards_usd = cards * (np.nan if price is None else price.usd)
-    return cards_usd if kind.owned else np.asarray(machine_usd(cards_usd, kind.chip))
+    hosts = np.full(most + 1, np.nan)
+    used = [*kind.counts, kind.whole]  # of thousands of cards few numbers are asked for
+    hosts[used] = [_host_of(kind, count).value for count in used]
+    return cards * (np.nan if price is None else price.usd) + hosts
+
+
+def _host_of(kind: Kind, n_chips: int) -> Estimate:
+    """The machines around so many; what is there stands in one already."""
+    return NO_HOST if kind.owned else host_usd(kind.chip, n_chips)
 
 
 def _mix_usd(question: Question, kind: Kind) -> float:
     """Unlike cards and the machine around them; unknown where one of them is."""
     known = [question.market.cards.get(card.chip.id) for card in kind.mix]
     cards_usd = sum(np.nan if price is None else price.usd for price in known)
-    return 0.0 if kind.owned else float(machine_usd(cards_usd, kind.chip))
+    return 0.0 if kind.owned else cards_usd + _host_of(kind, len(kind.mix)).value
 
 
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
@@ -123,16 +131,21 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
 def _holds(offer: Offer, replica: int) -> bool:
     """Whether a replica stands in one instance, or in several that a fast network joins."""
     joined = (offer.network_bytes_per_s or 0.0) >= NETWORK_BYTES_PER_S and _chips_of(offer) >= BOX
-    return _chips_of(offer) >= replica or joined
+    return (offer.most_chips or _chips_of(offer)) >= replica or joined
 
 
 def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...]:
-    """What is rented out of a kind, whole cards, with a price, in the clouds that are wanted."""
+    """What is rented out of a kind, whole cards, with a price: in the clouds that are named, else at home.
+
+    Clouds that bill in yuan rent to those who pay in yuan, and the others hardly do.
+    """
     clouds = {cloud.casefold() for cloud in wish.clouds}
+    at_home = wish.currency == CNY
     return tuple(
         offer
         for offer in market.offers.get(kind.chip.id, ())
-        if _price(offer, wish) and (not clouds or offer.provider.casefold() in clouds)
+        if _price(offer, wish)
+        and (offer.provider.casefold() in clouds if clouds else (offer.currency == CNY) == at_home)
     )
 
 
@@ -151,7 +164,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
         n_chips, replica = kind.whole, max(replica, kind.per_node)
     if how == OWN:
         return Supply(how="own", label=_cards(kind, n_chips), n_units=_boxes(kind, n_chips),
-                      usd=None, usd_per_h=None, as_of=None)  # fmt: skip
+                      usd=None, usd_per_h=None, as_of=None, n_chips=n_chips)  # fmt: skip
     if how == RENT:
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
@@ -160,13 +173,16 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
     label = _cards(kind, n_chips)
     if price is None:
         return Supply(
-            how="buy", label=label, n_units=_boxes(kind, n_chips), usd=None, usd_per_h=None, as_of=None
-        )
+            how="buy", label=label, n_units=_boxes(kind, n_chips), usd=None, usd_per_h=None, as_of=None,
+            n_chips=n_chips,
+        )  # fmt: skip
     cards = -(-max(n_chips - kind.owned, 0) // by_id()[kind.chip.id].devices)
     one = priced(price, question.market.today)
     return Supply(
-        how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards), usd_per_h=None,
-        as_of=price.as_of, stale=is_stale(price.as_of, question.market.today),
+        how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards),
+        host_usd=_host_of(kind, n_chips), usd_per_h=None, as_of=price.as_of, used=price.used,
+        stale=is_stale(price.as_of, question.market.today),
+        n_chips=n_chips,
     )  # fmt: skip
 
 
@@ -182,8 +198,10 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
         high=sum(one.high for one in ones), mark="stated", as_of=oldest,
     )  # fmt: skip
     return Supply(
-        how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None, usd_per_h=None,
-        as_of=oldest, stale=is_stale(oldest, question.market.today),
+        how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None,
+        host_usd=_host_of(kind, n_chips) if whole else None, usd_per_h=None, as_of=oldest,
+        used=any(price.used for price in prices), stale=is_stale(oldest, question.market.today),
+        n_chips=n_chips,
     )  # fmt: skip
 
 
@@ -196,12 +214,14 @@ def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Su
     ]
     best = min(able, key=lambda offer: -(-n_chips // _chips_of(offer)) * (_price(offer, wish) or 0.0))
     units = -(-n_chips // _chips_of(best))
+    machines = -(-n_chips // (best.most_chips or _chips_of(best)))
     width = price_width(best.as_of, question.market.today)
     usd_per_h = units * (_price(best, wish) or 0.0)
     return Supply(
         how="rent",
-        label=("" if units == 1 else f"{units}x ") + f"{best.provider} {best.instance}",
-        n_units=units,
+        label=f"{best.provider} {units}x {best.instance}" if best.most_chips
+        else ("" if units == 1 else f"{units}x ") + f"{best.provider} {best.instance}",
+        n_units=machines,
         usd=None,
         usd_per_h=Estimate(
             value=usd_per_h, low=usd_per_h * (1 - width), high=usd_per_h * (1 + width),
@@ -209,6 +229,7 @@ def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Su
         ),
         as_of=best.as_of,
         stale=is_stale(best.as_of, question.market.today),
+        n_chips=units * _chips_of(best),
     )  # fmt: skip
 
 

@@ -7,10 +7,11 @@ one case of two. Many cards in a machine are trouble of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, figure_of
 from rigright.cost.known import NOTHING, kind_of, known_of
@@ -139,9 +140,9 @@ def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, 
     ratios |= {name: float(one[place] / one[first]) for name, one in others.items()}
     worst = max(ratios, key=lambda name: ratios[name])
     plain = {
-        "many": say("cheaper, but {count} cards", count=plan.n_chips),
+        "many": say("cheaper, but {count} GPUs", count=plan.n_chips),
         "slow": say("cheaper, but slower for each user"),
-        "unproven": say("cheaper, but known from the data sheet alone"),
+        "unproven": say("cheaper, but no benchmark of it"),
     }
     bounds = {limit.name: limit.bound for limit in limits}
     reason = plain[worst] if worst in plain else _may(plan, worst, bound=bounds[worst])
@@ -153,9 +154,9 @@ def _may(plan: Plan, name: str, *, bound: float) -> Sentence:
     edge = show_figure(name, told.low if name in RATES else told.high, digits=2)
     shown = {"edge": edge, "bound": show_figure(name, bound)}
     what = {
-        "ttft_s": say("first tokens may take up to {edge}, asked for {bound}", **shown),
-        "tpot_s": say("a token may take up to {edge}, asked for {bound}", **shown),
-    }.get(name, say("it may carry but {edge}, asked for {bound}", **shown))
+        "ttft_s": say("TTFT may reach {edge}, limit {bound}", **shown),
+        "tpot_s": say("TPOT may reach {edge}, limit {bound}", **shown),
+    }.get(name, say("may serve only {edge}, asked for {bound}", **shown))
     if told.mark == "physics":
-        return say("cheaper, but known from the data sheet alone: {what}", what=what)
+        return say("cheaper, but no benchmark of it: {what}", what=what)
     return say("cheaper, but {what}", what=what)

@@ -10,14 +10,14 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.choice.training import METHODS, batch_of, seq_tok_of
+from rigright.choice.training_notes import batch_notes, fullest_bytes, training_notes
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.money import usd_per_mtok
-from rigright.cost.prices import price_width
-from rigright.cost.training_bands import band as memory_band
-from rigright.cost.training_memory import training_memory
-from rigright.demand import Layout, Numbers, PlanWish, Training
+from rigright.demand import Layout, Numbers, PlanWish
+from rigright.facts.nodes import find_node
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
@@ -25,13 +25,12 @@ from rigright.search.plans import Table, notes_of, power_of, reasons_of
 from rigright.search.question import Kind, Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
 from rigright.search.supply import HOWS, options, prices_of, supply_of
-from rigright.search.training_score import TrainingScored, score_trainings
-from rigright.search.training_space import METHODS, PRETRAINED_COUNTS, TUNED_COUNTS, ways_of
+from rigright.search.training_explore import explored, preferred, whole
+from rigright.search.training_score import TrainingScored
+from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 SUBJECT = "speed_training"
-SEQ_TOK = {"finetune": 2048, "pretrain": 4096}
-STEP_TOK = {"finetune": 2**17, "pretrain": 2**22}  # tokens of a step where nobody says
 HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
@@ -40,33 +39,44 @@ def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
     wish, notes = filled(arch, wish)
     counts = PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS
-    kinds = kinds_of(wish, counts=counts, there=market.there)
-    ways = ways_of(arch, wish, kinds=kinds)
-    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
+    kinds = tuple(whole(kind, wish) for kind in kinds_of(wish, counts=counts, there=market.there))
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     return find(question, notes=notes)
 
 
 def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
     """The wish with lengths and batch where nobody said them, and what was assumed."""
-    seq = wish.seq_tok or min(SEQ_TOK[wish.work], arch.max_context_tok or SEQ_TOK[wish.work])
-    batch = wish.global_batch or max(STEP_TOK[wish.work] // seq, 1)
+    seq = wish.seq_tok or seq_tok_of(arch, wish.work)
+    cards = _cards(wish)
+    batch = wish.global_batch or batch_of(arch, wish.work, seq_tok=seq, cards=cards)
     tokens = wish.train_tok
     if tokens is None and wish.samples is not None:
         tokens = wish.samples * wish.epochs * seq
     notes = []
     if wish.seq_tok is None or wish.global_batch is None:
         notes.append(
-            say("steps of {batch} sequences of {seq} tokens assumed", batch=f"{batch:,}", seq=f"{seq:,}")
+            say(
+                "assumed: {parts}",
+                parts=say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
+            )
         )
     if tokens is None:
-        notes.append(say("how many tokens was not said: days and the whole cost are left out"))
+        notes.append(say("no --tokens: time and total cost are not shown"))
     return replace(wish, seq_tok=seq, global_batch=batch, train_tok=tokens), tuple(notes)
+
+
+def _cards(wish: PlanWish) -> int:
+    """Cards of the machine that was named; 1 where none was, or where it has to be looked at first."""
+    if wish.on is None:
+        return 1
+    try:
+        return find_node(wish.on).n_cards
+    except AskError:
+        return 1
 
 
 def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     """A pure function of the question."""
-    if not question.ways:
-        raise AskError(say("no chip that was asked for trains; name others"))
     table = tabled(question)
     found = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
     return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
@@ -74,7 +84,8 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
 
 def tabled(question: Question) -> Table:
     """Every training with every supply, and their figures."""
-    scored, prices = score_trainings(question, batch=question.wish.global_batch or 1), prices_of(question)
+    question, scored = explored(question, said_of(question.wish))
+    prices = prices_of(question)
     points = scored.points
     found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips)
     table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
@@ -94,6 +105,7 @@ def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
         "train_tok_per_s": rate,
         "mfu": scored.timed["mfu"][index],
         "power_w": power,
+        "n_chips": n_chips.astype(float),
         "usd": found.usd,
         "usd_per_h": hour,
         "usd_per_mtok": usd_per_mtok(hour, rate),
@@ -114,6 +126,7 @@ def _found(table: Table) -> Found:
     keeps = np.flatnonzero(beyond <= 0)
     if not len(keeps):
         return _nearest(table, limits, beyond=beyond)
+    keeps = keeps[preferred(table.question, table.scored, index=table.options.index[keeps])]
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     kind = table.scored.points.kind[table.options.index]
     field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], told=False)
@@ -142,12 +155,13 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
     n_chips = int(points.n_chips[point])
     tp, pp, dp, cp, ep = (int(getattr(points, name)[point]) for name in ("tp", "pp", "dp", "cp", "ep"))
-    layout = Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=way.cuts)
+    layout = Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=way.space.sequence_parallel)
     training = replace(
         way.training,
         micro_batch=int(points.micro_batch[point]),
         accumulate=int(points.accumulate[point]),
     )
+    room = float(kind.card.room_bytes)
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips)
     return Plan(
         chip=kind.chip,
@@ -157,35 +171,34 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         work=training,
         concurrency=None,
         memory=(),
-        rank_bytes=_rank_bytes(question.arch, training, layout=layout),
-        room_bytes=float(kind.card.room_bytes),
+        rank_bytes=fullest_bytes(question.arch, training, layout=layout),
+        room_bytes=room,
         figures=_told(table, place, kind=kind, supply=supply),
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
-        notes=tuple(notes_of(supply, kind, n_chips=n_chips)),
+        notes=(
+            *batch_notes(
+                training, layout=layout, batch=question.wish.global_batch, cards=kind.whole or n_chips
+            ),
+            *training_notes(question.arch, training, layout=layout, chip=kind.chip, room_bytes=room),
+            *notes_of(supply, kind, n_chips=n_chips),
+        ),
     )
-
-
-def _rank_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
-    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
-    worst = float(np.max(memory.least_bytes))
-    low, high = memory_band("device", assumed=False)
-    return Estimate(value=worst, low=worst * low, high=worst * high)
 
 
 def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
     known = known_of_one(SUBJECT, kind.chip, kind=kind_of(table.question.arch))
     slow, fast = (float(edge) for edge in band(SUBJECT, "train_tok_per_s", known=known))
-    width = price_width(supply.as_of, table.question.market.today) if supply.how != "own" else 0.0
+    least, most = supply.price_band
     bought = supply.how == "buy"
     bands = {
         "train_tok_per_s": (slow, fast), "mfu": (slow, fast), "days": (1 / fast, 1 / slow),
         "headroom": (1.0, 1.0),
-        "usd": (1 - width, 1 + width), "usd_per_h": (1 - width, 1 + width),
-        "usd_per_mtok": ((1 - width) / fast, (1 + width) / slow),
-        "usd_total": ((1 - width) / (1 if bought else fast), (1 + width) / (1 if bought else slow)),
+        "usd": (least, most), "usd_per_h": (least, most),
+        "usd_per_mtok": (least / fast, most / slow),
+        "usd_total": (least / (1 if bought else fast), most / (1 if bought else slow)),
     }  # fmt: skip
     grade = mark(SUBJECT, "train_tok_per_s", known=known)
     own = known.shift.get("train", 1.0)  # runs of the user's own

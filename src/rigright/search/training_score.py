@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.choice.training import Space
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import TrainingRates, training_rates, training_time
@@ -57,10 +59,20 @@ class TrainingScored:
     timed: dict[str, Numbers]
     misfits: Misfits
 
+    def take(self, index: Numbers) -> TrainingScored:
+        """Some of what fits."""
+        timed = {name: column[index] for name, column in self.timed.items()}
+        return TrainingScored(points=at(self.points, index), timed=timed, misfits=self.misfits)
 
-def score_trainings(question: Question, *, batch: int) -> TrainingScored:
-    """Score the whole space of a question."""
-    parts = [_score_way(question, way, place=place, batch=batch) for place, way in enumerate(question.ways)]
+
+def score_trainings(question: Question, *, batch: int | None, start: int = 0) -> TrainingScored:
+    """Score the whole space of a question, or its ways from a place on."""
+    ways = list(enumerate(question.ways))[start:]
+    return together([_score_way(question, way, place=place, batch=batch) for place, way in ways])
+
+
+def together(parts: Sequence[TrainingScored]) -> TrainingScored:
+    """Scores one after another as one."""
     return TrainingScored(
         points=joined([part.points for part in parts]),
         timed={name: np.concatenate([part.timed[name] for part in parts]) for name in (*TIMED, "links_s")},
@@ -68,13 +80,13 @@ def score_trainings(question: Question, *, batch: int) -> TrainingScored:
     )
 
 
-def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int) -> TrainingScored:
+def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int | None) -> TrainingScored:
     kinds = [question.kinds[kind] for kind in way.kinds]
     counts = sorted({count for kind in kinds for count in kind.counts})
-    cuts = cuts_of(question.arch, way, counts=counts, batch=batch)
-    rank = rank_bytes(question.arch, way, cuts=cuts)
-    may = _stands(cuts, kinds)
+    cuts = cuts_of(question.arch, way.space, counts=counts, batch=batch)
     able = np.array([kind.card.room_bytes for kind in kinds])
+    rank = rank_bytes(question.arch, way.space, cuts=cuts, most=float(able.max()))
+    may = _stands(cuts, kinds)
     fits = may & (rank[None, :] <= able[:, None])
     row, column = np.nonzero(fits)
     points = TrainingPoints(
@@ -86,23 +98,32 @@ def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int) 
     )
     return TrainingScored(
         points=points,
-        timed=_timed(question.arch, way, points=points, kinds=kinds),
+        timed=_timed(question.arch, way.space, points=points, kinds=kinds),
         misfits=_misfits(way, may & ~fits, place=place, cuts=cuts, rank=rank, able=able),
     )
 
 
-def rank_bytes(arch: Arch, way: TrainingWay, *, cuts: Cuts) -> Numbers:
-    """Bytes of the fullest rank: the first stage, or the last."""
-    layout = layout_of(cuts, way)
-    told = replace(way.training, micro_batch=cuts.micro_batch, accumulate=cuts.accumulate)
-    ends = (0, cuts.pp - 1) if np.any(cuts.pp > 1) else (0,)
-    sizes = [training_memory(arch, told, layout=layout, stage=stage).least_bytes for stage in ends]
-    return np.broadcast_to(np.maximum.reduce(np.broadcast_arrays(*sizes)), np.shape(cuts.tp))
+def rank_bytes(arch: Arch, space: Space, *, cuts: Cuts, most: float = np.inf) -> Numbers:
+    """Bytes of the fullest rank of all stages; of the first, where that one has more than `most`."""
+    told = replace(space.training, micro_batch=cuts.micro_batch, accumulate=cuts.accumulate)
+    first = training_memory(arch, told, layout=layout_of(cuts, space)).least_bytes
+    found = np.array(np.broadcast_to(first, np.shape(cuts.tp)))
+    for pp in np.unique(cuts.pp[cuts.pp > 1]):  # a handful: each has stages of its own
+        places = np.flatnonzero((cuts.pp == pp) & (found <= most))
+        some = at(cuts, places)
+        told = replace(space.training, micro_batch=some.micro_batch, accumulate=some.accumulate)
+        stages = np.arange(pp)[:, None]
+        sizes = training_memory(arch, told, layout=layout_of(some, space), stage=stages).least_bytes
+        found[places] = np.max(np.broadcast_to(sizes, (pp, len(places))), axis=0)
+    return found
 
 
-def layout_of(cuts: Any, way: TrainingWay) -> Layout:
+def layout_of(cuts: Any, space: Space) -> Layout:
     """Cuts or points as a layout of arrays; where tensors may be cut, sequences are cut with them."""
-    return Layout(tp=cuts.tp, pp=cuts.pp, dp=cuts.dp, cp=cuts.cp, ep=cuts.ep, sequence_parallel=way.cuts)
+    return Layout(
+        tp=cuts.tp, pp=cuts.pp, dp=cuts.dp, cp=cuts.cp, ep=cuts.ep,
+        sequence_parallel=space.sequence_parallel,
+    )  # fmt: skip
 
 
 def _stands(cuts: Cuts, kinds: Sequence[Kind]) -> Numbers:
@@ -115,7 +136,7 @@ def _stands(cuts: Cuts, kinds: Sequence[Kind]) -> Numbers:
 def _misfits(
     way: TrainingWay, small: Numbers, *, place: int, cuts: Cuts, rank: Numbers, able: Numbers
 ) -> Misfits:
-    row, column = np.nonzero(small & (cuts.micro_batch == 1)[None, :])
+    row, column = np.nonzero(small & (cuts.micro_batch == way.space.micro_batch[0])[None, :])
     return Misfits(
         way=np.full(len(row), place),
         kind=np.asarray(way.kinds)[row],
@@ -125,18 +146,16 @@ def _misfits(
     )
 
 
-def _timed(
-    arch: Arch, way: TrainingWay, *, points: TrainingPoints, kinds: Sequence[Kind]
-) -> dict[str, Numbers]:
-    setup = set_up(way.training, hidden=trunk_of(arch).hidden)
+def _timed(arch: Arch, space: Space, *, points: TrainingPoints, kinds: Sequence[Kind]) -> dict[str, Numbers]:
+    setup = set_up(space.training, hidden=trunk_of(arch).hidden)
     rates: TrainingRates = training_rates([kind.chip for kind in kinds], setup)
     size = len(points)
     timed = {name: np.empty(size) for name in (*TIMED, "links_s")}
 
     def task(chunk: slice) -> None:
         part = at(points, chunk)
-        told = replace(way.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
-        found = training_time(arch, told, layout=layout_of(part, way), rates=at(rates, part.row))
+        told = replace(space.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
+        found = training_time(arch, told, layout=layout_of(part, space), rates=at(rates, part.row))
         for name in TIMED:
             timed[name][chunk] = getattr(found, name)
         timed["links_s"][chunk] = sum(getattr(found, name) for name in LINKS)

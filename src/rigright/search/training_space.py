@@ -1,43 +1,40 @@
-"""The space of trainings as arrays: method, sharding, recompute are ways; in each, layouts and batches."""
+"""The space of trainings as arrays: each way to train on the kinds it runs on, its layouts and batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields
 from itertools import product
 from math import gcd
 
 import numpy as np
 
-from rigright.arch.count import params
 from rigright.arch.record import Arch
-from rigright.base.units import GIGA
+from rigright.base.record import dataclass
+from rigright.choice.training import Space, spaces_of
 from rigright.cost.training_towers import trunk_of
-from rigright.demand import Numbers, PlanWish, Training
+from rigright.demand import Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.running import how_runs
-from rigright.facts.training import find_trainer
-from rigright.search.question import Kind
+from rigright.search.question import Kind, Question
 
 TUNED_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 64)
 PRETRAINED_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
-WIDTHS, STAGES, EXPERT_RANKS = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 4, 8, 16, 32, 64)
-LONG_TOK = 16384  # sequences from here on may be cut over ranks
-METHODS = ("full", "lora", "qlora")
-OVERSHOOT = 1.25  # a step may gather so much more than was asked, where ranks do not divide it
-CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
-LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
+OVERSHOOT = 1.25  # a step may gather so much more than was asked, where replicas do not divide it
 LINKED = 4  # chips of a link domain that pre-training wants at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingWay:
-    """How to train: everything but layout, micro-batch and accumulation; on which kinds (by their place)."""
+    """A space of trainings, and the kinds it is tried on (by their place)."""
 
-    training: Training
-    cuts: bool  # tensors and stages may be cut
+    space: Space
     kinds: tuple[int, ...]
+
+    @property
+    def training(self) -> Training:
+        """How to train: everything but layout, micro-batch and accumulation."""
+        return self.space.training
 
     @property
     def label(self) -> str:
@@ -65,109 +62,83 @@ class Cuts:
         return self.tp * self.pp * self.dp * self.cp
 
 
-def ways_of(arch: Arch, wish: PlanWish, *, kinds: Sequence[Kind]) -> tuple[TrainingWay, ...]:
-    """Every way that the wish allows."""
-    trainings = tuple(_pretraining(wish) if wish.work == "pretrain" else _tuning(arch, wish))
-    able = {
-        (form, cuts): tuple(
-            place for place, kind in enumerate(kinds) if trains(kind, wish, form=form, linked=cuts)
-        )
-        for form, cuts in {(_form(training), _cuts(training)) for training in trainings}
-    }
-    found = [
-        TrainingWay(training=one, cuts=_cuts(one), kinds=able[_form(one), _cuts(one)]) for one in trainings
-    ]
-    return tuple(way for way in found if way.kinds)
+def said_of(wish: PlanWish) -> TrainingWish:
+    """What a wish for a plan says of the training."""
+    return TrainingWish(
+        method=wish.method, trainer=wish.trainer, seq_tok=wish.seq_tok, global_batch=wish.global_batch
+    )
 
 
-def _cuts(training: Training) -> bool:
-    return training.trainer.startswith(CUTTERS)
+def ways_of(
+    question: Question, said: TrainingWish, *, usual: bool = True, anywhere: bool = False
+) -> tuple[TrainingWay, ...]:
+    """Every way to try; `usual`: as such trainings are mostly run; `anywhere`: on chips few train on, too."""
+    found: dict[Space, list[int]] = {}
+    work = question.wish.work
+    for place, kind in enumerate(question.kinds):
+        for space in spaces_of(question.arch, said, work=work, chip=kind.chip, usual=usual):
+            if anywhere or trains(kind, work, space=space):
+                found.setdefault(space, []).append(place)
+    return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in found.items())
 
 
-def _form(training: Training) -> str:
-    """What has to run there: 4-bit bases and 8-bit states come out of one library."""
-    in_8_bit = training.optimizer is not None and training.optimizer.startswith("adamw-8bit")
-    return "nf4" if training.method == "qlora" or in_8_bit else "16bit"
-
-
-def trains(kind: Kind, wish: PlanWish, *, form: str, linked: bool) -> bool:
+def trains(kind: Kind, work: str, *, space: Space) -> bool:
     """Whether training runs there; what few train on, or lacks a fast link, is not taken unasked."""
     chip: Chip = kind.chip
-    forms = ("nf4",) if form == "nf4" else ("bf16", "fp16")
+    training = space.training
+    in_8_bit = training.optimizer is not None and training.optimizer.startswith("adamw-8bit")
+    forms = ("nf4",) if training.method == "qlora" or in_8_bit else ("bf16", "fp16")
     if not any(how_runs("transformers", form, chip=chip) for form in forms):
         return False
     links = chip.segment == "datacenter" and (chip.link_max_chips or 0) >= LINKED
     usual = chip.vendor in {"NVIDIA", "AMD"} and chip.segment in {"consumer", "workstation", "datacenter"}
-    wants = wish.work == "pretrain" or linked
+    wants = work == "pretrain" or space.sequence_parallel
     return kind.named or (links if wants else usual)
 
 
-def _pretraining(wish: PlanWish) -> Iterator[Training]:
-    trainers = (wish.trainer,) if wish.trainer else ("megatron", "torchtitan")
-    for name, recompute in product(trainers, ("none", "selective", "full")):
-        trainer = find_trainer(name).id
-        sharding = "zero1" if trainer.startswith("megatron") else "fsdp"
-        for schedule, chunks in (("1f1b", 1), ("interleaved", 2), ("interleaved", 4)):
-            yield Training(
-                trainer=trainer,
-                sharding=sharding,
-                recompute=recompute,
-                schedule=schedule,
-                virtual_stages=chunks,
-                seq_tok=wish.seq_tok,
-            )
+def cuts_of(arch: Arch, space: Space, *, counts: Sequence[int], batch: int | None) -> Cuts:
+    """Every layout of every number of chips, with every micro-batch that gathers the batch.
 
-
-def _tuning(arch: Arch, wish: PlanWish) -> Iterator[Training]:
-    trainer = find_trainer(wish.trainer or "hf").id
-    for method, recompute in product((wish.method,) if wish.method else METHODS, ("none", "full")):
-        plain = Training(trainer=trainer, method=method, recompute=recompute, seq_tok=wish.seq_tok)
-        yield plain
-        yield replace(plain, sharding="fsdp")
-        if method == "full":
-            yield replace(plain, optimizer="adamw-8bit")
-            yield replace(plain, trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
-            if params(arch) >= LARGE_PARAMS and wish.trainer is None:
-                yield replace(plain, trainer="torchtitan", sharding="fsdp")
-
-
-def cuts_of(arch: Arch, way: TrainingWay, *, counts: Sequence[int], batch: int) -> Cuts:
-    """Every layout of every number of chips, with every micro-batch that gathers the batch."""
-    rows = [
-        (*layout, micro, accumulate)
-        for count in counts
-        for layout in _layouts(arch, way, count=count)
-        for micro, accumulate in _gathers(batch, replicas=layout[2])
-        if way.training.schedule != "interleaved" or layout[1] > 1
-    ]
-    columns = np.array(rows, dtype=int).reshape(len(rows), 7).T
-    names = ("tp", "pp", "dp", "cp", "ep", "micro_batch", "accumulate")
-    return Cuts(**dict(zip(names, columns, strict=True)))
-
-
-def _layouts(arch: Arch, way: TrainingWay, *, count: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """tp, pp, dp, cp, ep of so many ranks."""
-    if not way.cuts:
-        if (count > 1) == (way.training.sharding != "none") or way.training.sharding in {"none", "zero3"}:
-            yield 1, 1, count, 1, 1
-        return
+    A replica has at least one sequence, and the batch is met exactly wherever the replicas divide it.
+    `batch` is None where micro-batch and accumulation were said.
+    """
+    training = space.training
+    axes = (np.asarray(counts), space.tp, space.pp, space.cp, space.ep, space.micro_batch)
+    grid = np.meshgrid(*(np.asarray(axis, dtype=np.int64) for axis in axes), indexing="ij")
+    count, tp, pp, cp, ep, micro = (column.ravel() for column in grid)
+    dp, rest = np.divmod(count, tp * pp * cp)
     layers = trunk_of(arch).layers
     heads = gcd(*(layer.mixer.heads for layer in layers if layer.mixer is not None))
     experts = max((layer.ffn.experts for layer in layers if layer.ffn is not None), default=0)
-    slices = (1, 2, 4, 8) if int(way.training.seq_tok) >= LONG_TOK else (1,)
-    chunks = int(way.training.virtual_stages)
-    for tp, pp, cp in product(WIDTHS, STAGES, slices):
-        dp, rest = divmod(count, tp * pp * cp)
-        if rest or not dp or heads % tp or pp * chunks > len(layers):
-            continue
-        for ep in EXPERT_RANKS if experts else (1,):
-            if ep <= tp * dp * cp and (not experts or experts % ep == 0):
-                yield tp, pp, dp, cp, ep
+    keeps = (rest == 0) & (dp > 0) & (heads % tp == 0) & (pp * training.virtual_stages <= len(layers))
+    keeps &= (ep == 1) | ((experts > 0) & (experts % ep == 0) & ((tp * dp * cp) % ep == 0))
+    keeps &= (dp == space.dp) if space.dp is not None else True
+    keeps &= dp * cp >= space.least_ranks
+    each = np.maximum(dp, 1) * micro
+    if batch is None:
+        accumulate = np.full(len(count), space.accumulate or 1)
+    else:
+        accumulate = np.full(len(count), space.accumulate) if space.accumulate else -(-batch // each)
+        gathered = accumulate * each
+        odd = (
+            (micro == space.micro_batch[0])
+            & (batch % np.maximum(dp, 1) != 0)
+            & (gathered <= batch * OVERSHOOT)
+        )
+        odd = (odd & (space.accumulate is None)) | space.loose
+        keeps &= (gathered == batch) | odd
+        keeps &= (dp <= batch) | space.loose
+    if training.schedule == "interleaved" and training.virtual_stages > 1:
+        keeps &= (pp > 1) & (accumulate % pp == 0)
+    columns = (tp, pp, dp, cp, ep, micro, accumulate)
+    names = (field.name for field in fields(Cuts))
+    return Cuts(**{name: column[keeps] for name, column in zip(names, columns, strict=True)})
 
 
-def _gathers(batch: int, *, replicas: int) -> Iterator[tuple[int, int]]:
-    """Micro-batch and how many of them a step gathers."""
-    for micro in MICRO_BATCHES:
-        accumulate = max(-(-batch // (replicas * micro)), 1)
-        if micro * accumulate * replicas <= max(batch * OVERSHOOT, replicas):
-            yield micro, accumulate
+def fewer(space: Space, *, cards: int, batch: int | None) -> Iterator[int]:
+    """Numbers of cards below all that layouts could use, where all of them cannot work together."""
+    for tp, pp, cp in product(space.tp, space.pp, space.cp):
+        replicas = min(cards // (tp * pp * cp), batch or cards, space.dp or cards)
+        for count in {replicas, 1 << max(replicas.bit_length() - 1, 0)}:
+            if replicas:
+                yield tp * pp * cp * count

@@ -10,7 +10,7 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.running import engines_of, how_runs, unrun
 from rigright.search.question import Question
 
-NOTHING = say("no engine runs such weights on any of the chips; leave a format or engine out")
+NOTHING = say("no engine runs these weights on these GPUs; drop a format or engine")
 
 
 def no_way(question: Question) -> Sentence:
@@ -30,9 +30,9 @@ def _on_one(question: Question, chip: Chip, *, form: str) -> Sentence:
     if wish.kv and any(how_runs(name, form, chip=chip) for name in engines):
         cache = find_kv_format(wish.kv[0])
         return say(
-            "{engine} keeps no {kv} cache; those that do: {engines}",
+            "{engine} has no {kv} KV cache; these do: {engines}",
             engine=engines[0], kv=cache.label, engines=", ".join(cache.engines),
         )  # fmt: skip
     if not engines:
-        return say("no engine known here runs on {chip}", chip=chip.name)
+        return say("no known engine runs on {chip}", chip=chip.name)
     return unrun(engines[0], form, chip=chip) or NOTHING

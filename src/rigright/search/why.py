@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from rigright.base.money import USD, currency_of
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.money import tariff_of, write_off_usd_per_h
@@ -21,9 +22,9 @@ from rigright.search.supply import options
 
 FAR = 1e3  # in logarithms of ratios
 HOPELESS, NEAR_EQUAL = 10.0, 1.1  # times a limit, beyond which so much more of the way is no nearer
-MOST = 8  # rejections that are told
-OF_ONE_LIMIT = 3
-NAMED = 4  # chips that one line names
+MOST = 3  # rejections that are told
+OF_ONE_LIMIT = 2
+NAMED = 2  # chips that one line names
 UNITS = {
     "output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "images_per_s": "images/s",
     "texts_per_s": "texts/s",
@@ -33,10 +34,10 @@ UNITS = {
 
 def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> tuple[Rejection, ...]:
     """The nearest misses among what costs less than the first plan, few of one reason."""
-    missed = _missed(table, limits, first=first, cost=cost)
+    asked_for = chain(_unrun(table.question), _unsold(table))  # somebody named these
+    cheaper = chain(_missed(table, limits, first=first, cost=cost), _small(table, first=first))
     told: list[Rejection] = []
-    others = (_small(table, first=first), _unrun(table.question), _unsold(table), _unpriced(table, limits))
-    for rejection in chain(missed, *others):
+    for rejection in chain(asked_for, cheaper, _unpriced(table, limits, first=first)):
         alike = sum(one.limit == rejection.limit for one in told)
         if alike < OF_ONE_LIMIT and len(told) < MOST:
             told.append(rejection)
@@ -59,9 +60,14 @@ def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
 
 
 def nearest_to(limits: Sequence[Limit], *, beyond: Numbers, price: Numbers) -> int:
-    """What comes closest to all limits; of near equals of an impossible wish the cheapest."""
-    least = float(beyond.min())
-    near = beyond <= (least * NEAR_EQUAL if least > math.log(HOPELESS) * len(limits) else least)
+    """What comes closest to all limits; of near equals of an impossible wish the cheapest.
+
+    Limits without a number are counted first: they would drown all that is known of the others.
+    """
+    unknown = sum((limit.excess >= FAR for limit in limits), start=np.zeros(len(beyond)))
+    rest = np.where(unknown == unknown.min(), beyond - FAR * unknown, np.inf)
+    least = float(rest.min())
+    near = rest <= (least * NEAR_EQUAL if least > math.log(HOPELESS) * len(limits) else least)
     return int(np.lexsort((beyond, price, ~near))[0])
 
 
@@ -85,7 +91,7 @@ def _rejection(table: Table, limit: Limit, *, place: int) -> Rejection:
     cost = float(table.figures["usd_per_h"][place])
     return Rejection(
         label=label_of(table, place),
-        reason=_told(limit, reached),
+        reason=_told(limit, reached, currency=table.question.wish.currency),
         limit=limit.name,
         usd_per_h=cost if np.isfinite(cost) else None,
         nearest=reached if np.isfinite(reached) else None,
@@ -102,45 +108,49 @@ def label_of(table: Table, place: int) -> str:
     return f"{kind.chip.name if kind.mix else f'{count}x {kind.chip.name}'}, {way.label}"
 
 
-def _told(limit: Limit, reached: float) -> Sentence:
+def _told(limit: Limit, reached: float, *, currency: str) -> Sentence:
     """A broken limit with both its numbers."""
     if not np.isfinite(reached):
-        return say("its price is not known") if limit.name.startswith("usd") else say("the queue only grows")
-    shown = _apart(limit.name, reached=reached, bound=limit.bound)
+        return (
+            say("no price known") if limit.name.startswith("usd") else say("overloaded: the queue only grows")
+        )
+    shown = _apart(limit, reached, currency=currency)
     return {
-        "ttft_s": say("first tokens after {reached}, asked for {bound}", **shown),
-        "tpot_s": say("{reached} a token, asked for {bound}", **shown),
-        "output_tok_per_s": say("{reached} of output, asked for {bound}", **shown),
-        "requests_per_s": say("carries {reached}, asked for {bound}", **shown),
-        "usd": say("costs {reached}, the budget is {bound}", **shown),
-        "usd_per_h": say("costs {reached} an hour, asked for at most {bound}", **shown),
-        "usd_per_mtok": say("costs {reached} a million tokens, asked for at most {bound}", **shown),
-        "power_w": say("draws {reached}, asked for at most {bound}", **shown),
-        "latency_s": say("a batch takes {reached}, asked for {bound}", **shown),
-        "texts_per_s": say("makes {reached}, asked for {bound}", **shown),
-        "images_per_s": say("makes {reached}, asked for {bound}", **shown),
-        "days": say("takes {reached}, asked for {bound}", **shown),
-        "later_params": say("has room for a model of {reached} parameters later, asked for {bound}", **shown),
+        "ttft_s": say("TTFT {reached}, limit {bound}", **shown),
+        "tpot_s": say("TPOT {reached}, limit {bound}", **shown),
+        "output_tok_per_s": say("output {reached}, asked for {bound}", **shown),
+        "requests_per_s": say("serves {reached}, asked for {bound}", **shown),
+        "usd": say("costs {reached}, budget {bound}", **shown),
+        "usd_per_h": say("costs {reached}/hour, limit {bound}", **shown),
+        "usd_per_mtok": say("costs {reached} per 1M tokens, limit {bound}", **shown),
+        "power_w": say("draws {reached}, limit {bound}", **shown),
+        "latency_s": say("batch time {reached}, limit {bound}", **shown),
+        "texts_per_s": say("reaches {reached}, asked for {bound}", **shown),
+        "images_per_s": say("reaches {reached}, asked for {bound}", **shown),
+        "days": say("takes {reached}, limit {bound}", **shown),
+        "later_params": say("has room for {reached} parameters later, asked for {bound}", **shown),
     }[limit.name]
 
 
-def _apart(name: str, *, reached: float, bound: float) -> dict[str, str]:
+def _apart(limit: Limit, reached: float, *, currency: str) -> dict[str, str]:
     """Both figures, with as many digits as it takes to tell them apart."""
+    bound = show_figure(limit.name, limit.bound, currency=currency)
     for digits in range(3, 9):
-        shown = {"reached": show_figure(name, reached, digits=digits), "bound": show_figure(name, bound)}
-        if shown["reached"] != show_figure(name, bound, digits=digits):
+        shown = show_figure(limit.name, reached, digits=digits, currency=currency)
+        if shown != show_figure(limit.name, limit.bound, digits=digits, currency=currency):
             break
-    return shown
+    return {"reached": shown, "bound": bound}
 
 
-def show_figure(name: str, value: float, *, digits: int = 3) -> str:
-    """A figure of a limit for people, with its unit."""
+def show_figure(name: str, value: float, *, digits: int = 3, currency: str = USD) -> str:
+    """A figure of a limit for people, with its unit; money in the currency that was asked in."""
     if name == "later_params":
         return show_count(value)
     if name in {"ttft_s", "tpot_s", "latency_s"}:
         return f"{_plain(value, digits)} s" if value >= 1 else f"{_plain(value * KILO, digits)} ms"
     if name.startswith("usd"):
-        return f"${_plain(value, digits)}"
+        known = currency_of(currency)
+        return f"{known.sign}{_plain(value * known.per_usd, digits)}"
     unit = UNITS[name]
     return f"{_plain(value, digits)} {unit}"
 
@@ -189,7 +199,7 @@ def too_small(
     return Rejection(
         label=f"{int(misfits.chips[place])}x {kind.chip.name}, {way.label}",
         reason=say(
-            "not enough memory: a card needs {need} of its {room}",
+            "needs {need} per GPU, it has {room}",
             need=_size(need, beside=able),
             room=_size(able, beside=need),
         ),
@@ -219,7 +229,7 @@ def _unrun(question: Question) -> Iterator[Rejection]:
         if kind.named and place not in run:
             yield Rejection(
                 label=kind.chip.name,
-                reason=say("no engine that was asked for runs such weights on this chip"),
+                reason=say("the engine asked for does not run these weights on this GPU"),
                 limit="format",
             )
 
@@ -227,27 +237,32 @@ def _unrun(question: Question) -> Iterator[Rejection]:
 def _unsold(table: Table) -> Iterator[Rejection]:
     """Cards that would do, and that nobody who was named rents out."""
     question, points = table.question, table.scored.points
+    if not question.wish.clouds:
+        return
     there = set(points.kind[table.options.index].tolist())
     clouds = ", ".join(question.wish.clouds)
     for kind in sorted(set(points.kind.tolist())):
         chip = question.kinds[kind].chip
         if kind not in there and chip.id in question.market.offers:
             yield Rejection(
-                label=chip.name, reason=say("not rented by {clouds}", clouds=clouds), limit="cloud"
+                label=chip.name, reason=say("not offered by {clouds}", clouds=clouds), limit="cloud"
             )
 
 
-def _unpriced(table: Table, limits: Sequence[Limit]) -> Iterator[Rejection]:
-    """Cards that keep every limit and whose price nobody here knows: they may be cheaper."""
+def _unpriced(table: Table, limits: Sequence[Limit], *, first: int) -> Iterator[Rejection]:
+    """Cards that keep every limit and that have no price at all: they may be cheaper. One line for all."""
     price = table.figures["usd_per_h"]
-    unknown = (excess_of(limits, len(price)) <= 0) & np.isnan(price)
-    if not unknown.any() or unknown.all():
+    if np.isnan(price[first]):
         return
-    kinds = sorted(set(table.scored.points.kind[table.options.index[unknown]].tolist()))
-    names = [table.question.kinds[kind].chip.name for kind in kinds]
+    kind = table.scored.points.kind[table.options.index]
+    unknown = set(kind[(excess_of(limits, len(price)) <= 0) & np.isnan(price)].tolist())
+    kinds = sorted(unknown - set(kind[np.isfinite(price)].tolist()))
+    names = [table.question.kinds[one].chip.name for one in kinds]
+    if not names:
+        return
     yield Rejection(
         label=", ".join(names[:NAMED]) + (f" (+{len(names) - NAMED})" if len(names) > NAMED else ""),
-        reason=say("no price is known here: these may be cheaper"),
+        reason=say("no price known: these may be cheaper"),
         limit="price",
     )
 

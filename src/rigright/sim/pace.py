@@ -46,7 +46,11 @@ class Pace:
         self._chunk = most_tok
         seqs = grid(most_seqs, FINE)
         self._seqs, self._contexts = seqs, grid(most_context, LONG)
-        self._decode = _decode_table(law, seqs, contexts=self._contexts)
+        many, long = _points(seqs, self._contexts)
+        none = np.zeros_like(many)
+        content = Pass(prefill_tok=none, decode_seqs=many, decode_context_tok=long)
+        table: Square = law(content).reshape(len(seqs), len(self._contexts)).tolist()
+        self._decode = table
         self._toks = grid(most_tok, FINE)
         self._bare = _bare_table(law, self._toks, seqs=self._seqs)
         self._axes = grid(most_tok, COARSE), grid(most_context, COARSE)
@@ -87,29 +91,29 @@ class Pace:
         if tok > self._chunk and self.rounds > 1:
             parts = min(ceil(tok / self._chunk), self.rounds)
         share = tok / parts
-        fine, coarse = self._cells(seqs)
+        # where so many sequences stand on the fine and on the coarse axis
+        found = self._seqs_at.get(seqs)
+        if found is None:
+            own = self._own(seqs)
+            found = _place(self._seqs, own), _place(self._coarse_seqs, own)
+            self._seqs_at[seqs] = found
+        fine, coarse = found
         bare = _between2(self._bare, (_place(self._toks, share), fine))
         toks, contexts = self._axes
-        back = _between4(
-            self._back,
-            (_place(toks, share), _place(contexts, seen_tok)),
-            inner=(coarse, _place(contexts, context_tok / seqs if seqs else 0.0)),
-        )
+        outer = (_place(toks, share), _place(contexts, seen_tok))
+        inner = (coarse, _place(contexts, context_tok / seqs if seqs else 0.0))
+        (row, along), (column, across) = outer
+        near, far = self._back[row], self._back[row + 1]
+        low, high = _between2(near[column], inner), _between2(near[column + 1], inner)
+        left = low + (high - low) * across
+        low, high = _between2(far[column], inner), _between2(far[column + 1], inner)
+        back = left + (low + (high - low) * across - left) * along
         more = self._prompt_s * (prompts / parts - 1) if prompts > parts else 0.0
         return (bare + back + more) * parts / (1 + (parts - 1) * self._overlap)
 
     def _own(self, seqs: int) -> float:
         """Sequences of one micro-batch: none is cut in parts."""
         return max(seqs / self.rounds, min(seqs, 1))
-
-    def _cells(self, seqs: int) -> tuple[Place, Place]:
-        """Where so many sequences stand on the fine and on the coarse axis."""
-        found = self._seqs_at.get(seqs)
-        if found is None:
-            own = self._own(seqs)
-            found = _place(self._seqs, own), _place(self._coarse_seqs, own)
-            self._seqs_at[seqs] = found
-        return found
 
     def _row(self, seqs: int) -> list[float]:
         """Seconds at each mean context, for so many sequences."""
@@ -145,14 +149,6 @@ def grid(most: float, ratio: float) -> Grid:
     powers = range(ceil(log(max(most, 1.0), ratio)) + 1)
     inside = {min(round(ratio**power), ceil(most)) for power in powers}
     return [float(point) for point in sorted({0, 1, *inside})]
-
-
-def _decode_table(law: Law, seqs: Grid, *, contexts: Grid) -> Square:
-    many, long = _points(seqs, contexts)
-    none = np.zeros_like(many)
-    content = Pass(prefill_tok=none, decode_seqs=many, decode_context_tok=long)
-    table: Square = law(content).reshape(len(seqs), len(contexts)).tolist()
-    return table
 
 
 def _bare_table(law: Law, toks: Grid, *, seqs: Grid) -> Square:
@@ -198,12 +194,3 @@ def _between2(table: Square, corner: tuple[Place, Place]) -> float:
     left = low[column] + (low[column + 1] - low[column]) * across
     right = high[column] + (high[column + 1] - high[column]) * across
     return left + (right - left) * along
-
-
-def _between4(table: list[list[Square]], outer: tuple[Place, Place], *, inner: tuple[Place, Place]) -> float:
-    (row, along), (column, across) = outer
-    near, far = table[row], table[row + 1]
-    low, high = _between2(near[column], inner), _between2(near[column + 1], inner)
-    left = low + (high - low) * across
-    low, high = _between2(far[column], inner), _between2(far[column + 1], inner)
-    return left + (low + (high - low) * across - left) * along

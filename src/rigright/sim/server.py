@@ -208,24 +208,21 @@ class Server:
         """The newest give their cache back until next tokens have theirs: what these take."""
         grown = self._decodes.growth(beat)
         while grown > self.free:
-            self._preempt(beat)
+            decodes, book = self._decodes, self.book
+            request = next(one for one in reversed(self._seated) if one in decodes or one in self._partial)
+            if request in decodes:
+                base, final = decodes.leave(request)
+                self._made[request] = book.output[request] - (final - beat + 1)
+                held = base + beat - 1
+            else:
+                _, held = self._partial.pop(request)
+            del self._seated[request]
+            self.free += -(-held // self.shop.block_tok)
+            self._waiting.appendleft(request)
+            self._blocked = False
+            self.preempted += 1
             grown = self._decodes.growth(beat)
         return grown
-
-    def _preempt(self, beat: int) -> None:
-        decodes, book = self._decodes, self.book
-        request = next(one for one in reversed(self._seated) if one in decodes or one in self._partial)
-        if request in decodes:
-            base, final = decodes.leave(request)
-            self._made[request] = book.output[request] - (final - beat + 1)
-            held = base + beat - 1
-        else:
-            _, held = self._partial.pop(request)
-        del self._seated[request]
-        self.free += -(-held // self.shop.block_tok)
-        self._waiting.appendleft(request)
-        self._blocked = False
-        self.preempted += 1
 
     def _pick(self, grown: int) -> list[tuple[Ask, int]]:
         """Whom the policy lets in, and how much of each prompt is worked on."""
@@ -243,15 +240,12 @@ class Server:
             chunks=shop.chunks,
         )
         if shop.manner.keeps:
-            room.promise(shop.manner.keeps, self._to_come_tok())
+            # what those that were let in will still make
+            begun = sum(self.book.output[request] for request in self._partial)
+            room.promise(shop.manner.keeps, self._decodes.promised_tok(self._beat + 1) + begun)
         picks = shop.pick(self._queue(), room)
         self._blocked = not picks
         return picks
-
-    def _to_come_tok(self) -> int:
-        """What those that were let in will still make."""
-        begun = sum(self.book.output[request] for request in self._partial)
-        return self._decodes.promised_tok(self._beat + 1) + begun
 
     def _is_closed(self, running: int) -> bool:
         """Whether a batch is at work: it takes more in until it makes its next tokens."""

@@ -65,6 +65,9 @@ class Tally:
     total_tok_per_s: float
     good_share: float  # of all requests: served and within the targets
     good_per_s: float
+    ttft_share: float  # of all requests: the first token came within its target
+    tpot_share: float
+    backlog_share: float  # of all requests: not yet started when the last one arrived
     preempted: int  # times that a sequence lost its cache
     cache_most: float  # share of the cache
     cache_mean: float
@@ -110,9 +113,9 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     start = float(found.arrival_s.min())
     end = float(np.max(found.last_s[ok], initial=start))
     span = max(end - start, 1e-9)
-    good = (
-        ok & _within(found.ttft_s, targets.ttft_s) & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
-    )
+    soon = ok & _within(found.ttft_s, targets.ttft_s)
+    steady = ok & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
+    good, count = soon & steady, max(load.count, 1)
     logs = [log_of(server) for server in played.servers]
     all_logs = logs + [log_of(server) for server in played.prefill_servers]
     busy = sum(float(log["took_s"].sum()) for log in all_logs)
@@ -131,8 +134,11 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         requests_per_s=float(ok.sum()) / span,
         output_tok_per_s=float(load.output_tok[ok].sum()) / span,
         total_tok_per_s=float((load.output_tok + load.prompt_tok)[ok].sum()) / span,
-        good_share=float(good.sum()) / max(load.count, 1),
+        good_share=float(good.sum()) / count,
         good_per_s=float(good.sum()) / span,
+        ttft_share=float(soon.sum()) / count,
+        tpot_share=float(steady.sum()) / count,
+        backlog_share=float((found.started_s > found.arrival_s.max()).sum()) / count,
         preempted=sum(server.preempted for server in (*played.servers, *played.prefill_servers)),
         cache_most=max((most for most, _ in shares), default=0.0),
         cache_mean=float(np.mean([mean for _, mean in shares])),

@@ -80,24 +80,20 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
     if not rows:
         raise DataError(faults[0] if faults else say("{file} holds no request", file=name))
     rows.sort(key=lambda row: row["arrival_s"])
+    prompt = np.array([row["prompt_tok"] for row in rows])
+    cached = np.array([row["cached_tok"] or 0 for row in rows])
     return Trace(
-        load=_load(rows),
+        load=Load(
+            arrival_s=_column(rows, "arrival_s"),
+            prompt_tok=prompt,
+            output_tok=np.array([row["output_tok"] for row in rows]),
+            cached_tok=np.minimum(cached, prompt - 1),
+        ),
         names=tuple(names),
         places=tuple(int(row["place"]) for row in rows),
         first_s=_column(rows, "first_token_s"),
         last_s=_column(rows, "last_token_s"),
         notes=_told(faults),
-    )
-
-
-def _load(rows: list[dict[str, float]]) -> Load:
-    prompt = np.array([row["prompt_tok"] for row in rows])
-    cached = np.array([row["cached_tok"] or 0 for row in rows])
-    return Load(
-        arrival_s=_column(rows, "arrival_s"),
-        prompt_tok=prompt,
-        output_tok=np.array([row["output_tok"] for row in rows]),
-        cached_tok=np.minimum(cached, prompt - 1),
     )
 
 

@@ -34,7 +34,7 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     assumed = (note for one in found for note in one.notes)
     return Compared(
         model=arch.name,
-        wish=understood(arch, wish),
+        wish=understood(arch, wish, found=found[0]),
         contenders=contenders,
         notes=tuple(dict.fromkeys((*told, *assumed, *arch.warnings))),
         asked=asked,
@@ -68,8 +68,8 @@ def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     from rigright.verbs.planning.reasons import case_of, traffic_of
     from rigright.verbs.serving.speed import speed
 
-    load = traffic_of(plan, understood(arch, thing.wish), arch=arch)
-    timed = speed(case_of(arch, plan), plan.memory[0], traffic=load)
+    load = traffic_of(plan, understood(arch, thing.wish, found=found), arch=arch)
+    timed = speed(case_of(arch, plan), traffic=load)
     return Contender(
         asked=thing.asked,
         plan=plan,

@@ -11,9 +11,7 @@ from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judge import judge
-from rigright.doctor.binding.record import Diagnosis
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Case, Finding
 from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
 from rigright.machine.probe import probe
@@ -50,11 +48,18 @@ def diagnose(
         source = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
+    # what the doctor finds of the things that bind
+    patterns = [pattern for bound in diagnosis.bounds for pattern in bound.cause.checks]
+    found = examine(case).findings if patterns else ()
     return Diagnosed(
         source=source,
         diagnosis=diagnosis,
         ticks=ticks,
-        findings=_findings(case, diagnosis),
+        findings=tuple(
+            (check, finding)
+            for check, finding in found
+            if finding.severity != "note" and any(fnmatchcase(check, pattern) for pattern in patterns)
+        ),
         drifts=_drifts(results),
         names=tuple((device.index, device.name or "") for device in machine.devices),
     )
@@ -122,14 +127,3 @@ def _drifts(results: Sequence[Result]) -> tuple[Drift, ...]:
         Drift(now=now, first=next(one for one in results if same_job(one, now))) for now in _latest(results)
     )
     return tuple(one for one in drifts if one.first.value and abs(one.ratio - 1) > DRIFTED and one.worse)
-
-
-def _findings(case: Case, diagnosis: Diagnosis) -> tuple[tuple[str, Finding], ...]:
-    """What the doctor finds of the things that bind."""
-    patterns = [pattern for bound in diagnosis.bounds for pattern in bound.cause.checks]
-    found = examine(case).findings if patterns else ()
-    return tuple(
-        (check, finding)
-        for check, finding in found
-        if finding.severity != "note" and any(fnmatchcase(check, pattern) for pattern in patterns)
-    )

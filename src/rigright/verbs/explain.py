@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
+from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.report.explained import Explained
+from rigright.search.single import single
 from rigright.verbs.here import the_node
+from rigright.verbs.planning.checks import check_single
 from rigright.verbs.serving.cards import card_uses, deal_notes, worst
-from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.reasons import reasons
@@ -26,8 +28,10 @@ def explain(
     """Explain serving a model on a machine, or on this one; `asked` is the command to build on."""
     node = the_node(on)
     wish = wish or ServingWish()
-    arch = open_model(model) if wish.image_size is None else resized(open_model(model), wish.image_size)
-    case = build_case(arch, node, wish=wish)
+    arch = open_model(model)
+    check_single(arch, wish)
+    arch = arch if wish.image_size is None else resized(arch, wish.image_size)
+    case = single(arch, node, wish=wish).case
     return replace(explain_case(case, machine=node.shown, why=why, image_px=wish.image_size), asked=asked)
 
 
@@ -38,7 +42,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
     fullest = min(cards, key=lambda card: card.spare_bytes)
     fits = fullest.spare_bytes >= 0
     settings = case.settings
-    timed = speed(case, memory) if fits and generates(case.arch) else None
+    timed = speed(case) if fits and generates(case.arch) else None
     return Explained(
         model=case.arch.name,
         params=params(case.arch),

@@ -10,6 +10,7 @@ from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import TrainingWish
 from rigright.report.trained import Trained
 from rigright.verbs.here import the_node
+from rigright.verbs.planning.checks import check_single
 from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
@@ -23,7 +24,9 @@ def explain_training(
 ) -> Trained:
     """Explain memory and speed of training a model on a machine; `asked` is the command to build on."""
     node = the_node(on)
-    case = build_case(open_model(model), node, wish=wish or TrainingWish())
+    arch, wish = open_model(model), wish or TrainingWish()
+    check_single(arch, wish)
+    case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
     step = step_use(case, node)

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 from rigright.arch import count
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
+from rigright.arch.sources.identity import identity_of
+from rigright.arch.sources.quality import rated
 from rigright.base.errors import AskError, RigError
+from rigright.base.record import dataclass
 from rigright.base.words import say
+from rigright.choice.case import Case, fixed
+from rigright.choice.ways import NO_LOSS, formats_in, taken_on
+from rigright.choice.work import settled
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import takes_samples
-from rigright.cost.memory_device import device_of
-from rigright.cost.memory_kv import generates
-from rigright.demand import ServingWish
-from rigright.facts.engines import Engine, find_engine
-from rigright.facts.formats import Format, find_format, ggml_types
+from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.weights import weights_bytes
+from rigright.demand import PlanWish, ServingWish
+from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
 from rigright.report.fitted import Fitted, Fitting
+from rigright.search.single import single
 from rigright.verbs.here import the_node
 from rigright.verbs.serving.cards import worst
-from rigright.verbs.serving.case import GGUF, Case, build_case
 from rigright.verbs.serving.limits import context_limit
 from rigright.verbs.serving.samples import sample_speed
 from rigright.verbs.serving.speed import speed
 
 LEAST_CONTEXT_TOK = 4096  # what a row must hold when nobody says
-MOST_LOSS = 8  # formats that lose more are shown only when asked for
+SAMPLE_TOK = 512  # of a text that is read as a whole
 SHOWN = 20
+LOST_SCORE = 3.0  # of the arena, for the square of each rank that a format loses: Q4 27, Q3 75, Q2 150
+_SIZE = re.compile(r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)|[-_](?:instruct|chat|base|it|thinking|hf)\b")
 AT_ONCE = 32  # images that are looked at, or texts, on each card
-BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,24 +59,28 @@ MOST_TOLD = 12
 
 
 def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
-    """Every model that fits there or here, best first: most parameters, then least loss of quality."""
+    """Every model that fits there or here, the most useful first, one of each family.
+
+    Usefulness is the arena's score, or what size and age tell of it, less what the format loses.
+    """
     wish = wish or FitWish()
     if wish.limit is not None and wish.limit < 1:
-        raise AskError(say("the limit is 1 or more, not {limit}", limit=wish.limit))
+        raise AskError(say("the limit must be at least 1, not {limit}", limit=wish.limit))
     node = the_node(on)
-    archs, unread = _models(node, wish)
+    archs, unread = _models(wish)
     if not archs:
         raise _nothing_asked(wish)
     cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
-    cases.sort(key=lambda case: (-count.params(case.arch), find_format(case.serving.weights).loss_rank))
-    shown = cases if wish.limit is None else cases[: wish.limit]
-    free = [float(device_of(card, find_engine("llama.cpp")).free_bytes) for card in node.cards]
+    cases.sort(key=lambda case: (not generates(case.arch), -_usefulness(case)))
+    kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
+    shown = kept if wish.limit is None else kept[: wish.limit]
+    free = [card.room_bytes for card in node.cards]
     return Fitted(
         machine=node.shown,
         free_bytes=sum(free) * node.n_nodes,
         total_bytes=sum(card.total_bytes for card in node.cards) * node.n_nodes,
         context_tok=wish.context_tok or LEAST_CONTEXT_TOK,
-        rows=tuple(_row(case) for case in shown),
+        rows=tuple(_row(case, node, wish=wish) for case in shown),
         found=len({case.arch.name for case in cases}),
         looked_at=len(archs),
         unread=unread,
@@ -79,7 +89,27 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     )
 
 
-def _models(node: Node, wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
+def _usefulness(case: Case) -> float:
+    score, _ = rated(case.arch)
+    lost = max(find_format(case.serving.weights).loss_rank - NO_LOSS, 0)
+    return score - lost * lost * LOST_SCORE
+
+
+def _one_a_family(cases: list[Case]) -> list[Case]:
+    """The best of each series of models: "Qwen3", "Llama-3.1", whoever packed it."""
+    found: dict[str, Case] = {}
+    for case in cases:
+        found.setdefault(series_of(case.arch.name), case)
+    return list(found.values())
+
+
+def series_of(name: str) -> str:
+    """A name without publisher, size and what follows it: "Qwen3-30B-A3B-Instruct" is of Qwen3."""
+    own = name.rpartition("/")[2].casefold()
+    return _SIZE.split(own)[0].strip("-_. ") or own
+
+
+def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
     found: dict[object, Arch] = {}
     unread = []
@@ -90,10 +120,9 @@ def _models(node: Node, wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
             unread.append(name)
             continue
         if _wanted(arch, wish):
-            stored = None if _reads_gguf(_engine(arch, node, wish=wish)) else arch.stored
-            same = found.setdefault((arch.towers, stored), arch)
-            if len(_own_name(arch)) < len(_own_name(same)):
-                found[arch.towers, stored] = arch
+            same = found.setdefault((arch.towers, arch.stored), arch)
+            if _standing(arch) > _standing(same):
+                found[arch.towers, arch.stored] = arch
     return list(found.values()), tuple(unread)
 
 
@@ -111,18 +140,18 @@ def _nothing_asked(wish: FitWish) -> AskError:
             words = sorted(there - {""})[:MOST_TOLD]
             return AskError(
                 say(
-                    'no model of the zoo has {field} "{asked}"; there are {there}',
+                    'no model has {field} "{asked}"; there are {there}',
                     field=name,
                     asked=asked,
                     there=", ".join(words),
                 )
             )
-    return AskError(say("no model of the zoo is all that was asked; leave one of the filters out"))
+    return AskError(say("no model matches every filter; drop one"))
 
 
-def _own_name(arch: Arch) -> str:
-    """Of models alike in all but training, the one with the shortest name stands for all."""
-    return arch.name.rpartition("/")[2]
+def _standing(arch: Arch) -> tuple[float, int]:
+    """Of models alike in all but training the best stands for all; of equals the shortest name."""
+    return rated(arch)[0], -len(arch.name.rpartition("/")[2])
 
 
 def _wanted(arch: Arch, wish: FitWish) -> bool:
@@ -138,62 +167,45 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
 
 def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     """The case of the best format that fits, or of every format."""
-    free = sum(card.free_bytes or card.total_bytes for card in node.cards) * node.n_nodes
-    params = count.params(arch)
-    for name in _formats(arch, node, wish=wish):
-        if params * _least_bits(name) / BITS > free:
+    if not generates(arch):
+        case = _case(arch, node, wish=wish)
+        if float(worst(case).spare_bytes) >= 0:
+            yield case
+        return
+    if wish.context_tok is not None and (arch.max_context_tok or wish.context_tok) < wish.context_tok:
+        return
+    room = sum(card.room_bytes for card in node.cards) * node.n_nodes
+    for form in _formats(arch, node, wish=wish):
+        if weights_bytes(arch, form) > room:
             continue
-        case = _case(arch, node, wish=wish, form=name)
-        if case is not None and float(worst(case).spare_bytes) >= 0:
+        case = _case(arch, node, wish=wish, form=form)
+        if float(worst(case).spare_bytes) >= 0:
             yield case
             if not wish.every_format:
                 return
 
 
-def _formats(arch: Arch, node: Node, *, wish: FitWish) -> list[str]:
-    """Formats the engine takes for this model, best first."""
-    own = _engine(arch, node, wish=wish)
-    if arch.stored is not None and not _reads_gguf(own):
-        return [arch.stored]
-    names = {*own.formats, *(() if _reads_gguf(own) else (arch.dtype,))}
-    if arch.dtype == "fp16":
-        names.discard("bf16")
-    kept = [name for name in names if wish.every_format or find_format(name).loss_rank <= MOST_LOSS]
-    return sorted(kept, key=lambda name: (find_format(name).loss_rank, -_least_bits(name)))
+def _formats(arch: Arch, node: Node, *, wish: FitWish) -> tuple[str, ...]:
+    """Formats that the engine loads there, best first; those that lose a lot last."""
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    work = settled(arch, _work(wish, node=node), chips=chips)
+    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
+    return tuple(formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format))
 
 
-def _engine(arch: Arch, node: Node, *, wish: FitWish) -> Engine:
-    """The engine asked for; else llama.cpp on consumer cards and Macs, vLLM on others, torch for the rest."""
-    if wish.engine is not None:
-        return find_engine(wish.engine)
-    if not generates(arch):
-        return find_engine("transformers")
-    home = node.is_mixed or any(card.chip.segment not in {"datacenter", "workstation"} for card in node.cards)
-    return find_engine("llama.cpp" if home else "vllm")
+def _work(wish: FitWish, *, node: Node) -> PlanWish:
+    engines = () if wish.engine is None else (wish.engine,)
+    return PlanWish(on=node.shown, engines=engines, context_tok=wish.context_tok)
 
 
-def _reads_gguf(engine: Engine) -> bool:
-    return engine.formats[0].startswith(GGUF)
-
-
-def _least_bits(name: str) -> float:
-    """No tensor of the format takes fewer bits an element: a bound that needs no count."""
-    form = find_format(name)
-    if isinstance(form, Format):
-        return min(form.bits, form.rest_bits)
-    kind = ggml_types()[form.base]
-    return min(kind.block_bytes * BITS / kind.block_elems, 2.0)
-
-
-def _case(arch: Arch, node: Node, *, wish: FitWish, form: str) -> Case | None:
-    context = wish.context_tok or min(LEAST_CONTEXT_TOK, arch.max_context_tok or LEAST_CONTEXT_TOK)
-    if wish.context_tok is not None and generates(arch) and (arch.max_context_tok or context) < context:
-        return None
-    asked = ServingWish(engine=_engine(arch, node, wish=wish).id, weights=form, context_tok=context)
-    try:
-        return build_case(arch, node, wish=asked)
-    except AskError:
-        return None  # heads that cannot be cut over so many cards
+def _case(arch: Arch, node: Node, *, wish: FitWish, form: str | None = None) -> Case:
+    """A format of a model on the machine, by policy alone: what is shown is searched anew."""
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    told = _work(wish, node=node)
+    if form is not None:
+        told = replace(told, weights=(form,))
+    work = settled(arch, told, chips=chips) if generates(arch) else replace(told, context_tok=SAMPLE_TOK)
+    return fixed(arch, node, wish=ServingWish(batch=1), work=work)
 
 
 def _samples_per_s(case: Case) -> Estimate | None:
@@ -206,14 +218,20 @@ def _samples_per_s(case: Case) -> Estimate | None:
     return None if found is None else found.rate
 
 
-def _row(case: Case) -> Fitting:
-    memory = worst(case)
+def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
     arch = case.arch
+    if generates(arch):
+        form = case.serving.weights if wish.every_format else None
+        asked = ServingWish(engine=wish.engine, weights=form, context_tok=wish.context_tok)
+        case = single(arch, node, wish=asked).case
+    memory, identity = worst(case), identity_of(arch.name)
     context = context_limit(case) if generates(arch) else None
     return Fitting(
         model=arch.name,
         task=arch.task,
         family=arch.family,
+        quality=rated(arch)[0] if rated(arch)[1] else None,
+        released=None if identity is None else identity.released,
         params=count.params(arch),
         active_params=count.active_params(arch),
         weights_format=case.serving.weights,
@@ -226,5 +244,5 @@ def _row(case: Case) -> Fitting:
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
         samples_per_s=_samples_per_s(case),
-        user_tok_per_s=speed(case, memory).user_tok_per_s if generates(arch) else None,
+        user_tok_per_s=speed(case).user_tok_per_s if generates(arch) else None,
     )

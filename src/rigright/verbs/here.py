@@ -19,7 +19,20 @@ from rigright.machine.record import Machine
 from rigright.machine.room import free_bytes, total_bytes
 from rigright.machine.world import here
 
-HERE = frozenset({"here", "this machine", "本机", "这台机器"})
+HERE = frozenset(
+    {
+        "here",
+        "this machine",
+        "my machine",
+        "my gpu",
+        "my pc",
+        "localhost",
+        "本机",
+        "这台机器",
+        "我的机器",
+        "我的电脑",
+    }
+)
 _ENDINGS = (".json", ".xml", ".gz", ".tgz", ".tar", ".txt", ".log", ".csv")
 _CUT = 7  # compute shares that MIG cuts a card into
 _WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
-from rigright.base.units import parse_money
+from rigright.base.money import USD, currency_of
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.facts.licences import licence_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
+    from rigright.search.find import find
     from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
@@ -33,7 +34,8 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     day = today()
     market = market_of(wish, day=day)
     named = _named(wish, market.there)
-    found, filled = _search(arch, wish, market=market)
+    found = find(arch, wish, market=market)
+    filled = understood(arch, wish, found=found)
     planned = Planned(
         model=arch.name,
         params=params(arch),
@@ -73,7 +75,7 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
         from rigright.verbs.planning.prices import own_prices
 
         own = own_prices(wish.prices_file, today=day)
-    return replace(market_on(day, own=own), there=_there(wish))
+    return replace(market_on(day, own=own, currency=wish.currency), there=_there(wish))
 
 
 def _there(wish: PlanWish) -> Node | None:
@@ -84,25 +86,16 @@ def _there(wish: PlanWish) -> Node | None:
     return None if named is None else looked_at(named)
 
 
-def _search(arch: Arch, wish: PlanWish, *, market: Market) -> tuple[Found, PlanWish]:
-    """The search for this kind of work, and the wish as it was understood."""
-    from rigright.search.find import find
-
-    return find(arch, wish, market=market), understood(arch, wish)
-
-
-def understood(arch: Arch, wish: PlanWish) -> PlanWish:
-    """The wish with what nobody said filled in, as the search does."""
+def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:
+    """The wish with what nobody said filled in, as the search did."""
     from rigright.search import find
 
+    if found.wish is not None:
+        return found.wish
     if find.takes_images(arch, wish):
         from rigright.search.images import filled as sampled
 
         return sampled(arch, wish)
-    if wish.work in find.SERVED:
-        from rigright.search.serving import filled
-
-        return filled(arch, wish)[0]
     if wish.work in find.TRAINED:
         from rigright.search.training import filled as trained
 
@@ -111,16 +104,18 @@ def understood(arch: Arch, wish: PlanWish) -> PlanWish:
 
 
 def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
-    """The rate that a budget in another currency was read at, and its date."""
-    if wish.budget_said is None:
+    """The rate of the currency that amounts are read and shown in, and its date."""
+    if wish.currency == USD:
         return ()
-    from rigright.cost.prices import rate_of
-
-    currency = parse_money(wish.budget_said)[1]
-    if currency == "USD":
-        return ()
-    rate, date_ = rate_of(currency)
-    return (say("{currency} at {rate} to the dollar, of {date}", currency=currency, rate=rate, date=date_),)
+    known = currency_of(wish.currency)
+    return (
+        say(
+            "{currency} at {rate} to the dollar, of {date}",
+            currency=known.code,
+            rate=f"{known.per_usd:g}",
+            date=known.as_of,
+        ),
+    )
 
 
 def _named(wish: PlanWish, there: Node | None) -> tuple[Sentence, ...]:

@@ -28,7 +28,11 @@ def joined(address: str, *, absent: Sentence, sends: Mapping[str, Any]) -> Any:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", runtime_env=dict(sends))
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise MissingError(
-            say("no Ray cluster can be joined at {address}: {why}", address=address, why=_first_line(error))
+            say(
+                "no Ray cluster can be joined at {address}: {why}",
+                address=address,
+                why=str(error).strip().partition("\n")[0],
+            )
         ) from None
     return ray
 
@@ -45,7 +49,3 @@ def _reach(address: str) -> None:
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise MissingError(say("nobody answers at {address}: {why}", address=address, why=why)) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

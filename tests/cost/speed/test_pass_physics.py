@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from passes import (
     BIG,
@@ -54,7 +54,6 @@ def plain_peak(chip):
     return max(chip.plain_flops_per_s, chip.fp16_flops_per_s or 0.0)
 
 
-@settings(max_examples=150)
 @given(chip=chips, engine=engines, model=st.sampled_from((LLAMA, BIG)), content=contents)
 def test_no_chip_multiplies_faster_than_its_sheet_says(chip, engine, model, content):
     """Two operations a weight and token, over the dense rate of the data sheet: nothing is sooner."""
@@ -65,7 +64,6 @@ def test_no_chip_multiplies_faster_than_its_sheet_says(chip, engine, model, cont
     assert one(found.gemm_s) >= flops / plain_peak(by_id()[chip])
 
 
-@settings(max_examples=150)
 @given(chip=chips, engine=engines, count=seqs, context=contexts)
 def test_no_chip_reads_weights_and_caches_faster_than_its_memory(chip, engine, count, context):
     """Llama-3.1-8B: 16 bit a weight met, and 128 KiB of cache a token (8 heads, 128 wide, 32 layers, two)."""
@@ -78,7 +76,6 @@ def test_no_chip_reads_weights_and_caches_faster_than_its_memory(chip, engine, c
     assert one(found.memory_s) >= (weights + cache) / bandwidth * 0.99
 
 
-@settings(max_examples=60)
 @given(chip=chips, engine=engines, model=models, content=contents, tp=ranks, pp=st.sampled_from([1, 2, 4]))
 def test_every_part_is_a_time_on_every_chip(chip, engine, model, content, tp, pp):
     found = step(work(model), rates(chip, engine), layout=Layout(tp=tp, pp=pp), content=Pass(**content))
@@ -88,7 +85,6 @@ def test_every_part_is_a_time_on_every_chip(chip, engine, model, content, tp, pp
     assert one(found.total_s) == pytest.approx(sum(one(getattr(found, name)) for name in PARTS))
 
 
-@settings(max_examples=60)
 @given(model=models, content=contents)
 def test_work_takes_at_least_the_longer_of_computing_and_reading_and_at_most_both(model, content):
     found = timed(model, **content)
@@ -97,7 +93,6 @@ def test_work_takes_at_least_the_longer_of_computing_and_reading_and_at_most_bot
     assert worked >= max(one(found.compute_s), one(found.memory_s)) * (1 - 1e-9)
 
 
-@settings(max_examples=60)
 @given(chip=chips, model=models, content=contents, fewer=ranks, more=ranks)
 def test_more_ranks_never_raise_what_one_of_them_computes(chip, model, content, fewer, more):
     fewer, more = sorted((fewer, more))
@@ -106,7 +101,6 @@ def test_more_ranks_never_raise_what_one_of_them_computes(chip, model, content, 
         assert one(getattr(many, name)) <= one(getattr(few, name)) * (1 + 1e-9), name
 
 
-@settings(max_examples=40)
 @given(chip=chips, model=models, content=contents)
 def test_one_rank_has_nobody_to_talk_to(chip, model, content):
     assert one(timed(model, on=chip, **content).link_s) == 0
@@ -203,7 +197,6 @@ def test_ranks_hold_every_weight_at_least_once_and_copies_only_of_what_cannot_be
         assert one(part.size_bytes) / one(part.elems) < 2.1, "16 bit an element"
 
 
-@settings(max_examples=30)
 @given(
     model=models,
     counts=st.lists(seqs, min_size=1, max_size=4),

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from passes import BIG, HOPPER, LLAMA, MIXTRAL, SERVERS, one, rates, servable, work
 
@@ -39,7 +39,6 @@ def capacity(**kwargs):
     return 1.0 / one(probe.busy)
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, share=st.floats(0.02, 0.95), pool=pools)
 def test_what_comes_in_goes_out_while_there_is_room(engine, prompt, output, share, pool):
     limits = replace(ROOMY, pool_tok=max(pool, 4 * (prompt + output)), max_seqs=256)
@@ -52,7 +51,6 @@ def test_what_comes_in_goes_out_while_there_is_room(engine, prompt, output, shar
     assert np.isfinite(one(found.ttft_p99_s))
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, beyond=st.floats(1.0001, 50))
 def test_beyond_capacity_the_queue_never_ends_and_no_more_comes_out(engine, prompt, output, beyond):
     asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=128)}
@@ -65,7 +63,6 @@ def test_beyond_capacity_the_queue_never_ends_and_no_more_comes_out(engine, prom
     assert np.isfinite(one(found.tpot_s)), "who is let in is served as ever"
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, share=st.floats(0.02, 0.9), more=st.floats(1.0, 1.1))
 def test_everybody_is_served_later_the_more_arrive(engine, prompt, output, share, more):
     asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=256)}
@@ -75,7 +72,6 @@ def test_everybody_is_served_later_the_more_arrive(engine, prompt, output, share
         assert one(getattr(later, name)) >= one(getattr(less, name)) * 0.998, name
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, copies=st.integers(2, 16))
 def test_more_replicas_for_the_same_users_are_never_slower(engine, prompt, output, load, copies):
     asked = {"engine": engine, "prompt": prompt, "output": output, "concurrency": load}
@@ -86,7 +82,6 @@ def test_more_replicas_for_the_same_users_are_never_slower(engine, prompt, outpu
         assert one(many.output_tok_per_s) >= one(few.output_tok_per_s) * 0.999
 
 
-@settings(max_examples=40)
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, pool=pools, more=st.floats(1, 20))
 def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, more):
     asked = {"engine": engine, "prompt": prompt, "output": output, "concurrency": load}
@@ -95,7 +90,6 @@ def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, 
     assert one(small.running) * prompt <= max(pool, prompt)
 
 
-@settings(max_examples=60)
 @given(engine=engines, output=outputs, prompt=prompts, load=loads, share=st.floats(0, 1))
 def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load, share):
     asked = {"engine": engine, "prompt": prompt, "output": output, "concurrency": load}
@@ -106,7 +100,6 @@ def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load
     assert one(warm.step_s) == one(cold.step_s), "a token sees the same keys, wherever they came from"
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, more=st.integers(1, 4000))
 def test_longer_prompts_and_longer_answers_never_serve_more_requests(engine, prompt, output, load, more):
     asked = {"engine": engine, "concurrency": load}
@@ -118,7 +111,6 @@ def test_longer_prompts_and_longer_answers_never_serve_more_requests(engine, pro
         assert one(longer.requests_per_s) <= one(plain.requests_per_s) * 1.02
 
 
-@settings(max_examples=100)
 @given(engine=engines, prompt=prompts, output=st.integers(1, 4096), load=st.integers(1, 5000))
 def test_no_chip_works_on_prompts_for_more_time_than_there_is(engine, prompt, output, load):
     """Each request brings a prompt: their number a second, times its seconds, is at most one."""
@@ -130,7 +122,6 @@ def test_no_chip_works_on_prompts_for_more_time_than_there_is(engine, prompt, ou
         assert one(found.requests_per_s) * one(found.prefill_s) <= 1.0 + 1e-9
 
 
-@settings(max_examples=60)
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, accepted=st.floats(0, 3))
 def test_no_more_tokens_come_out_than_passes_can_make(engine, prompt, output, load, accepted):
     found = served(
@@ -141,7 +132,6 @@ def test_no_more_tokens_come_out_than_passes_can_make(engine, prompt, output, lo
     assert one(found.output_tok_per_s) <= most + first_of_each
 
 
-@settings(max_examples=40)
 @given(engine=engines, prompt=prompts, output=outputs)
 def test_one_user_waits_for_nobody(engine, prompt, output):
     found = served(engine, prompt=prompt, output=output, concurrency=1)
@@ -152,7 +142,6 @@ def test_one_user_waits_for_nobody(engine, prompt, output):
         assert one(getattr(found, name)) == pytest.approx(one(found.ttft_s))
 
 
-@settings(max_examples=40)
 @given(engine=engines, spread=st.floats(0.01, 1.5), load=loads)
 def test_prompts_of_all_lengths_move_the_tail_and_not_the_middle(engine, spread, load):
     even, uneven = (served(engine, concurrency=load, prompt_spread=width) for width in (0.0, spread))
@@ -163,7 +152,6 @@ def test_prompts_of_all_lengths_move_the_tail_and_not_the_middle(engine, spread,
     assert tails[3] - tails[2] > tails[1] - tails[0], "the further out, the more"
 
 
-@settings(max_examples=40)
 @given(engine=engines, users=st.integers(1, 200))
 def test_a_closed_and_an_open_loop_of_the_same_flow_agree(engine, users):
     """The same number at work means the same passes, however they came."""
@@ -173,7 +161,6 @@ def test_a_closed_and_an_open_loop_of_the_same_flow_agree(engine, users):
     assert one(again.tpot_s) <= one(closed.tpot_s) * 1.01, "at random times no more are at work on average"
 
 
-@settings(max_examples=40)
 @given(engine=engines, share=st.floats(0.01, 0.98), output=st.integers(8, 2000))
 def test_those_at_work_are_those_that_arrive_times_how_long_they_stay(engine, share, output):
     """Little's law of the open loop, between the least (one) and the most that are let in."""
@@ -207,7 +194,6 @@ def test_prompts_that_come_together_to_all_ranks_cost_less_than_one_after_the_ot
     assert one(together.tpot_s) < one(alone.tpot_s)
 
 
-@settings(max_examples=40)
 @given(engine=engines, prompt=prompts, output=outputs)
 def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, output):
     limits = replace(ROOMY, pool_tok=400_000)
@@ -219,7 +205,6 @@ def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, out
     assert one(offline.running) <= one(full.running), "an offline run fills up and drains"
 
 
-@settings(max_examples=25)
 @given(
     engine=engines,
     users=st.lists(loads, min_size=1, max_size=4),
@@ -237,7 +222,6 @@ def test_every_figure_of_a_table_is_that_of_its_cell(engine, users, pool, kind):
                 assert figure == one(getattr(alone, item.name)), item.name
 
 
-@settings(max_examples=40)
 @given(chip=st.sampled_from([chip.id for chip in servable()]), engine=engines, users=loads)
 def test_shares_of_a_pass_are_shares_on_every_chip(chip, engine, users):
     found = served(engine, chip=chip, model=BIG, layout=Layout(tp=4), concurrency=users)
@@ -256,7 +240,6 @@ def test_as_many_are_let_in_as_the_cache_holds_and_never_none(prompt, output, po
     assert count == seats or (count + 1) * (prompt + grown * output) > pool
 
 
-@settings(max_examples=30)
 @given(users=st.integers(8, 512), experts=st.booleans())
 def test_ranks_with_their_own_sequences_serve_every_request_too(users, experts):
     layout = Layout(tp=8, ep=8 if experts else 1, attention_dp=True)

@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import DataError, MissingError, RigError
@@ -141,7 +141,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(json_values.map(json.dumps) | st.text(max_size=20), max_size=4))
 def test_any_stream_gives_a_count_or_a_sentence(lasting, events):
     told = b"".join(b"data: " + one.replace("\n", " ").encode("utf-8", "replace") + b"\n\n" for one in events)
@@ -154,7 +153,6 @@ def test_any_stream_gives_a_count_or_a_sentence(lasting, events):
     assert 0 < spoken.ttft_s <= spoken.total_s
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=120) | json_values.map(lambda one: OK + json.dumps(one).encode()))
 def test_any_list_of_models_is_read_or_told(lasting, answer):
     lasting.answers["models"] = answer

@@ -176,6 +176,7 @@ def test_a_fio_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
         fio.run(fio.READ, file="f", size=MIB, patience_s=0.2)
 
 
+@pytest.mark.live
 @pytest.mark.usefixtures("small")
 def test_the_own_reader_agrees_with_fio_on_the_same_disk_within_a_wide_law(tmp_path, monkeypatch):
     """One reads with 16 threads of Python, the other with 128 requests; neither reads from the cache."""

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.words import say
@@ -211,7 +211,6 @@ texts = st.text(max_size=12)
 pairs = st.lists(st.tuples(texts, texts), max_size=4).map(tuple)
 
 
-@settings(max_examples=50)
 @given(texts, texts, st.floats(0, 1e18), pairs, st.none() | texts)
 def test_every_record_comes_through_the_line_as_it_was(part, what, value, told, chip):
     one = replace(RESULT, part=part, what=what, value=value, settings=told, chip=chip, notes=(say("done"),))

@@ -34,7 +34,7 @@ def told(python, tmp_path_factory):
     """One run of all parts that PyTorch can do without a card."""
     folder = tmp_path_factory.mktemp("real")
     env = {**os.environ, "RIGRIGHT_HOME": str(folder / "home"), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "rigright", "bench", *PARTS, "--python", python, "--budget", BUDGET]
+    command = [sys.executable, "-m", "rigright", "bench", *PARTS, "--python", python, "--time", BUDGET]
     words = ("--json", "--lang", "en", "--disk", str(folder))
     done = subprocess.run(
         [*command, *words], capture_output=True, text=True, env=env, timeout=120, check=False

@@ -201,6 +201,7 @@ def test_a_job_that_cannot_be_run_is_told(monkeypatch, tmp_path):
         fio.run(fio.READ, file="f", size=MIB, patience_s=5)
 
 
+@pytest.mark.live
 @pytest.mark.usefixtures("small")
 def test_the_real_fio_runs_the_jobs_on_a_file_without_a_name(tmp_path):
     needs("fio")

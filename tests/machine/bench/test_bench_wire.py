@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, DataError, MissingError
@@ -91,7 +91,6 @@ def test_a_port_in_use_is_told(place):
         pass
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=60), st.booleans())
 def test_no_visitor_stops_the_listener(place, said, greets):
     # it hangs up on whom it does not understand

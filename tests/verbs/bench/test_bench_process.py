@@ -41,7 +41,7 @@ def wait_for(true, patience_s=30.0):
 def test_whoever_breaks_it_off_keeps_the_figures_and_finds_no_file_of_it(tmp_path, env, number):
     work = tmp_path / "work"
     work.mkdir()
-    words = ("network", "memmap", "disk", "--budget", "10min", "--json", "--save", "../saved.json")
+    words = ("network", "memmap", "disk", "--time", "10min", "--json", "--save", "../saved.json")
     with start(*words, env=env, cwd=work) as process:
         wait_for(lambda: any(one.name.startswith(".rigright-bench-") for one in work.iterdir()))
         time.sleep(1.0)

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.words import say
@@ -68,7 +68,6 @@ def home(tmp_path_factory):
         yield patch, folder
 
 
-@settings(max_examples=25)
 @given(st.integers(0, len(script()) + 1), st.sampled_from(BOTH))
 def test_at_every_moment_what_was_measured_is_kept_and_the_rest_named(home, broken_at, number):
     patch, folder = home

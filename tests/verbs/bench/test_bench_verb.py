@@ -335,8 +335,8 @@ def test_every_part_is_listed_with_what_it_measures(capsys):
 def test_wrong_asks_are_told(played, capsys):
     for words, told in (
         (("nosuch",), 'there is no part "nosuch"'),
-        (("--budget", "soon"), 'cannot read "soon" as a time'),
-        (("--budget", "1ms"), "less than a second"),
+        (("--time", "soon"), 'cannot read "soon" as a time'),
+        (("--time", "1ms"), "too short to measure"),
         (("--from", "/nowhere/x.json"), "there is no file"),
     ):
         code, _, err = said(capsys, *words, "--lang", "en")

@@ -109,7 +109,7 @@ def test_no_folder_or_an_empty_one(tmp_path, make):
         read(tmp_path / "answers")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
 def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
     (tmp_path / "n1").write_bytes(content)

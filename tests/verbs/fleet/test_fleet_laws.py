@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kept_answers import keep
 from rigright.base.errors import AskError, RigError
 from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result
@@ -85,7 +86,6 @@ def test_like_nodes_are_silent(count):
 
 
 @pytest.mark.parametrize("trait", CHANGES)
-@settings(max_examples=40)
 @given(count=st.integers(3, 40), data=st.data())
 def test_one_bad_node_of_three_or_more_is_found_and_it_alone(trait, count, data):
     bad = data.draw(st.integers(0, count - 1))
@@ -99,7 +99,6 @@ def test_one_bad_node_of_three_or_more_is_found_and_it_alone(trait, count, data)
     assert {str(one.trait) for one in differences(fleet)} == {trait}
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 20), st.sampled_from(sorted(CHANGES)))
 def test_of_two_halves_neither_is_usual(half, trait):
     fleet = dict.fromkeys(names(half), machine())
@@ -110,7 +109,6 @@ def test_of_two_halves_neither_is_usual(half, trait):
     assert sorted(len(nodes) for _, nodes in found.others) == [half, half]
 
 
-@settings(max_examples=40)
 @given(
     st.permutations(range(9)), st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=4, unique=True)
 )
@@ -134,7 +132,6 @@ SILENT = {
 
 
 @pytest.mark.parametrize("what", SILENT)
-@settings(max_examples=40)
 @given(st.integers(1, 8), st.integers(1, 8))
 def test_what_is_not_observed_is_never_odd(what, full, gaps):
     fleet = dict.fromkeys(names(full), machine())
@@ -149,7 +146,6 @@ def test_gaps_are_not_counted_among_those_who_agree():
     assert (found.usual, found.n_usual) == ("580.95.05", 3)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 30), st.integers(0, 30))
 def test_every_node_is_of_one_kind(cards, bare):
     empty = replace(machine(), devices=())
@@ -201,7 +197,6 @@ def slow(values, unit="flops_per_s"):
     return [one.node for one in spread_of(measured(values, unit), {})[1]]
 
 
-@settings(max_examples=40)
 @given(st.integers(3, 64), st.floats(0.1, 0.85), st.floats(1e-6, 1e15), st.data())
 def test_one_slow_node_of_three_or_more_is_named_and_it_alone(count, share, full, data):
     bad = data.draw(st.integers(0, count - 1))
@@ -212,7 +207,6 @@ def test_one_slow_node_of_three_or_more_is_named_and_it_alone(count, share, full
     assert slow(times, "s") == [f"n{bad:03}"], "of times the longer one"
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(0.96, 1.04), min_size=2, max_size=40))
 def test_a_few_percent_name_nobody(shares):
     values = {node: 1e12 * share for node, share in zip(names(len(shares)), shares, strict=True)}
@@ -222,7 +216,6 @@ def test_a_few_percent_name_nobody(shares):
     assert slow(even) == []
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(0.2, 1.0), min_size=ENOUGH, max_size=30), st.permutations(range(5)))
 def test_names_of_the_slow_do_not_hang_on_order_or_scale(shares, order):
     values = {node: 1e12 * share for node, share in zip(names(len(shares)), shares, strict=True)}
@@ -245,7 +238,6 @@ def test_the_slowest_come_first():
 # names of hosts
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=40))
 @example("n[1-2")
 @example("n[2-1]")
@@ -265,7 +257,6 @@ def test_any_text_is_names_that_a_shell_leaves_alone_or_a_clear_no(text):
         assert not set(name) & set(" \t\n;|&$`'\"\\<>()*?#~")
 
 
-@settings(max_examples=40)
 @given(
     st.from_regex(r"[a-z][a-z0-9-]{0,6}", fullmatch=True),
     st.integers(0, 900),
@@ -281,7 +272,6 @@ def test_a_range_is_its_numbers_with_their_zeros(start, first, more, zeros):
     assert expand(folded(found)) == found or set(expand(folded(found))) == set(found)
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=200).filter(lambda raw: raw.strip()))
 def test_any_file_names_hosts_or_tells_its_line(tmp_path_factory, raw):
     file = tmp_path_factory.mktemp("h") / "hosts"
@@ -299,7 +289,6 @@ def test_a_file_without_end_is_not_read(tmp_path):
         read_hosts(file)
 
 
-@settings(max_examples=40)
 @given(st.text(min_size=1, max_size=300))
 def test_a_node_is_kept_in_a_file_below_the_folder(node):
     name = file_of(node)
@@ -337,8 +326,15 @@ def five_hundred(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def compared():
+    """The five hundred, compared once."""
+    return {}
+
+
 @pytest.mark.parametrize(("language", "width"), [("en", "60"), ("zh", "120")])
-def test_five_hundred_nodes_fit_on_a_screen(five_hundred, capsys, language, width):
+def test_five_hundred_nodes_fit_on_a_screen(five_hundred, compared, monkeypatch, capsys, language, width):
+    keep(monkeypatch, compared, of={"fleet"})
     code = main(["fleet", "probe", "--from", str(five_hundred), "--lang", language, "--width", width])
     page = capsys.readouterr().out
     assert code == 20
@@ -350,7 +346,8 @@ def test_five_hundred_nodes_fit_on_a_screen(five_hundred, capsys, language, widt
     assert "6.8.0" in page
 
 
-def test_the_same_as_json_holds_every_node(five_hundred, capsys):
+def test_the_same_as_json_holds_every_node(five_hundred, compared, monkeypatch, capsys):
+    keep(monkeypatch, compared, of={"fleet"})
     main(["fleet", "probe", "--from", str(five_hundred), "--json"])
     told = json.loads(capsys.readouterr().out)
     assert len(told["nodes"]) == 500

@@ -9,6 +9,8 @@ from ray_nodes import two_nodes
 from rigright.base.errors import AskError, MissingError
 from rigright.verbs.fleet.frame import FleetWish, fleet
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):

@@ -10,6 +10,8 @@ from rigright.report.node_names import folded
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.hosts import expand
 
+pytestmark = pytest.mark.live
+
 MACHINES = {"n1": "healthy_8xh100", "n2": "lost_gpu"}
 
 

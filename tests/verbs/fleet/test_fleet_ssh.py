@@ -289,6 +289,7 @@ def listens(port, limit_s=10.0):
     return False
 
 
+@pytest.mark.live
 def test_a_real_server_answers(server):
     before = left_behind()
     found = over(server.host, what="probe", options=server.options(), python=sys.executable)
@@ -297,6 +298,7 @@ def test_a_real_server_answers(server):
     assert left_behind() == before
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("options", "said"),
     [({"key": "stranger"}, "no key of ours"), ({"known": "nobody"}, "log in by hand")],
@@ -306,12 +308,14 @@ def test_a_real_server_that_refuses(server, options, said):
     assert said in str(one.trouble)
 
 
+@pytest.mark.live
 def test_a_real_port_where_nobody_listens(server):
     options = ("-F", "none", "-p", str(free_port()))
     (one,) = over(server.host, what="probe", options=options).nodes
     assert "no ssh server" in str(one.trouble)
 
 
+@pytest.mark.live
 def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     """The node is told by nothing but the end of its standard input."""
     from rigright.machine.bench.session import Wish

@@ -15,7 +15,10 @@ from fake_driver import Driver
 from rigright.base.units import GIB
 from rigright.faces.cli.main import main
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the played driver needs Linux")
+pytestmark = [
+    pytest.mark.live,  # a real command, real seconds and shares of them
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the played driver needs Linux"),
+]
 WAIT_S = 30
 WAITS = "import os, sys; print(os.getpid(), flush=True); sys.stdin.readline(); {then}"
 
@@ -94,7 +97,7 @@ def test_energy_is_what_the_counter_says(run):
 
 def test_what_held_a_card_back_is_told_in_seconds(run):
     going = run("throttled")
-    going.rest(0.2)
+    going.rest()
     told, _, _ = going.done()
     slowed = set(told["slowed_s"])
     assert slowed

@@ -7,6 +7,8 @@ import pytest
 from ray_nodes import two_nodes
 from rigright.verbs.sweep import frame
 
+pytestmark = pytest.mark.live
+
 GRID = (
     "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x h100 | 1x rtx 4090,1024,256,1 | 2 | 4 | 8\n"
 )

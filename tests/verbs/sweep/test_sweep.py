@@ -8,6 +8,7 @@ import json
 import pytest
 
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.options.rows import options_of
 from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
@@ -134,7 +135,7 @@ def test_a_strange_journal_is_an_empty_one(tmp_path, text):
 def test_the_page_and_the_data_tell_every_answer(grid):
     found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
     text = render(pages.page(found), Screen(width=80))
-    assert "1 of 2 have a plan" in text
+    assert "1 of 2 questions have a plan" in text
     assert "nobody" in text
     told = pages.plain(found, "en")
     assert [one["asked"]["users"] for one in told["answers"]] == ["4", "nobody"]
@@ -143,7 +144,7 @@ def test_the_page_and_the_data_tell_every_answer(grid):
 
 def test_a_question_is_answered_as_plan_answers_it():
     import rigright
-    from rigright.verbs.planning.words import read_wish
+    from rigright.options.read import read_wish
 
     words = {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"}
     one = answer(Question(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
@@ -154,9 +155,9 @@ def test_a_question_is_answered_as_plan_answers_it():
 
 
 def test_every_option_of_plan_is_a_column_of_a_grid():
-    from rigright.verbs.planning.words import OPTIONS
-
-    assert set(OPTIONS) | {answering.MODEL, "play", "seed"} == WORDS
+    typed = {name for option in options_of("plan") for name in (option.name, *option.aliases)}
+    assert typed | {answering.MODEL, "play", "seed"} == WORDS
+    assert {"users", "concurrency"} <= WORDS
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", "127.0.0.1:port"])

@@ -32,20 +32,7 @@ def read(config: Config, name: str) -> Arch:
         *_head(config, asked, hidden=hidden, width=width),
     )
     tied = asked in {"ForMaskedLM", "ForPreTraining"} and config.flag("tie_word_embeddings", default=True)
-    return Arch(
-        name=name,
-        family="albert",
-        task="embed",
-        towers=(Tower(name="encoder", hidden=hidden, layers=_layers(config, hidden), outer=outer),),
-        vocab=vocab,
-        tied=tied,
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
-    )
-
-
-def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
-    """Each group's weights stand in its first layer and count for all the passes through them."""
+    # each group's weights stand in its first layer and count for all the passes through them
     groups = max(config.layers("num_hidden_groups", default=1), 1)
     passes = config.layers("num_hidden_layers")
     stack = Stack(
@@ -62,7 +49,16 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
         uses = turns[group]
         own = replace(whole, weights=tuple(replace(weight, sites=max(uses, 1)) for weight in whole.weights))
         layers += [*(own,) * told, *(reused,) * (max(uses - 1, 0) * told)]
-    return tuple(layers)
+    return Arch(
+        name=name,
+        family="albert",
+        task="embed",
+        towers=(Tower(name="encoder", hidden=hidden, layers=tuple(layers), outer=outer),),
+        vocab=vocab,
+        tied=tied,
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
 
 
 def _head(config: Config, asked: str, *, hidden: int, width: int) -> tuple[Weight, ...]:

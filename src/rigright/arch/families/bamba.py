@@ -44,15 +44,13 @@ def read(config: Config, name: str) -> Arch:
     def build(attends: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         return layer(size.hidden, style, mixers[attends], *feeds)
 
-    return text_arch(
-        config, name, style=style, size=size, layers=repeat(_attends(config, size.layers), build)
-    )
-
-
-def _attends(config: Config, layers: int) -> list[bool]:
     chosen = set(config.sizes("attn_layer_indices", default=()))
-    kinds = layer_types(config, layers, default=lambda index: "attention" if index in chosen else "mamba")
-    return [kind in ATTENTION for kind in kinds]
+    kinds = layer_types(
+        config, size.layers, default=lambda index: "attention" if index in chosen else "mamba"
+    )
+    return text_arch(
+        config, name, style=style, size=size, layers=repeat([kind in ATTENTION for kind in kinds], build)
+    )
 
 
 def dims(config: Config, *, normed: bool = True) -> Mamba:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.heads import dense_label, labels, task, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, table
+from rigright.base.record import dataclass
 
 _LAST_WORD = frozenset({"ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel", "GenerationDecoder"})
 _BERT_POOLS = frozenset(
@@ -152,12 +151,18 @@ def encoder(config: Config, kind: str, *, asked: str = "") -> Tower:
         config.size(_NARROWER[kind][end], default=hidden) if kind in _NARROWER else hidden for end in (0, 1)
     )
     pooled = linear("project", (hidden, hidden)) if asked in traits.pools else ()
+    # words, positions, token types, and the norm over their sum
+    positions = ("max_position_embeddings",) * traits.positions + traits.extra_tables
+    types = config.whole("type_vocab_size", default=2) if traits.types else 0
     return Tower(
         name="encoder",
         hidden=hidden,
         layers=_layers(config, kind, hidden=hidden),
         outer=(
-            *_tables(config, traits, width=width),
+            *embedding(config.size("vocab_size"), width),
+            *(weight for key in positions for weight in table(config.size(key) + traits.spare_rows, width)),
+            *(table(types, width) if types else ()),
+            *(norm(width, bias=True) if traits.embed_norm else ()),
             *_strange(config, kind, hidden=hidden),
             *(linear("project", (hidden, width)) if width != hidden else ()),
             *(norm(hidden, bias=True) if traits.last_norm else ()),
@@ -204,18 +209,6 @@ def _kernel(config: Config, heads: int) -> tuple[Weight, ...]:
     return (Weight(role="attn.conv", shape=(heads, 1, rows, 1)),) if rows else ()
 
 
-def _tables(config: Config, traits: Traits, *, width: int) -> tuple[Weight, ...]:
-    """Words, positions, token types, and the norm over their sum."""
-    positions = ("max_position_embeddings",) * traits.positions + traits.extra_tables
-    types = config.whole("type_vocab_size", default=2) if traits.types else 0
-    return (
-        *embedding(config.size("vocab_size"), width),
-        *(weight for key in positions for weight in table(config.size(key) + traits.spare_rows, width)),
-        *(table(types, width) if types else ()),
-        *(norm(width, bias=True) if traits.embed_norm else ()),
-    )
-
-
 def _strange(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     """Tables that one kind alone has."""
     heads = config.size("num_attention_heads", "n_heads")
@@ -226,21 +219,17 @@ def _strange(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     if kind == "ernie" and config.flag("use_task_id", default=False):
         return table(config.size("task_type_vocab_size"), hidden)
     if kind == "roc_bert":
-        return _glyphs(config, hidden)
+        # roCBert's tables of sounds and shapes, and what joins them to the words
+        asked = {key: config.flag(f"enable_{key}", default=True) for key in ("pronunciation", "shape")}
+        widths = {key: config.size(f"{key}_embed_dim") for key in asked}
+        tables = (table(config.size(f"{key}_vocab_size"), width) for key, width in widths.items())
+        joined = hidden + sum(width for key, width in widths.items() if asked[key])
+        joins = config.flag("concat_input", default=True)
+        return (
+            *(weight for each in tables for weight in each),
+            *(linear("project", (hidden, joined)) if joins else ()),
+        )
     return norm(hidden, bias=True) if kind == "xmod" and config.flag("pre_norm", default=False) else ()
-
-
-def _glyphs(config: Config, hidden: int) -> tuple[Weight, ...]:
-    """RoCBert's tables of sounds and shapes, and what joins them to the words."""
-    asked = {key: config.flag(f"enable_{key}", default=True) for key in ("pronunciation", "shape")}
-    widths = {key: config.size(f"{key}_embed_dim") for key in asked}
-    tables = (table(config.size(f"{key}_vocab_size"), width) for key, width in widths.items())
-    joined = hidden + sum(width for key, width in widths.items() if asked[key])
-    joins = config.flag("concat_input", default=True)
-    return (
-        *(weight for each in tables for weight in each),
-        *(linear("project", (hidden, joined)) if joins else ()),
-    )
 
 
 def _head(config: Config, kind: str, *, asked: str, hidden: int, width: int) -> tuple[Weight, ...]:
@@ -252,7 +241,13 @@ def _head(config: Config, kind: str, *, asked: str, hidden: int, width: int) -> 
         return (*linear("project", (hidden, hidden)), *linear("head", (1, hidden)))
     if asked in _LAST_WORD:
         ordered = linear("head", (2, hidden)) if asked == "ForPreTraining" and traits.ordered else ()
-        return (*_words(traits, vocab, hidden=hidden, width=width, tied=tied), *ordered)
+        if traits.head == "electra":
+            dense = (*norm(width, bias=True), *linear("project", (width, hidden)))
+        elif traits.head == "plain":
+            dense = ()
+        else:
+            dense = (*linear("project", (width, hidden)), *norm(width, bias=True))
+        return (*dense, *vocab_head(vocab, width, tied=tied, twice=traits.twice), *ordered)
     if asked == "ForSequenceClassification":
         classes = labels(config)
         return dense_label(hidden, classes) if traits.dense_label else linear("head", (classes, hidden))
@@ -264,13 +259,3 @@ def _head(config: Config, kind: str, *, asked: str, hidden: int, width: int) -> 
 
 
 _PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipleChoice": 1}
-
-
-def _words(traits: Traits, vocab: int, *, hidden: int, width: int, tied: bool) -> tuple[Weight, ...]:
-    if traits.head == "electra":
-        dense = (*norm(width, bias=True), *linear("project", (width, hidden)))
-    elif traits.head == "plain":
-        dense = ()
-    else:
-        dense = (*linear("project", (width, hidden)), *norm(width, bias=True))
-    return (*dense, *vocab_head(vocab, width, tied=tied, twice=traits.twice))

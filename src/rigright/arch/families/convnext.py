@@ -48,8 +48,15 @@ def read(config: Config, name: str) -> Arch:
     high, wide = sides(config.raw.get("image_size"), 224)
     flow = begin(config.size("num_channels"), high, wide=wide)
     layers: list[Layer] = []
-    for index, (width, depth) in enumerate(_stages(config)):
-        stem, flow = close(_patches(config, flow, width=width) if index == 0 else _merge(flow, width))
+    widths = config.sizes("hidden_sizes", default=[96, 192, 384, 768])
+    for index, (width, depth) in enumerate(
+        config.aligned(hidden_sizes=widths, depths=depths(config, "depths", default=[3, 3, 9, 3]))
+    ):
+        stem, flow = close(
+            _patches(config, flow, width=width)
+            if index == 0
+            else patch(norm(flow), width, size=2, role="conv")
+        )
         layers.append(stem)
         for _ in range(depth):
             layer, flow = _layer(config, flow, kind=kind)
@@ -61,18 +68,9 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
 
 
-def _stages(config: Config) -> list[tuple[int, ...]]:
-    widths = config.sizes("hidden_sizes", default=[96, 192, 384, 768])
-    return config.aligned(hidden_sizes=widths, depths=depths(config, "depths", default=[3, 3, 9, 3]))
-
-
 def _patches(config: Config, flow: Flow, *, width: int) -> Flow:
     size = config.size("patch_size", default=4)
     return norm(patch(flow, width, size=size))
-
-
-def _merge(flow: Flow, width: int) -> Flow:
-    return patch(norm(flow), width, size=2, role="conv")
 
 
 def _layer(config: Config, flow: Flow, *, kind: str) -> tuple[Layer, Flow]:

@@ -27,11 +27,30 @@ def read(config: Config, name: str) -> Arch:
         biases="qvoud" if kind == "deberta" else "qkvoud",
         extra=_relative(config, kind, hidden=hidden),
     )
+    width = config.size("embedding_size", default=hidden)
+    types = config.whole("type_vocab_size", default=0)
     tower = Tower(
         name="encoder",
         hidden=hidden,
         layers=(layer(stack),) * config.layers("num_hidden_layers"),
-        outer=(*_tables(config, kind, hidden=hidden), *_head(config, asked, hidden=hidden)),
+        outer=(
+            *embedding(config.size("vocab_size"), width),
+            *(
+                table(config.size("max_position_embeddings"), width)
+                if config.flag("position_biased_input", default=True)
+                else ()
+            ),
+            *(table(types, width) if types else ()),
+            *(linear("project", (hidden, width), bias=False) if width != hidden else ()),
+            *norm(hidden, bias=True),
+            *(
+                _distances(config, kind, hidden=hidden)
+                if config.flag("relative_attention", default=False)
+                else ()
+            ),
+            *_convolution(config, kind, hidden=hidden),
+            *_head(config, asked, hidden=hidden),
+        ),
     )
     return Arch(
         name=name,
@@ -67,28 +86,6 @@ def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
         *mixing,
         *(linear("attn.k", (hidden, hidden), bias=kind != "deberta") if "c2p" in kinds else ()),
         *(linear("attn.q", (hidden, hidden)) if "p2c" in kinds else ()),
-    )
-
-
-def _tables(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
-    width = config.size("embedding_size", default=hidden)
-    types = config.whole("type_vocab_size", default=0)
-    return (
-        *embedding(config.size("vocab_size"), width),
-        *(
-            table(config.size("max_position_embeddings"), width)
-            if config.flag("position_biased_input", default=True)
-            else ()
-        ),
-        *(table(types, width) if types else ()),
-        *(linear("project", (hidden, width), bias=False) if width != hidden else ()),
-        *norm(hidden, bias=True),
-        *(
-            _distances(config, kind, hidden=hidden)
-            if config.flag("relative_attention", default=False)
-            else ()
-        ),
-        *_convolution(config, kind, hidden=hidden),
     )
 
 

@@ -46,19 +46,20 @@ def _stage(config: Config, flow: Flow, *, index: int) -> tuple[list[Layer], Flow
     repeats = depth(config, "num_block_repeats", value=wanted)
     layers = []
     for place in range(repeats):
-        layer, flow = _block(config, flow, index=index, first=place == 0)
+        first = place == 0
+        inputs, outputs = flow.shape[0], _scaled(config, config.sizes("out_channels")[index])
+        stride = config.sizes("strides")[index] if first else 1
+        ratio = config.sizes("expand_ratios")[index]
+        wide = gelu(norm(conv(flow, inputs * ratio, kernel=1))) if ratio != 1 else flow
+        deep = conv(
+            wide,
+            wide.shape[0],
+            kernel=config.sizes("kernel_sizes")[index],
+            stride=stride,
+            groups=wide.shape[0],
+        )
+        narrow = max(1, int(inputs * config.number("squeeze_expansion_ratio")))
+        after = norm(conv(squeeze(gelu(norm(deep)), narrow), outputs, kernel=1))
+        layer, flow = close(add(after, fork(flow)) if stride == 1 and not first else after)
         layers.append(layer)
     return layers, flow
-
-
-def _block(config: Config, flow: Flow, *, index: int, first: bool) -> tuple[Layer, Flow]:
-    inputs, outputs = flow.shape[0], _scaled(config, config.sizes("out_channels")[index])
-    stride = config.sizes("strides")[index] if first else 1
-    ratio = config.sizes("expand_ratios")[index]
-    wide = gelu(norm(conv(flow, inputs * ratio, kernel=1))) if ratio != 1 else flow
-    deep = conv(
-        wide, wide.shape[0], kernel=config.sizes("kernel_sizes")[index], stride=stride, groups=wide.shape[0]
-    )
-    narrow = max(1, int(inputs * config.number("squeeze_expansion_ratio")))
-    after = norm(conv(squeeze(gelu(norm(deep)), narrow), outputs, kernel=1))
-    return close(add(after, fork(flow)) if stride == 1 and not first else after)

@@ -28,20 +28,47 @@ def read(config: Config, name: str) -> Arch:
     text = part(config, "text_config", kind="ernie4_5_vl_moe_text")
     told = text.raw.get("moe_intermediate_size")
     widths = told if isinstance(told, list | tuple) and len(told) == 2 else _WIDTHS
-    said: dict[str, Any] = {"moe_intermediate_size": widths[0], "moe_layer_start_index": _first_sparse(text)}
+    # the first layer with experts
+    kinds = text.items("mlp_layer_types", default=["dense", "sparse"])
+    said: dict[str, Any] = {
+        "moe_intermediate_size": widths[0],
+        "moe_layer_start_index": next(
+            (index for index, kind in enumerate(kinds) if kind != "dense"), len(kinds)
+        ),
+    }
     arch = language(config, name, kind="ernie4_5_vl_moe_text", **said, model_type="ernie4_5_moe")
     trunk = arch.trunk
     layers = tuple(_with_image_experts(one, trunk.hidden, width=int(widths[1])) for one in trunk.layers)
     eye = part(config, "vision_config", kind="ernie4_5_vl_moe_vision")
-    seen = join(config, arch, towers=(_eye(eye, trunk.hidden),))
+    hidden, tok = eye.size("hidden_size"), grid_patches(eye)
+    merge, frames = eye.size("spatial_merge_size"), eye.size("temporal_merge_size")
+    wide, sites = hidden * merge**2, tok // merge**2
+    stack = Stack(hidden=hidden, heads=eye.size("num_heads"), width=eye.size("intermediate_size"), tok=tok)
+    pixels = eye.size("in_channels") * eye.size("patch_size") ** 2
+    seen = join(
+        config,
+        arch,
+        towers=(
+            Tower(
+                name="vision",
+                hidden=hidden,
+                layers=(layer(stack),) * eye.layers("depth"),
+                outer=(
+                    *conv("patch", (hidden, pixels), bias=False, sites=tok),
+                    *norm(hidden, bias=True),
+                    *linear("project", (wide, wide), sites=sites) * 2,
+                    *linear("project", (wide, wide * frames), sites=sites),
+                    *linear("project", (wide, wide), sites=sites),
+                    *norm(wide, bias=True) * 2,
+                    *linear("project", (trunk.hidden, wide), sites=sites),
+                    *norm(trunk.hidden),
+                ),
+                sample_tok=tok,
+            ),
+        ),
+    )
     towers = tuple(replace(tower, layers=layers) if tower is trunk else tower for tower in seen.towers)
     return replace(seen, towers=towers)
-
-
-def _first_sparse(text: Config) -> int:
-    """The first layer with experts."""
-    kinds = text.items("mlp_layer_types", default=["dense", "sparse"])
-    return next((index for index, kind in enumerate(kinds) if kind != "dense"), len(kinds))
 
 
 def _with_image_experts(one: Layer, hidden: int, *, width: int) -> Layer:
@@ -59,27 +86,3 @@ def _with_image_experts(one: Layer, hidden: int, *, width: int) -> Layer:
     )
     router = (Weight(role="router", shape=(many, hidden)), Weight(role="router.bias", shape=(many,)))
     return replace(one, weights=(*one.weights, *router, *experts))
-
-
-def _eye(eye: Config, said: int) -> Tower:
-    hidden, tok = eye.size("hidden_size"), grid_patches(eye)
-    merge, frames = eye.size("spatial_merge_size"), eye.size("temporal_merge_size")
-    wide, sites = hidden * merge**2, tok // merge**2
-    stack = Stack(hidden=hidden, heads=eye.size("num_heads"), width=eye.size("intermediate_size"), tok=tok)
-    pixels = eye.size("in_channels") * eye.size("patch_size") ** 2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("depth"),
-        outer=(
-            *conv("patch", (hidden, pixels), bias=False, sites=tok),
-            *norm(hidden, bias=True),
-            *linear("project", (wide, wide), sites=sites) * 2,
-            *linear("project", (wide, wide * frames), sites=sites),
-            *linear("project", (wide, wide), sites=sites),
-            *norm(wide, bias=True) * 2,
-            *linear("project", (said, wide), sites=sites),
-            *norm(said),
-        ),
-        sample_tok=tok,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
@@ -11,6 +11,7 @@ from rigright.arch.defaults import full
 from rigright.arch.dit import TIME, Canvas, beside, embedder, painter, steered
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
+from rigright.base.record import dataclass
 
 MATCHES = (
     "flux",

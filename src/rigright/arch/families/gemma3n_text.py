@@ -7,7 +7,7 @@ from rigright.arch.blocks import matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
 from rigright.arch.plan import repeat
-from rigright.arch.record import Arch, Cut, Layer, Weight
+from rigright.arch.record import Arch, Cut, Layer
 from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
 
 MATCHES = ("gemma3n_text", "Gemma3nForCausalLM")
@@ -41,28 +41,27 @@ def _layer(config: Config, size: Sizes, *, kind: str, width: int, borrows: bool)
     attention = shared_attention(config, size.hidden, mixer=mixer, values=True)
     attention = borrow(attention) if borrows else attention
     ffn = blocks.dense(size.hidden, width)
-    return Layer(
-        weights=(*attention.weights, *ffn.weights, *norm(size.hidden) * 4, *_sides(config, size.hidden)),
-        mixer=attention.mixer,
-        ffn=ffn.ffn,
-    )
-
-
-def _sides(config: Config, hidden: int) -> tuple[Weight, ...]:
-    """AltUp's mixing of streams, the low-rank path (Laurel), and the layer's own token vectors."""
+    # altUp's mixing of streams, the low-rank path (Laurel), and the layer's own token vectors
     streams = config.size("altup_num_inputs", default=4)
     rank = config.size("laurel_rank", default=64)
     inner = config.size("hidden_size_per_layer_input", default=256)
-    return (
-        *norm(hidden),
-        *matrix("other", streams, inputs=streams, cut=Cut.WHOLE),
-        *matrix("other", streams * streams, inputs=streams, cut=Cut.WHOLE),
-        *matrix("router", streams, inputs=hidden, cut=Cut.WHOLE),
-        *norm(hidden),
-        *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),
-        *matrix("other", hidden, inputs=rank, cut=Cut.WHOLE),
-        *norm(hidden),
-        *matrix("ffn.gate", inner, inputs=hidden, cut=Cut.WHOLE),
-        *matrix("project", hidden, inputs=inner, cut=Cut.WHOLE),
-        *norm(hidden),
+    return Layer(
+        weights=(
+            *attention.weights,
+            *ffn.weights,
+            *norm(size.hidden) * 4,
+            *norm(size.hidden),
+            *matrix("other", streams, inputs=streams, cut=Cut.WHOLE),
+            *matrix("other", streams * streams, inputs=streams, cut=Cut.WHOLE),
+            *matrix("router", streams, inputs=size.hidden, cut=Cut.WHOLE),
+            *norm(size.hidden),
+            *matrix("other", rank, inputs=size.hidden, cut=Cut.WHOLE),
+            *matrix("other", size.hidden, inputs=rank, cut=Cut.WHOLE),
+            *norm(size.hidden),
+            *matrix("ffn.gate", inner, inputs=size.hidden, cut=Cut.WHOLE),
+            *matrix("project", size.hidden, inputs=inner, cut=Cut.WHOLE),
+            *norm(size.hidden),
+        ),
+        mixer=attention.mixer,
+        ffn=ffn.ffn,
     )

@@ -69,23 +69,18 @@ def _eye(config: Config, said: int) -> Tower:
 
 def _ear(config: Config, said: int) -> Tower:
     hidden, width = config.size("hidden_size"), config.size("output_proj_dims")
-    channels = _pair(config, "subsampling_conv_channels")
+    first, second = config.sizes("subsampling_conv_channels")
     ear = Ear(
         hidden=hidden,
         heads=config.size("num_attention_heads"),
         layers=config.layers("num_hidden_layers"),
         kernel=config.size("conv_kernel_size"),
-        channels=channels,
-        bands=channels[0] // 4,
+        channels=(first, second),
+        bands=first // 4,
         window_tok=config.whole("attention_chunk_size") + config.whole("attention_context_left"),
     )
     handed = linear("project", (width, hidden), sites=FRAMES // 4)
     return ear_tower(ear, after=(*handed, *linear("project", (said, width), bias=False, sites=FRAMES // 4)))
-
-
-def _pair(config: Config, key: str) -> tuple[int, int]:
-    first, second = config.sizes(key)
-    return first, second
 
 
 def _flat_eye(config: Config, said: int) -> Tower:

@@ -30,7 +30,14 @@ def read(config: Config, name: str) -> Arch:
 
 
 def _layer(config: Config, size: Sizes, *, kind: str, borrows: bool) -> Layer:
-    attention = _attention(config, size, kind=kind)
+    # global layers have wider heads, perhaps fewer of them, and perhaps no values of their own
+    whole = kind == FULL
+    alike = whole and config.flag("attention_k_eq_v", default=False)
+    fewer = config.maybe("num_global_key_value_heads") if alike else None
+    head_dim = config.size("global_head_dim", default=512) if whole else size.head_dim
+    window = None if whole else config.maybe("sliding_window")
+    mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim=head_dim, window_tok=window)
+    attention = shared_attention(config, size.hidden, mixer=mixer, values=not alike)
     attention = borrow(attention) if borrows else attention
     double = borrows and config.flag("use_double_wide_mlp", default=False)
     parts = [blocks.dense(size.hidden, size.width * (2 if double else 1))]
@@ -49,17 +56,6 @@ def _layer(config: Config, size: Sizes, *, kind: str, borrows: bool) -> Layer:
         mixer=attention.mixer,
         ffn=_experts(config, size).ffn if moe else parts[0].ffn,
     )
-
-
-def _attention(config: Config, size: Sizes, *, kind: str) -> Block:
-    """Global layers have wider heads, perhaps fewer of them, and perhaps no values of their own."""
-    whole = kind == FULL
-    alike = whole and config.flag("attention_k_eq_v", default=False)
-    fewer = config.maybe("num_global_key_value_heads") if alike else None
-    head_dim = config.size("global_head_dim", default=512) if whole else size.head_dim
-    window = None if whole else config.maybe("sliding_window")
-    mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim=head_dim, window_tok=window)
-    return shared_attention(config, size.hidden, mixer=mixer, values=not alike)
 
 
 def _experts(config: Config, size: Sizes) -> Block:

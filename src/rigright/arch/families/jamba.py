@@ -18,7 +18,22 @@ def read(config: Config, name: str) -> Arch:
     """Read a Jamba config."""
     config = full(config, "jamba")
     style, size = Style(family="jamba"), read_sizes(config)
-    mixers = {True: attend(size, style), False: mamba(_dims(config))}
+    hidden = config.size("hidden_size")
+    mixers = {
+        True: attend(size, style),
+        False: mamba(
+            Mamba(
+                hidden=hidden,
+                inner=config.size("mamba_expand") * hidden,
+                state=config.size("mamba_d_state"),
+                conv=config.size("mamba_d_conv"),
+                dt_rank=dt_rank(config, "mamba_dt_rank", hidden=hidden),
+                bias=config.flag("mamba_proj_bias", default=False),
+                conv_bias=config.flag("mamba_conv_bias", default=True),
+                inner_norms=True,
+            )
+        ),
+    }
     ffns = {True: routing(config, shared=False), False: None}
 
     def build(key: tuple[bool, bool]) -> Layer:
@@ -32,18 +47,4 @@ def read(config: Config, name: str) -> Arch:
     sparse = sparse_layers(config, size.layers) if many else [False] * size.layers
     return text_arch(
         config, name, style=style, size=size, layers=repeat(zip(attends, sparse, strict=True), build)
-    )
-
-
-def _dims(config: Config) -> Mamba:
-    hidden = config.size("hidden_size")
-    return Mamba(
-        hidden=hidden,
-        inner=config.size("mamba_expand") * hidden,
-        state=config.size("mamba_d_state"),
-        conv=config.size("mamba_d_conv"),
-        dt_rank=dt_rank(config, "mamba_dt_rank", hidden=hidden),
-        bias=config.flag("mamba_proj_bias", default=False),
-        conv_bias=config.flag("mamba_conv_bias", default=True),
-        inner_norms=True,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.assumed import near_published
-from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.blocks import matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer_types, read_sizes
 from rigright.arch.defaults import full
@@ -28,7 +28,9 @@ def read(config: Config, name: str) -> Arch:
     full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
     delta = kimi_delta(delta_sizes(config), low_rank=not bailing, full_gate=full_gate)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim, tied=False)
-    attends = tuple(_either(kind, delta, whole=whole) for kind in kinds(config, size.layers, bailing=bailing))
+    attends = tuple(
+        (delta if kind == LINEAR else whole) for kind in kinds(config, size.layers, bailing=bailing)
+    )
     mixture = Mixture(
         dense_first=1,
         latent=config.maybe("routed_expert_hidden_size") or 0,
@@ -44,10 +46,6 @@ def read(config: Config, name: str) -> Arch:
 def _weigh(hidden: int) -> tuple[Weight, ...]:
     """Attention residuals: what weighs the states of earlier blocks before a layer takes one up."""
     return (*norm(hidden), *matrix("other.connect", 1, inputs=hidden, cut=Cut.WHOLE))
-
-
-def _either(kind: str, delta: Block, *, whole: Block) -> Block:
-    return delta if kind == LINEAR else whole
 
 
 def kinds(config: Config, layers: int, *, bailing: bool = False) -> list[str]:

@@ -18,6 +18,10 @@ def read(config: Config, name: str) -> Arch:
     hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
     stack = Stack(hidden=hidden, heads=heads, width=config.size("intermediate_size"))
     vocab = config.size("vocab_size")
+    # where a word stands: left, top, height, width; and how far from the others
+    rows = config.size("max_2d_position_embeddings")
+    far = table(heads, config.size("rel_pos_bins"))
+    across = table(heads, config.size("rel_2d_pos_bins")) * 2
     tower = Tower(
         name="encoder",
         hidden=hidden,
@@ -27,7 +31,10 @@ def read(config: Config, name: str) -> Arch:
             *table(config.size("max_position_embeddings"), hidden),
             *table(config.size("type_vocab_size"), hidden),
             *norm(hidden, bias=True),
-            *_places(config, heads),
+            *table(rows, config.size("coordinate_size")) * 2,
+            *table(rows, config.size("shape_size")) * 2,
+            *(far if config.flag("has_relative_attention_bias", default=True) else ()),
+            *(across if config.flag("has_spatial_attention_bias", default=True) else ()),
             *(_page(config, hidden) if config.flag("visual_embed", default=True) else ()),
             *_head(config, hidden),
         ),
@@ -40,19 +47,6 @@ def read(config: Config, name: str) -> Arch:
         vocab=vocab,
         max_context_tok=config.maybe("max_position_embeddings"),
         dtype="fp32",
-    )
-
-
-def _places(config: Config, heads: int) -> tuple[Weight, ...]:
-    """Where a word stands: left, top, height, width; and how far from the others."""
-    rows = config.size("max_2d_position_embeddings")
-    far = table(heads, config.size("rel_pos_bins"))
-    across = table(heads, config.size("rel_2d_pos_bins")) * 2
-    return (
-        *table(rows, config.size("coordinate_size")) * 2,
-        *table(rows, config.size("shape_size")) * 2,
-        *(far if config.flag("has_relative_attention_bias", default=True) else ()),
-        *(across if config.flag("has_spatial_attention_bias", default=True) else ()),
     )
 
 

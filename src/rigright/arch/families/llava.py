@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
@@ -12,6 +11,7 @@ from rigright.arch.multimodal import join, language
 from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.stack import linear, vector
 from rigright.arch.vision import KINDS, patches, vit_tower
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

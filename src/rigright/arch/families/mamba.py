@@ -15,7 +15,13 @@ MATCHES = ("mamba", "MambaForCausalLM", "MambaLMHeadModel", "falcon_mamba", "Fal
 def read(config: Config, name: str) -> Arch:
     """Read a Mamba config, of Transformers or of its authors (d_model, n_layer, ssm_cfg)."""
     kind = kind_of(config, MATCHES)
-    config = full(_translated(config), kind)
+    # the authors' own keys, where they stand instead of Transformers'
+    pairs = {"d_model": "hidden_size", "n_layer": "num_hidden_layers"}
+    own = {new: config.raw[old] for old, new in pairs.items() if old in config.raw and new not in config.raw}
+    multiple = config.whole("pad_vocab_size_multiple", default=1) or 1
+    if own and multiple > 1:
+        own["vocab_size"] = -(-config.size("vocab_size") // multiple) * multiple
+    config = full(config.over(**own) if own else config, kind)
     hidden = config.size("hidden_size")
     dims = Mamba(
         hidden=hidden,
@@ -49,13 +55,3 @@ def bare_sizes(config: Config, *, tied: bool) -> Sizes:
 def dt_rank(config: Config, key: str, *, hidden: int) -> int:
     """The rank of the time steps: told, or a sixteenth of the width."""
     return -(-hidden // 16) if config.raw.get(key) in ("auto", None) else config.size(key)
-
-
-def _translated(config: Config) -> Config:
-    """The authors' own keys, where they stand instead of Transformers'."""
-    pairs = {"d_model": "hidden_size", "n_layer": "num_hidden_layers"}
-    own = {new: config.raw[old] for old, new in pairs.items() if old in config.raw and new not in config.raw}
-    multiple = config.whole("pad_vocab_size_multiple", default=1) or 1
-    if own and multiple > 1:
-        own["vocab_size"] = -(-config.size("vocab_size") // multiple) * multiple
-    return config.over(**own) if own else config

@@ -29,21 +29,18 @@ def read(config: Config, name: str) -> Arch:
     eye = part(config, "vision_config", kind=f"{kind}_vision")
     hidden, tok = eye.size("hidden_size"), patches(eye)
     tower = vit_tower(eye, "siglip_vision_model", tail=False)
-    merged = (*_within(hidden, tok=tok), *_behind(config, hidden, said=arch.trunk.hidden, tok=tok // 4))
-    return join(config, arch, towers=(replace(tower, outer=(*tower.outer, *merged)),))
-
-
-def _within(hidden: int, *, tok: int) -> tuple[Weight, ...]:
-    """Attention inside windows of four patches, which then become one."""
+    # attention inside windows of four patches, which then become one
     four = 4 * hidden
-    return (
+    merged = (
         *linear("attn.qkv", (3 * hidden, hidden), sites=tok),
         *linear("attn.o", (hidden, hidden), sites=tok),
         *norm(hidden, bias=True),
         *norm(four, bias=True),
         *linear("ffn.up", (_WIDER * four, four), sites=tok // 4),
         *linear("ffn.down", (hidden, _WIDER * four), sites=tok // 4),
+        *_behind(config, hidden, said=arch.trunk.hidden, tok=tok // 4),
     )
+    return join(config, arch, towers=(replace(tower, outer=(*tower.outer, *merged)),))
 
 
 def _behind(config: Config, hidden: int, *, said: int, tok: int) -> tuple[Weight, ...]:

@@ -19,12 +19,7 @@ def read(config: Config, name: str) -> Arch:
     config = full(config.over(model_type="minimax_m3_vl"), "minimax_m3_vl")
     arch = language(config, name, kind="minimax_m3_vl_text")
     eye = full(config.part("vision_config"), "minimax_m3_vl_vision")
-    return join(
-        config, arch, towers=(_eye(eye, config.size("projector_hidden_size"), said=arch.trunk.hidden),)
-    )
-
-
-def _eye(eye: Config, wide: int, *, said: int) -> Tower:
+    wide = config.size("projector_hidden_size")
     hidden, tok = eye.size("hidden_size"), patches(eye)
     area = eye.size("spatial_merge_size") ** 2
     stack = Stack(
@@ -33,17 +28,23 @@ def _eye(eye: Config, wide: int, *, said: int) -> Tower:
         width=eye.size("intermediate_size"),
         tok=tok,
     )
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
-        outer=(
-            *cubes(eye, hidden, bias=False, sites=tok),
-            *norm(hidden, bias=True),
-            *linear("project", (wide, hidden), sites=tok),
-            *linear("project", (said, wide), sites=tok),
-            *linear("project", (wide, said * area), sites=tok // area),
-            *linear("project", (said, wide), sites=tok // area),
+    return join(
+        config,
+        arch,
+        towers=(
+            Tower(
+                name="vision",
+                hidden=hidden,
+                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+                outer=(
+                    *cubes(eye, hidden, bias=False, sites=tok),
+                    *norm(hidden, bias=True),
+                    *linear("project", (wide, hidden), sites=tok),
+                    *linear("project", (arch.trunk.hidden, wide), sites=tok),
+                    *linear("project", (wide, arch.trunk.hidden * area), sites=tok // area),
+                    *linear("project", (arch.trunk.hidden, wide), sites=tok // area),
+                ),
+                sample_tok=tok,
+            ),
         ),
-        sample_tok=tok,
     )

@@ -8,7 +8,7 @@ from rigright.arch.blocks import attention as attend
 from rigright.arch.blocks import dense, embedding, gqa, head, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full, part
-from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
+from rigright.arch.record import Arch, Layer, Mix, Tower
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 from rigright.arch.vision import patches
 
@@ -22,7 +22,27 @@ def read(config: Config, name: str) -> Arch:
     alone = config.raw.get("model_type") == "mllama_text_model"
     config = full(config, "mllama_text_model" if alone else "mllama")
     text = config if alone else part(config, "text_config", kind="mllama_text_model")
-    decoder = _decoder(text)
+    hidden, heads, vocab = text.size("hidden_size"), text.size("num_attention_heads"), text.size("vocab_size")
+    mixer = gqa(heads, text.size("num_key_value_heads", default=heads), head_dim=hidden // heads)
+    own = attend(hidden, mixer)
+    looks = attend(hidden, replace(mixer, kind=Mix.CROSS), qk_norm=hidden // heads, part="cross")
+    ffn = dense(hidden, text.size("intermediate_size"))
+    shared = (*norm(hidden) * 2, *ffn.weights)
+    plain = Layer(weights=(*own.weights, *shared), mixer=mixer, ffn=ffn.ffn)
+    crossing = Layer(weights=(*looks.weights, *shared, *vector(1) * 2), cross=looks.mixer, ffn=ffn.ffn)
+    told = text.raw.get("cross_attention_layers")
+    at = set(_CROSSING if told is None else text.sizes("cross_attention_layers"))
+    count = text.layers("num_hidden_layers")
+    decoder = Tower(
+        name="text",
+        hidden=hidden,
+        layers=tuple(crossing if index in at else plain for index in range(count)),
+        outer=(
+            *embedding(vocab + _SPARE_WORDS, hidden),
+            *norm(hidden),
+            *head(vocab, hidden, tied=_tied(text)),
+        ),
+    )
     towers = (decoder,) if alone else (decoder, _eye(part(config, "vision_config"), decoder.hidden))
     return Arch(
         name=name,
@@ -37,30 +57,6 @@ def read(config: Config, name: str) -> Arch:
 
 def _tied(text: Config) -> bool:
     return text.flag("tie_word_embeddings", default=False)
-
-
-def _decoder(text: Config) -> Tower:
-    hidden, heads, vocab = text.size("hidden_size"), text.size("num_attention_heads"), text.size("vocab_size")
-    mixer = gqa(heads, text.size("num_key_value_heads", default=heads), head_dim=hidden // heads)
-    own = attend(hidden, mixer)
-    looks = attend(hidden, replace(mixer, kind=Mix.CROSS), qk_norm=hidden // heads, part="cross")
-    ffn = dense(hidden, text.size("intermediate_size"))
-    shared = (*norm(hidden) * 2, *ffn.weights)
-    plain = Layer(weights=(*own.weights, *shared), mixer=mixer, ffn=ffn.ffn)
-    crossing = Layer(weights=(*looks.weights, *shared, *vector(1) * 2), cross=looks.mixer, ffn=ffn.ffn)
-    told = text.raw.get("cross_attention_layers")
-    at = set(_CROSSING if told is None else text.sizes("cross_attention_layers"))
-    count = text.layers("num_hidden_layers")
-    return Tower(
-        name="text",
-        hidden=hidden,
-        layers=tuple(crossing if index in at else plain for index in range(count)),
-        outer=(
-            *embedding(vocab + _SPARE_WORDS, hidden),
-            *norm(hidden),
-            *head(vocab, hidden, tied=_tied(text)),
-        ),
-    )
 
 
 def _eye(eye: Config, said: int) -> Tower:
@@ -78,6 +74,8 @@ def _eye(eye: Config, said: int) -> Tower:
     local = layer(replace(stack, window_tok=seen + 1))
     whole = layer(replace(stack, extra=vector(1) * 2))
     shapes = len(eye.items("supported_aspect_ratios", default=[])) or _ratios(tiles)
+    # A class token; positions in a tile, of tiles before and after, and of both, each with a gate
+    per_shape = shapes + 1
     return Tower(
         name="vision",
         hidden=hidden,
@@ -87,7 +85,11 @@ def _eye(eye: Config, said: int) -> Tower:
         ),
         outer=(
             *conv("patch", (hidden, 3, *(eye.size("patch_size"),) * 2), bias=False, sites=tiles * seen),
-            *_positions(hidden, tiles, seen=seen, shapes=shapes),
+            *vector(hidden),
+            *table(seen + 1, hidden),
+            *table(per_shape, tiles * (seen + 1) * hidden),
+            *table(per_shape, tiles * hidden) * 2,
+            *vector(1) * 3,
             *norm(hidden, bias=True) * 2,
             *linear("project", (said, eye.size("vision_output_dim")), sites=tok),
         ),
@@ -98,15 +100,3 @@ def _eye(eye: Config, said: int) -> Tower:
 def _ratios(tiles: int) -> int:
     """Aspect ratios of up to so many tiles: widths times heights."""
     return sum(tiles // wide for wide in range(1, tiles + 1))
-
-
-def _positions(hidden: int, tiles: int, *, seen: int, shapes: int) -> tuple[Weight, ...]:
-    """A class token; positions in a tile, of tiles before and after, and of both, each with a gate."""
-    per_shape = shapes + 1
-    return (
-        *vector(hidden),
-        *table(seen + 1, hidden),
-        *table(per_shape, tiles * (seen + 1) * hidden),
-        *table(per_shape, tiles * hidden) * 2,
-        *vector(1) * 3,
-    )

@@ -8,7 +8,7 @@ from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task, vocab_head
-from rigright.arch.record import Arch, Layer, Tower, Weight
+from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear
 
 MATCHES = ("modernbert", "ModernBertModel", "ModernBertForMaskedLM")
@@ -20,33 +20,6 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "modernbert")
     asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
     hidden = config.size("hidden_size")
-    tower = Tower(
-        name="encoder",
-        hidden=hidden,
-        layers=_layers(config, hidden),
-        outer=(
-            *embedding(config.size("vocab_size"), hidden),
-            *norm(hidden, bias=_shifts(config)) * 2,
-            *_head(config, asked, hidden=hidden),
-        ),
-    )
-    return Arch(
-        name=name,
-        family="modernbert",
-        task="embed",
-        towers=(tower,),
-        vocab=config.size("vocab_size"),
-        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
-    )
-
-
-def _shifts(config: Config) -> bool:
-    return config.flag("norm_bias", default=False)
-
-
-def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     count = config.layers("num_hidden_layers")
     period = config.size("global_attn_every_n_layers", default=3)
     told = config.items("layer_types", default=[])
@@ -68,7 +41,30 @@ def _layers(config: Config, hidden: int) -> tuple[Layer, ...]:
     window = config.size("local_attention", "sliding_window", default=128)
     local = replace(whole, window_tok=window)
     stacks = [local if slide else whole for slide in slides]
-    return tuple(layer(replace(stack, norms=2 if index else 1)) for index, stack in enumerate(stacks))
+    tower = Tower(
+        name="encoder",
+        hidden=hidden,
+        layers=tuple(layer(replace(stack, norms=2 if index else 1)) for index, stack in enumerate(stacks)),
+        outer=(
+            *embedding(config.size("vocab_size"), hidden),
+            *norm(hidden, bias=_shifts(config)) * 2,
+            *_head(config, asked, hidden=hidden),
+        ),
+    )
+    return Arch(
+        name=name,
+        family="modernbert",
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def _shifts(config: Config) -> bool:
+    return config.flag("norm_bias", default=False)
 
 
 def _head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:

@@ -22,22 +22,15 @@ def read(config: Config, name: str) -> Arch:
     text = part(config, "text_config")
     arch = language(config, name, kind="molmo2_text", model_type="qwen3")
     eye, adapter = part(config, "vision_config"), part(config, "adapter_config")
-    words = _with_marks(arch, text.whole("additional_vocab_size", default=0))
-    return join(config, words, towers=(_eye(eye, adapter),))
-
-
-def _with_marks(arch: Arch, marks: int) -> Arch:
-    """The token table with rows for marks in images; the head has none."""
+    # the token table with rows for marks in images; the head has none
+    marks = text.whole("additional_vocab_size", default=0)
     outer = tuple(
         replace(weight, shape=(weight.shape[0] + marks, weight.shape[1]))
         if weight.role == "embed"
         else weight
         for weight in arch.trunk.outer
     )
-    return replace(arch, towers=(replace(arch.trunk, outer=outer),))
-
-
-def _eye(eye: Config, adapter: Config) -> Tower:
+    words = replace(arch, towers=(replace(arch.trunk, outer=outer),))
     hidden, side = eye.size("hidden_size"), eye.size("patch_size")
     high, wide = sides(eye.raw.get("image_size"), 378)
     tok = (high // side) * (wide // side)
@@ -52,16 +45,22 @@ def _eye(eye: Config, adapter: Config) -> Tower:
         tok=tok,
     )
     pixels = eye.size("num_channels") * side**2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
-        outer=(
-            *conv("patch", (hidden, pixels), sites=tok),
-            *table(eye.maybe("num_position_embeddings") or _ROWS, hidden),
-            *_pooling(adapter, hidden, tok=tok),
+    return join(
+        config,
+        words,
+        towers=(
+            Tower(
+                name="vision",
+                hidden=hidden,
+                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+                outer=(
+                    *conv("patch", (hidden, pixels), sites=tok),
+                    *table(eye.maybe("num_position_embeddings") or _ROWS, hidden),
+                    *_pooling(adapter, hidden, tok=tok),
+                ),
+                sample_tok=tok,
+            ),
         ),
-        sample_tok=tok,
     )
 
 

@@ -64,19 +64,15 @@ def _ear(ear: Config) -> Tower:
     for folded, width, depth in steps:
         frames = max(frames // folded, 1)
         entry = (*linear("patch", (width, inputs * folded), sites=frames), *norm(width))
-        layers += [Layer(weights=entry), *(_block(ear, width, frames=frames),) * depth]
+        wide = int(width * ear.number("mlp_ratio"))
+        weights = (
+            *conv("mixer.conv", (width, 1, ear.size("conv_kernel_size")), sites=frames),
+            *norm(width),
+            *linear("ffn.up", (wide, width), sites=frames),
+            *linear("ffn.down", (width, wide), sites=frames),
+        )
+        layers += [Layer(weights=entry), *(Layer(weights=weights),) * depth]
         inputs = width
     handed = ear.size("out_hidden_size")
     outer = (*norm(inputs), *linear("project", (handed, inputs), sites=frames), *norm(handed))
     return Tower(name="audio", hidden=inputs, layers=tuple(layers), outer=outer, sample_tok=frames)
-
-
-def _block(ear: Config, width: int, *, frames: int) -> Layer:
-    wide = int(width * ear.number("mlp_ratio"))
-    weights = (
-        *conv("mixer.conv", (width, 1, ear.size("conv_kernel_size")), sites=frames),
-        *norm(width),
-        *linear("ffn.up", (wide, width), sites=frames),
-        *linear("ffn.down", (width, wide), sites=frames),
-    )
-    return Layer(weights=weights)

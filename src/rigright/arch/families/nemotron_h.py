@@ -66,26 +66,24 @@ def _kinds(config: Config, *keys: str) -> list[str]:
 def _part(config: Config, kind: str) -> Block:
     hidden = config.size("hidden_size")
     if kind == "mamba":
-        return mamba2(_dims(config, hidden))
+        heads = config.size("mamba_num_heads")
+        return mamba2(
+            Mamba(
+                hidden=hidden,
+                inner=heads * config.size("mamba_head_dim"),
+                state=config.size("ssm_state_size"),
+                conv=config.size("mamba_d_conv", "conv_kernel"),
+                heads=heads,
+                groups=config.size("mamba_n_groups", "n_groups"),
+                bias=config.flag("use_bias", default=False),
+                conv_bias=config.flag("use_conv_bias", default=True),
+                inner_norms=True,
+            )
+        )
     if kind == "moe":
         return _moe(config, hidden)
     biased = config.flag("mlp_bias", default=False)
     return blocks.dense(hidden, config.size("intermediate_size"), gated=False, bias=biased)
-
-
-def _dims(config: Config, hidden: int) -> Mamba:
-    heads = config.size("mamba_num_heads")
-    return Mamba(
-        hidden=hidden,
-        inner=heads * config.size("mamba_head_dim"),
-        state=config.size("ssm_state_size"),
-        conv=config.size("mamba_d_conv", "conv_kernel"),
-        heads=heads,
-        groups=config.size("mamba_n_groups", "n_groups"),
-        bias=config.flag("use_bias", default=False),
-        conv_bias=config.flag("use_conv_bias", default=True),
-        inner_norms=True,
-    )
 
 
 def _moe(config: Config, hidden: int) -> Block:

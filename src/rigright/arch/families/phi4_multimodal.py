@@ -48,20 +48,6 @@ def _ear(ear: Config, said: int) -> Tower:
     )
     furthest = ear.size("bias_max_distance")
     rows = furthest if ear.flag("bias_symmetric", default=False) else 2 * furthest
-    return Tower(
-        name="audio",
-        hidden=hidden,
-        layers=(_layer(ear, hidden, tok=tok),) * ear.layers("num_blocks"),
-        outer=(
-            *stem,
-            *table(rows, ear.size("num_attention_heads")),
-            *_pair(said, hidden, tok=tok) * 2,
-        ),
-        sample_tok=tok,
-    )
-
-
-def _layer(ear: Config, hidden: int, *, tok: int) -> Layer:
     width, heads = ear.size("intermediate_size"), ear.size("num_attention_heads")
     wide = ear.size("ext_pw_out_channel")
     deep = ear.size("depthwise_separable_out_channel")
@@ -81,8 +67,21 @@ def _layer(ear: Config, hidden: int, *, tok: int) -> Layer:
     )
     square = matrix("attn.q", hidden, inputs=hidden, cut=Cut.OUT, bias=True) * 4
     head = hidden // heads
-    return Layer(
-        weights=at((*half, *half, *gated, *square, *norm(hidden, bias=True) * 2), tok),
-        mixer=Mixer(kind=Mix.BOTH, heads=heads, kv_heads=heads, key_dim=head, value_dim=head),
-        ffn=Ffn(width=width, gated=True),
+    return Tower(
+        name="audio",
+        hidden=hidden,
+        layers=(
+            Layer(
+                weights=at((*half, *half, *gated, *square, *norm(hidden, bias=True) * 2), tok),
+                mixer=Mixer(kind=Mix.BOTH, heads=heads, kv_heads=heads, key_dim=head, value_dim=head),
+                ffn=Ffn(width=width, gated=True),
+            ),
+        )
+        * ear.layers("num_blocks"),
+        outer=(
+            *stem,
+            *table(rows, ear.size("num_attention_heads")),
+            *_pair(said, hidden, tok=tok) * 2,
+        ),
+        sample_tok=tok,
     )

@@ -44,7 +44,10 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "qwen4_exp_text")
     size = read_sizes(config, width=1)
     stream = size.hidden * config.size("hc_count")
-    reads = _mixing(stream, config.size("hc_lowrank"))
+    # how a block reads from all streams: a norm, and a mixture of low rank
+    rank = config.size("hc_lowrank")
+    down = matrix("other.connect", rank, inputs=stream, cut=Cut.WHOLE)
+    reads = (*norm(stream), *down, *matrix("other.connect", stream, inputs=rank, cut=Cut.WHOLE))
     writes = matrix("other.connect", config.size("hc_count"), inputs=stream, cut=Cut.WHOLE)
     biased = config.flag("attention_bias", default=False)
     style = Style(
@@ -68,12 +71,6 @@ def read(config: Config, name: str) -> Arch:
     keys = zip((kind == LINEAR for kind in kinds), places, strict=True)
     arch = text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
     return with_mtp(config, arch, layer=build((False, None)), copies=False)
-
-
-def _mixing(stream: int, rank: int) -> tuple[Weight, ...]:
-    """How a block reads from all streams: a norm, and a mixture of low rank."""
-    down = matrix("other.connect", rank, inputs=stream, cut=Cut.WHOLE)
-    return (*norm(stream), *down, *matrix("other.connect", stream, inputs=rank, cut=Cut.WHOLE))
 
 
 def _indexed(config: Config, block: Block, *, size: Sizes) -> Block:

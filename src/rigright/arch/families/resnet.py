@@ -6,7 +6,7 @@ from rigright.arch.config import Config
 from rigright.arch.conv import Flow, add, begin, close, conv, depths, fork, head, norm, pool, relu
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task
-from rigright.arch.record import Arch, Layer, Tower
+from rigright.arch.record import Arch, Tower
 from rigright.arch.vision import sides
 
 MATCHES = ("resnet", "ResNetForImageClassification", "ResNetModel")
@@ -21,10 +21,24 @@ def read(config: Config, name: str) -> Arch:
     stem = pool(_step(image, config.size("embedding_size"), kernel=7, stride=2), 3, stride=2, padding=1)
     first, flow = close(stem)
     layers = [first]
-    for index, (width, depth) in enumerate(_stages(config)):
+    for index, (width, depth) in enumerate(
+        config.aligned(hidden_sizes=config.sizes("hidden_sizes"), depths=depths(config, "depths"))
+    ):
         halves = index > 0 or config.flag("downsample_in_first_stage", default=False)
         for place in range(depth):
-            layer, flow = _layer(config, flow, width=width, stride=2 if halves and place == 0 else 1)
+            # A branch of two or three convolutions, added to the map or to a projection of it
+            stride = 2 if halves and place == 0 else 1
+            projects = stride != 1 or flow.shape[0] != width
+            if config.word("layer_type", default="bottleneck") == "bottleneck":
+                early = config.flag("downsample_in_bottleneck", default=False)
+                narrow = width // _NARROW
+                reduced = _step(flow, narrow, kernel=1, stride=stride if early else 1)
+                middle = _step(reduced, narrow, kernel=3, stride=1 if early else stride)
+                branch = norm(conv(middle, width, kernel=1))
+            else:
+                branch = norm(conv(_step(flow, width, kernel=3, stride=stride), width, kernel=3))
+            short = norm(conv(fork(flow), width, kernel=1, stride=stride)) if projects else fork(flow)
+            layer, flow = close(relu(add(branch, short)))
             layers.append(layer)
     asked = task(config, "ForImageClassification")
     classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
@@ -32,24 +46,5 @@ def read(config: Config, name: str) -> Arch:
     return Arch(name=name, family="resnet", task="vision", towers=(tower,), dtype="fp32")
 
 
-def _stages(config: Config) -> list[tuple[int, ...]]:
-    return config.aligned(hidden_sizes=config.sizes("hidden_sizes"), depths=depths(config, "depths"))
-
-
 def _step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1) -> Flow:
     return relu(norm(conv(flow, outputs, kernel=kernel, stride=stride)))
-
-
-def _layer(config: Config, flow: Flow, *, width: int, stride: int) -> tuple[Layer, Flow]:
-    """A branch of two or three convolutions, added to the map or to a projection of it."""
-    projects = stride != 1 or flow.shape[0] != width
-    if config.word("layer_type", default="bottleneck") == "bottleneck":
-        early = config.flag("downsample_in_bottleneck", default=False)
-        narrow = width // _NARROW
-        reduced = _step(flow, narrow, kernel=1, stride=stride if early else 1)
-        middle = _step(reduced, narrow, kernel=3, stride=1 if early else stride)
-        branch = norm(conv(middle, width, kernel=1))
-    else:
-        branch = norm(conv(_step(flow, width, kernel=3, stride=stride), width, kernel=3))
-    short = norm(conv(fork(flow), width, kernel=1, stride=stride)) if projects else fork(flow)
-    return close(relu(add(branch, short)))

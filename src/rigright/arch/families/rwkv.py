@@ -23,23 +23,6 @@ def read(config: Config, name: str) -> Arch:
     width = config.maybe("intermediate_size") or 4 * hidden
     style = Style(family="rwkv", norm="layer")
     size = bare_sizes(config, tied=config.flag("tie_word_embeddings", default=False))
-    same = layer(hidden, style, _time(hidden, inner), channel(hidden, width))
-    layers = opened((same,) * size.layers, hidden)
-    return replace(
-        text_arch(config, name, style=style, size=size, layers=layers),
-        max_context_tok=config.maybe("context_length"),
-    )
-
-
-def opened(layers: tuple[Layer, ...], hidden: int) -> tuple[Layer, ...]:
-    """The layers, the first with a norm before it."""
-    if not layers:
-        return layers
-    first = replace(layers[0], weights=(*norm(hidden, bias=True), *layers[0].weights))
-    return (first, *layers[1:])
-
-
-def _time(hidden: int, inner: int) -> Block:
     weights = (
         *vector("mixer.decay", inner),
         *vector("mixer.skip", inner),
@@ -56,7 +39,20 @@ def _time(hidden: int, inner: int) -> Block:
         state32_elems=3 * inner,
         state16_elems=2 * hidden,
     )
-    return Block(weights, mixer=mixer)
+    same = layer(hidden, style, Block(weights, mixer=mixer), channel(hidden, width))
+    layers = opened((same,) * size.layers, hidden)
+    return replace(
+        text_arch(config, name, style=style, size=size, layers=layers),
+        max_context_tok=config.maybe("context_length"),
+    )
+
+
+def opened(layers: tuple[Layer, ...], hidden: int) -> tuple[Layer, ...]:
+    """The layers, the first with a norm before it."""
+    if not layers:
+        return layers
+    first = replace(layers[0], weights=(*norm(hidden, bias=True), *layers[0].weights))
+    return (first, *layers[1:])
 
 
 def channel(hidden: int, width: int, *, gated: bool = True, shifts: int = 2) -> Block:

@@ -23,7 +23,39 @@ def read(config: Config, name: str) -> Arch:
     text = part(config, "text_config", kind="step3p5")
     arch = read_family(text.over(model_type="step3p5", architectures=None), name)
     eye = part(config, "vision_config", kind="step3p5_vision")
-    whole = join(config.over(model_type="step3p7"), arch, towers=(_eye(config, eye, said=arch.trunk.hidden),))
+    hidden, tok = eye.size("hidden_size"), patches(eye)
+    stack = Stack(
+        hidden=hidden,
+        heads=eye.size("num_attention_heads"),
+        width=int(hidden * eye.number("mlp_ratio")),
+        scales=2,
+        tok=tok,
+    )
+    whole = join(
+        config.over(model_type="step3p7"),
+        arch,
+        towers=(
+            Tower(
+                name="vision",
+                hidden=hidden,
+                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+                outer=(
+                    *conv("patch", (hidden, 3, *(eye.size("patch_size"),) * 2), bias=False, sites=tok),
+                    *table(eye.size("max_position_embeddings"), hidden),
+                    *norm(hidden, bias=True),
+                    *conv("project", (2 * hidden, hidden, 3, 3), sites=tok // 4),
+                    *conv("project", (4 * hidden, 2 * hidden, 3, 3), sites=tok // 16),
+                    *linear(
+                        "project",
+                        (arch.trunk.hidden, 4 * hidden),
+                        bias=config.flag("projector_bias", default=False),
+                        sites=tok // 16,
+                    ),
+                ),
+                sample_tok=tok,
+            ),
+        ),
+    )
     return _bare(whole) if "Step3p7FlashForCausalLM" in config.items("architectures", default=[]) else whole
 
 
@@ -35,33 +67,3 @@ def _bare(arch: Arch) -> Arch:
     towers = tuple(replace(tower, outer=outer) if tower is trunk else tower for tower in arch.towers)
     doubt = say("counted as the bare model: an output matrix would add {params} parameters", params=head)
     return replace(arch, towers=towers, warnings=(*arch.warnings, doubt))
-
-
-def _eye(config: Config, eye: Config, *, said: int) -> Tower:
-    hidden, tok = eye.size("hidden_size"), patches(eye)
-    stack = Stack(
-        hidden=hidden,
-        heads=eye.size("num_attention_heads"),
-        width=int(hidden * eye.number("mlp_ratio")),
-        scales=2,
-        tok=tok,
-    )
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
-        outer=(
-            *conv("patch", (hidden, 3, *(eye.size("patch_size"),) * 2), bias=False, sites=tok),
-            *table(eye.size("max_position_embeddings"), hidden),
-            *norm(hidden, bias=True),
-            *conv("project", (2 * hidden, hidden, 3, 3), sites=tok // 4),
-            *conv("project", (4 * hidden, 2 * hidden, 3, 3), sites=tok // 16),
-            *linear(
-                "project",
-                (said, 4 * hidden),
-                bias=config.flag("projector_bias", default=False),
-                sites=tok // 16,
-            ),
-        ),
-        sample_tok=tok,
-    )

@@ -37,7 +37,15 @@ def read(config: Config, name: str) -> Arch:
         layers += [stage] * depth
         if index + 1 < len(told):
             high, wide = (high + 1) // 2, (wide + 1) // 2
-            layers.append(_merge(width, kind, tok=high * wide))
+            # four neighbours become one of twice the width
+            tok = high * wide
+            normed = norm(4 * width if kind == "swin" else 2 * width, bias=True)
+            weights: tuple[Weight, ...] = (
+                *linear("project", (2 * width, 4 * width), bias=False, sites=tok),
+                *normed,
+            )
+            maps = (4 * width * tok, 4 * width * tok, 2 * width * tok)
+            layers.append(Layer(weights=weights, map_elems=maps, kept_elems=8 * width * tok))
             width *= 2
     asked = task(config, "ForImageClassification")
     head = linear("head", (labels(config), width)) if asked == "ForImageClassification" else ()
@@ -73,11 +81,3 @@ def _stage(config: Config, kind: str, *, width: int, heads: int, tok: int) -> La
     )
     own = layer(stack)
     return replace(own, weights=(*own.weights, *extra))
-
-
-def _merge(width: int, kind: str, *, tok: int) -> Layer:
-    """Four neighbours become one of twice the width."""
-    normed = norm(4 * width if kind == "swin" else 2 * width, bias=True)
-    weights: tuple[Weight, ...] = (*linear("project", (2 * width, 4 * width), bias=False, sites=tok), *normed)
-    maps = (4 * width * tok, 4 * width * tok, 2 * width * tok)
-    return Layer(weights=weights, map_elems=maps, kept_elems=8 * width * tok)

@@ -85,7 +85,7 @@ def _layers(config: Config, kind: str, *, count: int, decodes: bool) -> tuple[La
         heads=heads,
         head_dim=config.size("d_kv"),
         width=config.size("d_ff"),
-        gated=_gated(config),
+        gated=config.word("feed_forward_proj", default="relu").startswith("gated"),
         biases="",
         norm_bias=False,
         cross_hidden=hidden if decodes else 0,
@@ -97,7 +97,3 @@ def _layers(config: Config, kind: str, *, count: int, decodes: bool) -> tuple[La
     first = replace(stack, extra=(*buckets * (2 if wide else 1), *always))
     rest = replace(stack, extra=(*(buckets if kind == "umt5" else ()), *always))
     return tuple(layer(rest if index else first) for index in range(count))
-
-
-def _gated(config: Config) -> bool:
-    return config.word("feed_forward_proj", default="relu").startswith("gated")

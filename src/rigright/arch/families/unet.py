@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rigright.arch.config import Config
 from rigright.arch.conv import Flow, begin, conv, depth, gelu, norm
 from rigright.arch.defaults import full
@@ -24,6 +22,7 @@ from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import linear
 from rigright.arch.vision import sides
 from rigright.base.errors import DataError
+from rigright.base.record import dataclass
 from rigright.base.words import say
 
 MATCHES = ("unet", "diffusers-unet2dcondition", "UNet2DConditionModel", "diffusers-unet2d", "UNet2DModel")
@@ -67,7 +66,11 @@ class Plan:
         if not kind:
             return None
         width = self.widths[index]
-        told = self.each("num_attention_heads" if self._heads_told() else "attention_head_dim")[index]
+        told = self.each(
+            "num_attention_heads"
+            if self.config.raw.get("num_attention_heads") is not None
+            else "attention_head_dim"
+        )[index]
         if kind == "self":
             return Look(heads=max(width // told, 1), head_dim=told)
         return Look(
@@ -79,9 +82,6 @@ class Plan:
             flat=self.config.flag("use_linear_projection", default=False),
             only_cross=bool(_per_block(self.config, "only_cross_attention", count=len(self.widths))[index]),
         )
-
-    def _heads_told(self) -> bool:
-        return self.config.raw.get("num_attention_heads") is not None
 
 
 def read(config: Config, name: str) -> Arch:
@@ -214,11 +214,9 @@ def conditions(config: Config, time: int, *, first: int) -> tuple[Weight, ...]:
         config.raw.get("encoder_hid_dim") is not None and config.raw.get("encoder_hid_dim_type") is None
     ):
         width = (
-            config.sizes("cross_attention_dim")[0] if _listed(config) else config.size("cross_attention_dim")
+            config.sizes("cross_attention_dim")[0]
+            if isinstance(config.raw.get("cross_attention_dim"), list | tuple)
+            else config.size("cross_attention_dim")
         )
         weights += linear("project", (width, config.size("encoder_hid_dim")), sites=TEXT_TOK)
     return weights
-
-
-def _listed(config: Config) -> bool:
-    return isinstance(config.raw.get("cross_attention_dim"), list | tuple)

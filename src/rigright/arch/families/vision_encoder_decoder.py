@@ -25,29 +25,25 @@ def read(config: Config, name: str) -> Arch:
         alone = full(config, "trocr")
         towers: tuple[Tower, ...] = (_trocr(alone, alone.maybe("cross_attention_hidden_size")),)
     else:
-        towers = _both(config)
+        eye, words = part(config, "encoder", kind="vit"), part(config, "decoder", kind="trocr")
+        eye_kind, kind = eye.word("model_type"), words.word("model_type")
+        if eye_kind not in KINDS or kind not in {"trocr", "bert"}:
+            strange = kind if eye_kind in KINDS else eye_kind
+            raise DataError(
+                say('{where}: "{key}" cannot be {value}', where=config.where, key="model_type", value=strange)
+            )
+        hidden = eye.size("hidden_size")
+        pooled = linear("project", (hidden, hidden)) if eye_kind in {"vit", "deit"} else ()
+        said = words.size("d_model", "hidden_size")
+        told = words.maybe("cross_attention_hidden_size")
+        bridge = linear("project", (said, hidden)) if hidden != said and told is None else ()
+        seen = vit_tower(eye, eye_kind, after=(*pooled, *bridge))
+        decoder = _trocr(words, told) if kind == "trocr" else _bert(words)
+        towers = seen, decoder
     vocab = max(weight.shape[0] for weight in towers[-1].outer if weight.role == "embed")
     return Arch(
         name=name, family="vision-encoder-decoder", task="image-text", towers=towers, vocab=vocab, tied=True
     )
-
-
-def _both(config: Config) -> tuple[Tower, ...]:
-    eye, words = part(config, "encoder", kind="vit"), part(config, "decoder", kind="trocr")
-    eye_kind, kind = eye.word("model_type"), words.word("model_type")
-    if eye_kind not in KINDS or kind not in {"trocr", "bert"}:
-        strange = kind if eye_kind in KINDS else eye_kind
-        raise DataError(
-            say('{where}: "{key}" cannot be {value}', where=config.where, key="model_type", value=strange)
-        )
-    hidden = eye.size("hidden_size")
-    pooled = linear("project", (hidden, hidden)) if eye_kind in {"vit", "deit"} else ()
-    said = words.size("d_model", "hidden_size")
-    told = words.maybe("cross_attention_hidden_size")
-    bridge = linear("project", (said, hidden)) if hidden != said and told is None else ()
-    seen = vit_tower(eye, eye_kind, after=(*pooled, *bridge))
-    decoder = _trocr(words, told) if kind == "trocr" else _bert(words)
-    return seen, decoder
 
 
 def _trocr(words: Config, told: int | None) -> Tower:

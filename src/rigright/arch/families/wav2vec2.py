@@ -34,7 +34,18 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, kind)
     asked = task(config, "ForCTC")
     hidden = config.size("hidden_size")
-    stem, tok = _stem(config, kind)
+    # the convolutions over samples, and how many frames they leave
+    weights: list[Weight] = []
+    length, channels = SAMPLES, 1
+    groups = config.word("feat_extract_norm", default="group") == "group" and kind != "data2vec-audio"
+    steps = config.aligned(**{key: config.sizes(key) for key in ("conv_dim", "conv_kernel", "conv_stride")})
+    for index, (outputs, kernel, stride) in enumerate(steps):
+        length = (length - kernel) // stride + 1
+        biased = config.flag("conv_bias", default=False)
+        weights += conv("conv", (outputs, channels, kernel), bias=biased, sites=length)
+        weights += norm(outputs, bias=True) if index == 0 or not groups else ()
+        channels = outputs
+    stem, tok = tuple(weights), length
     stack = Stack(
         hidden=hidden,
         heads=config.size("num_attention_heads"),
@@ -54,21 +65,6 @@ def read(config: Config, name: str) -> Arch:
         sample_tok=tok,
     )
     return Arch(name=name, family=kind, task="speech", towers=(tower,), dtype="fp32")
-
-
-def _stem(config: Config, kind: str) -> tuple[tuple[Weight, ...], int]:
-    """The convolutions over samples, and how many frames they leave."""
-    weights: list[Weight] = []
-    length, channels = SAMPLES, 1
-    groups = config.word("feat_extract_norm", default="group") == "group" and kind != "data2vec-audio"
-    steps = config.aligned(**{key: config.sizes(key) for key in ("conv_dim", "conv_kernel", "conv_stride")})
-    for index, (outputs, kernel, stride) in enumerate(steps):
-        length = (length - kernel) // stride + 1
-        biased = config.flag("conv_bias", default=False)
-        weights += conv("conv", (outputs, channels, kernel), bias=biased, sites=length)
-        weights += norm(outputs, bias=True) if index == 0 or not groups else ()
-        channels = outputs
-    return tuple(weights), length
 
 
 def _entry(config: Config, kind: str, *, hidden: int, tok: int) -> tuple[Weight, ...]:

@@ -51,7 +51,15 @@ def _joined(config: Config, plain: Layer, *, state: Block, uses: int, second: bo
     """The layers with a shared block: the first to use a block bears its weights."""
     hidden = config.size("hidden_size")
     count = config.size("num_mem_blocks", default=1)
-    attention = beside(_attention(config), state)
+    # attention over the state and the token's embedding side by side: twice the model's width
+    wide = 2 * config.size("hidden_size")
+    heads = config.size("num_attention_heads")
+    mixer = blocks.gqa(
+        heads,
+        config.maybe("num_key_value_heads") or heads,
+        head_dim=config.maybe("attention_head_dim") or wide // heads,
+    )
+    attention = beside(blocks.attention(wide, mixer), state)
     for use in range(uses):
         times = len(range(use, uses, count))
         block = _block(config, attention, state=state) if use < count else ()
@@ -69,18 +77,6 @@ def _joined(config: Config, plain: Layer, *, state: Block, uses: int, second: bo
 
 def _width(config: Config) -> int:
     return config.maybe("intermediate_size") or 4 * config.size("hidden_size")
-
-
-def _attention(config: Config) -> Block:
-    """Attention over the state and the token's embedding side by side: twice the model's width."""
-    wide = 2 * config.size("hidden_size")
-    heads = config.size("num_attention_heads")
-    mixer = blocks.gqa(
-        heads,
-        config.maybe("num_key_value_heads") or heads,
-        head_dim=config.maybe("attention_head_dim") or wide // heads,
-    )
-    return blocks.attention(wide, mixer)
 
 
 def _block(config: Config, attention: Block, *, state: Block) -> tuple[Weight, ...]:

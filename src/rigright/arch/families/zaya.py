@@ -7,7 +7,7 @@ from dataclasses import replace
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Sizes, Style, layer, layer_types, read_sizes, text_arch
+from rigright.arch.decoder import Style, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
 from rigright.arch.experts import routing
 from rigright.arch.plan import repeat
@@ -37,31 +37,30 @@ def read(config: Config, name: str) -> Arch:
 
     def build(key: tuple[str, bool]) -> Layer:
         sliding = window if key[0] == "hybrid_sliding" else None
+        # half of the values come from the token before; queries and keys pass two short convolutions
+        biased = config.flag("attention_bias", default=False)
+        mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=sliding)
+        whole = blocks.attention(size.hidden, mixer, qkv_bias=biased)
+        near, far = config.size("cca_time0"), config.size("cca_time1")
+        rows = (size.heads + size.kv_heads) * size.head_dim
+        weights = (
+            *vector("mixer.conv", rows, 1, near),
+            *vector("mixer.conv.bias", rows),
+            *vector("mixer.conv", rows, size.head_dim, far),
+            *vector("mixer.conv.bias", rows),
+            *vector("attn.scale", size.kv_heads),
+        )
+        late = size.kv_heads * size.head_dim // 2  # values of the token before
+        kept = rows * (near + far - 2) + late
         return layer(
-            size.hidden, style, _attention(config, size, window_tok=sliding), _experts(config, first=key[1])
+            size.hidden,
+            style,
+            Block((*whole.weights, *weights), mixer=replace(mixer, state16_elems=kept)),
+            _experts(config, first=key[1]),
         )
 
     keys = ((kind, index == 0) for index, kind in enumerate(kinds))
     return text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
-
-
-def _attention(config: Config, size: Sizes, *, window_tok: int | None) -> Block:
-    """Half of the values come from the token before; queries and keys pass two short convolutions."""
-    biased = config.flag("attention_bias", default=False)
-    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok)
-    whole = blocks.attention(size.hidden, mixer, qkv_bias=biased)
-    near, far = config.size("cca_time0"), config.size("cca_time1")
-    rows = (size.heads + size.kv_heads) * size.head_dim
-    weights = (
-        *vector("mixer.conv", rows, 1, near),
-        *vector("mixer.conv.bias", rows),
-        *vector("mixer.conv", rows, size.head_dim, far),
-        *vector("mixer.conv.bias", rows),
-        *vector("attn.scale", size.kv_heads),
-    )
-    late = size.kv_heads * size.head_dim // 2  # values of the token before
-    kept = rows * (near + far - 2) + late
-    return Block((*whole.weights, *weights), mixer=replace(mixer, state16_elems=kept))
 
 
 def _experts(config: Config, *, first: bool) -> Block:

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
-from rigright.arch.sources.near import age, alias_rows, listed, unknown
-from rigright.arch.sources.spelling import MAX_NAME, Spelling, own_part, selects, spell, tables
+from rigright.arch.sources.identity import identity_of, shared
+from rigright.arch.sources.near import age, alias_rows, listed, unknown, which
+from rigright.arch.sources.spelling import (
+    MAX_NAME,
+    Spelling,
+    is_size,
+    own_part,
+    selects,
+    spell,
+    tables,
+)
+from rigright.arch.sources.tags import USUAL, Tag, read_tag
 from rigright.base.errors import AskError, RigError
+from rigright.base.record import dataclass
+from rigright.base.units import GIGA, KIB
 from rigright.base.words import Sentence, say
 
 FORMAT, DATE = 64, 16  # a difference in storage or date outweighs those in training and publisher
 PLAIN = frozenset({"bf16", "fp16", "fp32"})  # not quantised
+GGUF_ENGINES = frozenset({"llama.cpp", "ollama"})
+OTHERS = 4  # models a note names beside the one taken
+OLDEST = (0.0,)  # a name without a version is that of the first
+NEAR = 0.07  # 14b is said of 14.7 billion, 671b of 671.03
+COMPARED = 8  # models that may turn out to be one architecture; more never are
+_MEMORY = re.compile(r"\d{1,5}(?:\.\d+)?\s*g(?:i?b)?(?:\s.*)?", re.IGNORECASE)
+# a format by its bits -> the same in the files of an engine
+_OWN = {
+    "gguf": {
+        "bf16": "gguf:BF16",
+        "fp16": "gguf:F16",
+        "fp32": "gguf:F32",
+        "mxfp4": "gguf:MXFP4",
+        "nvfp4": "gguf:NVFP4",
+    },
+    "mlx": {"int4": "mlx4", "int8": "mlx8"},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +57,23 @@ class Match:
 
 
 def find(asked: str) -> Arch:
-    """The Arch a name means: as the zoo spells it, an alias, or a loose name."""
+    """The Arch a name means: as the zoo spells it, an engine's tag, an alias, a size, or a loose name."""
     asked = asked.strip()
     if len(asked) > MAX_NAME:
         raise AskError(say("a name of {letters} letters is no model's name", letters=len(asked)))
     name = zoo.exact(asked)
     if name is not None:
         return zoo.arch(name)
-    spelling = spell(own_part(asked))
-    known, note = _alias(asked, spelling)
-    if known is None:
-        known = _loose(asked, spelling)
-    return _as_asked(zoo.arch(known), asked, spelling=spelling, note=note)
+    tag = read_tag(asked)
+    loose = asked if tag is None else tag.model or tag.name
+    spelling = spell(f"{own_part(asked if tag is None else tag.name)} {_habit(asked)}")
+    known, note = None if tag is None else zoo.exact(loose), None
+    for reading in (_alias, _sized, _loose):
+        if known is None:
+            known, note = reading(
+                loose, spell(own_part(loose)) if tag is not None and tag.model else spelling
+            )
+    return _as_asked(zoo.arch(known or ""), asked, spelling=spelling, tag=tag, note=note)
 
 
 def is_known(asked: str) -> bool:
@@ -48,6 +83,12 @@ def is_known(asked: str) -> bool:
     except RigError:
         return False
     return True
+
+
+def _habit(asked: str) -> str:
+    """The word for what all files of a publisher are: "mlx" for mlx-community."""
+    habits: dict[str, str] = tables()["publishers"]
+    return next((habits[piece] for piece in asked.lower().split("/")[:-1] if piece in habits), "")
 
 
 def _alias(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]:
@@ -64,15 +105,63 @@ def _aliases() -> dict[frozenset[str], str]:
     return {alias.words | alias.dates: model for alias, model in spelt}
 
 
-def _loose(asked: str, spelling: Spelling) -> str:
+def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]:
+    """The model that people mean by a size alone, with a note that names others of that size."""
+    words = spelling.words - frozenset(tables()["filler"]["words"])
+    if _MEMORY.fullmatch(asked):
+        raise AskError(
+            say(
+                '"{asked}" is a size of memory, not a model; see what fits: rigright fit {asked}',
+                asked=asked[:40],
+            )
+        )
+    if len(words) != 1 or not is_size(*words):
+        return None, None
+    meant: dict[str, list[str]] = tables()["meant"]
+    if not words <= meant.keys():
+        sizes = sorted(meant, key=lambda size: abs(_billions(size) - _billions(*words)))[:OTHERS]
+        near = ", ".join(meant[size][0] for size in sizes)
+        raise AskError(
+            say(
+                "no well-known model has {size} parameters; near it: {names}", size="".join(words), names=near
+            )
+        )
+    model, *others = meant[next(iter(words))]
+    return model, _taken(asked, model, others=others)
+
+
+def _taken(asked: str, model: str, *, others: list[str]) -> Sentence:
+    if not others:
+        return say('using {model} for "{asked}"', asked=asked, model=model)
+    return say(
+        'using {model} for "{asked}"; it could also be {others}',
+        asked=asked,
+        model=model,
+        others=", ".join(others[:OTHERS]),
+    )
+
+
+def _billions(size: str) -> float:
+    number, unit = float(size[:-1].partition("x")[0]), size[-1]
+    return number * {"t": 1000, "m": 0.001}.get(unit, 1)
+
+
+def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     """The one model whose name holds all the words, or an error that lists what could be meant."""
     if not spelling.words:
         raise AskError(say('"{asked}" names no model; see: rigright look-up models', asked=asked[:80]))
     found = _matches(spelling, _publisher(asked))
-    if not found:
+    best = [match for match in _plainest(found, asked) if not _is_other_kind(match, spelling)]
+    best = [match for match in best if not _is_later(match, asked)]
+    if not best:
         raise unknown(asked, spelling)
-    best = _plainest(found)
-    if len(best) > 1 and not _alike(best):
+    ranked = sorted(
+        best, key=lambda match: (match.strange, len(match.extra), age(match.name), len(match.name))
+    )
+    if len(best) == 1 or _alike(best):
+        return ranked[0].name, None
+    named_size = any(is_size(word) or word in tables()["sizes"]["words"] for word in spelling.words)
+    if not named_size or len({_kind(match) for match in best}) > 1:
         raise AskError(
             say(
                 '"{asked}" could mean {names}; name one of them',
@@ -80,9 +169,32 @@ def _loose(asked: str, spelling: Spelling) -> str:
                 names=listed([match.name for match in best]),
             )
         )
-    return min(
-        best, key=lambda match: (match.strange, len(match.extra), age(match.name), len(match.name))
-    ).name
+    newest, *others = sorted(
+        best, key=lambda match: (age(match.name) or OLDEST, match.strange, len(match.name))
+    )
+    named = {which(match.name): match.name for match in reversed([newest, *others])}
+    return newest.name, _taken(asked, newest.name, others=list(named.values())[-2::-1])
+
+
+def _is_other_kind(match: Match, spelling: Spelling) -> bool:
+    """Whether a word that was not asked for makes it another kind of architecture: Mamba-Codestral."""
+    unsaid = spell(own_part(match.name)).words - spelling.words
+    return not unsaid.isdisjoint(tables()["kinds"]["words"])
+
+
+def _is_later(match: Match, asked: str) -> bool:
+    """Whether a name written as on the hub, chatglm-6b, would be taken for a later one, chatglm2-6b."""
+    if " " in asked.strip() or "-" not in asked:
+        return False
+    own, said = own_part(match.name).lower(), spell(own_part(asked)).words
+    later = [word for word in match.extra if word[0].isdigit() and not is_size(word)]
+    return any(f"{family}{number}" in own for family in said if family.isalpha() for number in later)
+
+
+def _kind(match: Match) -> frozenset[str]:
+    """The words that are no number and no size: generations of one model have the same."""
+    own = spell(own_part(match.name)).words
+    return frozenset(word for word in own if not any(sign.isdigit() for sign in word))
 
 
 def _publisher(asked: str) -> frozenset[str]:
@@ -93,11 +205,11 @@ def _publisher(asked: str) -> frozenset[str]:
 def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[Match]:
     """Every model whose name holds all the words asked for."""
     letters = [word for word in spelling.words if word.isalpha()]
-    likely = [name for name in zoo.names() if all(word in name.lower() for word in letters)]
+    likely = [name for name in zoo.every_name() if all(word in name.lower() for word in letters)]
     found = [_match(name, spelling, publisher=publisher) for name in likely]
     matches = [match for match in found if match is not None]
     return matches or [
-        Match(name=name, extra=frozenset(), strange=0) for name in zoo.names() if _glued(name, spelling)
+        Match(name=name, extra=frozenset(), strange=0) for name in zoo.every_name() if _glued(name, spelling)
     ]
 
 
@@ -105,9 +217,10 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match
     """How well one model answers; None where it does not."""
     maker, _, own = name.partition("/")
     makers, other = spell(maker).words, spell(own)
-    if not spelling.words <= other.words | makers or _is_other_part(name, other, spelling=spelling):
+    missing = spelling.words - other.words - makers
+    if missing and (any(map(is_size, other.words)) or not all(_is_of_size(name, word) for word in missing)):
         return None
-    if _other_date(other, spelling):
+    if _is_other_part(name, other, spelling=spelling) or _other_date(other, spelling):
         return None
     return Match(
         name=name,
@@ -115,8 +228,24 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match
         strange=FORMAT * len(other.formats ^ spelling.formats)
         + DATE * len(other.dates ^ spelling.dates)
         + len(other.variants ^ spelling.variants)
+        + 2 * _is_copy(name, other)
         + 2 * bool(publisher and not publisher & makers),
     )
+
+
+def _is_of_size(name: str, size: str) -> bool:
+    """Whether a model whose name says no size has so many parameters: DeepSeek-R1 is the 671b."""
+    known = identity_of(name) if is_size(size) and "x" not in size else None
+    params = None if known is None else known.params
+    return params is not None and abs(_billions(size) * GIGA / params - 1) < NEAR
+
+
+def _is_copy(name: str, own: Spelling) -> bool:
+    """Whether it is somebody's copy of a model that the zoo has from its own publisher."""
+    base = shared().get(name)
+    if base is None or base.partition("/")[0] == name.partition("/")[0]:
+        return False
+    return own.words == spell(own_part(base)).words
 
 
 def _other_date(other: Spelling, spelling: Spelling) -> bool:
@@ -146,42 +275,59 @@ def _joined(words: Iterable[str]) -> str:
     return "".join(sorted("".join(words)))
 
 
-def _plainest(found: list[Match]) -> list[Match]:
-    """Those named in full; else those that differ least in kind (coder, vision, distilled ...)."""
-    full = [match for match in found if not match.extra]
-    if full:
-        least = min(match.strange // DATE for match in full)
-        return [match for match in full if match.strange // DATE == least]
+def _plainest(found: list[Match], asked: str) -> list[Match]:
+    """Those named in full; else those that differ least in kind (coder, vision, distilled ...).
+
+    "qwen 7b", in words, asks for a size of a family: the first Qwen is one of several that answer.
+    """
 
     def kinds(match: Match) -> int:
         return sum(not selects(word) for word in match.extra)
 
-    least = min(map(kinds, found))
+    full = [match for match in found if not match.extra]
+    words = spell(own_part(asked)).words
+    of_family = (
+        " " in asked and any(map(is_size, words)) and all(word.isalpha() or is_size(word) for word in words)
+    )
+    if full and not of_family:
+        least = min(match.strange // DATE for match in full)
+        return [match for match in full if match.strange // DATE == least]
+    least = min(map(kinds, found), default=0)
     return [match for match in found if kinds(match) == least]
 
 
 def _alike(found: list[Match]) -> bool:
     """Whether all are one architecture, whatever their names and storage."""
-    return len({zoo.arch(match.name).towers for match in found}) == 1
+    return len(found) <= COMPARED and len({zoo.arch(match.name).towers for match in found}) == 1
 
 
-def _as_asked(arch: Arch, asked: str, *, spelling: Spelling, note: Sentence | None) -> Arch:
+def _as_asked(arch: Arch, asked: str, *, spelling: Spelling, tag: Tag | None, note: Sentence | None) -> Arch:
     """The zoo's Arch in the storage asked for, with a note where it was found under another name."""
     own = spell(own_part(arch.name))
     if note is None and (own.variants ^ spelling.variants or own.formats ^ spelling.formats):
-        note = say('"{asked}" is counted as {model}: the same architecture', asked=asked, model=arch.name)
+        note = say("using {model} (same architecture)", model=arch.name)
     elif note is None and own.words - spelling.words - spell(arch.name.partition("/")[0]).words:
-        note = say('"{asked}" is read as {model}', asked=asked, model=arch.name)
+        note = say('using {model} for "{asked}"', asked=asked, model=arch.name)
+    engine = spelling.engine if tag is None else tag.engine
+    longest = max((int(word[:-1]) * KIB for word in spelling.variants if word[:-1].isdigit()), default=None)
     return replace(
         arch,
-        stored=_stored(arch, own, spelling=spelling),
+        engine=engine,
+        max_context_tok=longest or arch.max_context_tok,
+        stored=_stored(arch, own, spelling=spelling, tag=tag),
         warnings=arch.warnings if note is None else (*arch.warnings, note),
     )
 
 
-def _stored(arch: Arch, own: Spelling, *, spelling: Spelling) -> str | None:
+def _stored(arch: Arch, own: Spelling, *, spelling: Spelling, tag: Tag | None) -> str | None:
     """The storage the name asks for; else what the model is published in, unless that is one of several."""
-    asked = spelling.stored
+    asked, engine = spelling.stored, spelling.engine if tag is None else tag.engine
+    if engine in GGUF_ENGINES:
+        usual = "gguf:MXFP4" if arch.published == "mxfp4" else (tag and tag.stored) or USUAL
+        usual = "gguf:Q4_0" if "qat" in spelling.variants else usual
+        return _OWN["gguf"].get(asked or "", asked) or usual
+    if engine == "mlx":
+        return None if asked in PLAIN else _OWN["mlx"].get(asked or "", asked) or "mlx4"
     if asked is None:
         return None if own.formats else arch.stored
     if arch.stored is not None and arch.stored.startswith(asked):

@@ -14,7 +14,7 @@ from rigright.arch.sources.config_file import CONFIG, open_config
 from rigright.arch.sources.files import read_json
 from rigright.arch.sources.gguf_arch import open_gguf
 from rigright.arch.sources.gguf_split import is_later_part
-from rigright.arch.sources.opened import Adapter, Files, Opened
+from rigright.arch.sources.opened import Files, Opened
 from rigright.arch.sources.pipeline import INDEX, open_pipeline
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import compare
@@ -41,7 +41,23 @@ def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> 
         return _open_plain(folder)
     if (folder / adapter.CONFIG).is_file():
         return _open_adapter(folder, open_base)
-    return _open_gguf(folder)
+    # A folder of GGUF files: the model where it is only one
+    found = [
+        path for path in listed(folder, "*.gguf") if not is_later_part(path) and "mmproj" not in path.name
+    ]
+    if len(found) == 1:
+        return open_gguf(found[0])
+    if found:
+        raise DataError(
+            say(
+                "{path} holds several GGUF models: name one of {names}",
+                path=folder,
+                names=", ".join(path.name for path in found[:8]),
+            )
+        )
+    raise MissingError(
+        say("{path} holds no model: no config.json, model_index.json or GGUF file", path=folder)
+    )
 
 
 def _open_plain(folder: Path) -> Opened:
@@ -49,18 +65,14 @@ def _open_plain(folder: Path) -> Opened:
     raw = read_json(folder / CONFIG)
     files = read_weights(folder, arch, config=raw)
     notes = () if files is None else (*files.notes, compare(arch, files))
-    beside = _beside(folder)
+    beside = adapter.read_adapter(folder) if (folder / adapter.CONFIG).is_file() else None
     if beside is not None:
         notes += (adapter.beside(beside),)
     return Opened(
         arch=replace(arch, warnings=arch.warnings + _faults(files, arch)),
-        files=_noted(files, notes),
+        files=None if files is None else replace(files, notes=notes),
         adapter=beside,
     )
-
-
-def _noted(files: Files | None, notes: tuple[Sentence, ...]) -> Files | None:
-    return None if files is None else replace(files, notes=notes)
 
 
 def _faults(files: Files | None, arch: Arch) -> tuple[Sentence, ...]:
@@ -69,10 +81,6 @@ def _faults(files: Files | None, arch: Arch) -> tuple[Sentence, ...]:
         return ()
     differs = files.complete and files.params != count.params(arch)
     return (compare(arch, files),) if differs or not files.complete else ()
-
-
-def _beside(folder: Path) -> Adapter | None:
-    return adapter.read_adapter(folder) if (folder / adapter.CONFIG).is_file() else None
 
 
 def _open_adapter(folder: Path, open_base: Opener) -> Opened:
@@ -95,26 +103,6 @@ def _open_adapter(folder: Path, open_base: Opener) -> Opened:
         ) from None
     arch = replace(base.arch, warnings=(*base.arch.warnings, adapter.beside(found)))
     return replace(base, arch=arch, adapter=found)
-
-
-def _open_gguf(folder: Path) -> Opened:
-    """A folder of GGUF files: the model where it is only one."""
-    found = [
-        path for path in listed(folder, "*.gguf") if not is_later_part(path) and "mmproj" not in path.name
-    ]
-    if len(found) == 1:
-        return open_gguf(found[0])
-    if found:
-        raise DataError(
-            say(
-                "{path} holds several GGUF models: name one of {names}",
-                path=folder,
-                names=", ".join(path.name for path in found[:8]),
-            )
-        )
-    raise MissingError(
-        say("{path} holds no model: no config.json, model_index.json or GGUF file", path=folder)
-    )
 
 
 def open_weights(path: Path, open_base: Opener) -> Opened:

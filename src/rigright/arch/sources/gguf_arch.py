@@ -12,7 +12,7 @@ from typing import Any
 from rigright.arch import count
 from rigright.arch.check import check
 from rigright.arch.read import read_config
-from rigright.arch.record import Arch, Layer
+from rigright.arch.record import Arch
 from rigright.arch.sources import gguf_config
 from rigright.arch.sources.gguf import broken
 from rigright.arch.sources.gguf_config import Told
@@ -40,7 +40,30 @@ def open_gguf(path: Path) -> Opened:
             )
         )
     arch = _arch(_name(found, path), found, file=file)
-    files = _files(found, file)
+    elems: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for tensor in found.tensors:
+        elems[tensor.dtype] += tensor.elems
+        sizes[tensor.dtype] += tensor.size_bytes
+    notes: list[Sentence] = []
+    buffers = sum(tensor.elems for tensor in found.tensors if is_buffer(tensor))
+    spare = sum(tensor.elems for tensor in found.tensors if is_spare(tensor, file.layers))
+    if buffers:
+        notes.append(say("{count} elements are buffers, no parameters", count=f"{buffers:,}"))
+    if spare:
+        notes.append(
+            say("{count} parameters are of layers that predict further tokens (MTP)", count=f"{spare:,}")
+        )
+    files = Files(
+        files=found.files,
+        size_bytes=None if found.missing else found.size_bytes,
+        tensors_bytes=sum(sizes.values()),
+        elems_by_dtype=dict(elems),
+        bytes_by_dtype=dict(sizes),
+        params=params(found.tensors, file),
+        complete=not found.missing,
+        notes=tuple(notes),
+    )
     warnings = (*arch.warnings, *found.notes)
     return Opened(
         arch=replace(
@@ -64,8 +87,17 @@ def _arch(name: str, found: Whole, *, file: Told) -> Arch:
         return exact
     near = min(read, key=lambda arch: abs(count.params(arch) - held), default=None)
     if found.missing:
-        return _incomplete(name, near, found=found)
-    known = _fitting(near, file)
+        if near is None:
+            raise DataError(
+                say(
+                    "{name} cannot be counted: {missing} of its files are missing",
+                    name=name,
+                    missing=len(found.missing),
+                )
+            )
+        return near
+    # the layers of the nearest family, where it has as many
+    known = near.trunk.layers if near is not None and len(near.trunk.layers) == file.layers else ()
     arch = _checked(from_tensors(name, found.tensors, file=file, mixers=known), name)
     return replace(arch, warnings=(*arch.warnings, _counted(file, near, held=held)))
 
@@ -78,18 +110,6 @@ def _checked(arch: Arch, name: str) -> Arch:
     return arch
 
 
-def _incomplete(name: str, near: Arch | None, *, found: Whole) -> Arch:
-    if near is None:
-        raise DataError(
-            say(
-                "{name} cannot be counted: {missing} of its files are missing",
-                name=name,
-                missing=len(found.missing),
-            )
-        )
-    return near
-
-
 def _read(name: str, file: Told) -> Iterable[Arch]:
     """What each family that may be meant makes of the metadata."""
     for model_type in gguf_config.types(file):
@@ -97,11 +117,6 @@ def _read(name: str, file: Told) -> Iterable[Arch]:
             yield read_config(gguf_config.config(file, model_type), name)
         except RigError:
             continue
-
-
-def _fitting(near: Arch | None, file: Told) -> tuple[Layer, ...]:
-    """The layers of the nearest family, where it has as many."""
-    return near.trunk.layers if near is not None and len(near.trunk.layers) == file.layers else ()
 
 
 def _counted(file: Told, near: Arch | None, *, held: int) -> Sentence:
@@ -130,33 +145,6 @@ def params(tensors: Sequence[Tensor], file: Told) -> int:
 def _balance_elems(tensors: Sequence[Tensor], file: Told) -> int:
     """Biases that balance the load of experts: a buffer in most families, parameters in some."""
     return sum(tensor.elems for tensor in tensors if is_balance(tensor) and not is_spare(tensor, file.layers))
-
-
-def _files(found: Whole, file: Told) -> Files:
-    elems: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    for tensor in found.tensors:
-        elems[tensor.dtype] += tensor.elems
-        sizes[tensor.dtype] += tensor.size_bytes
-    return Files(
-        files=found.files,
-        size_bytes=None if found.missing else found.size_bytes,
-        tensors_bytes=sum(sizes.values()),
-        elems_by_dtype=dict(elems),
-        bytes_by_dtype=dict(sizes),
-        params=params(found.tensors, file),
-        complete=not found.missing,
-        notes=tuple(_notes(found.tensors, file)),
-    )
-
-
-def _notes(tensors: Iterable[Tensor], file: Told) -> Iterable[Sentence]:
-    buffers = sum(tensor.elems for tensor in tensors if is_buffer(tensor))
-    spare = sum(tensor.elems for tensor in tensors if is_spare(tensor, file.layers))
-    if buffers:
-        yield say("{count} elements are buffers, no parameters", count=f"{buffers:,}")
-    if spare:
-        yield say("{count} parameters are of layers that predict further tokens (MTP)", count=f"{spare:,}")
 
 
 def _stored(found: Whole) -> str | None:

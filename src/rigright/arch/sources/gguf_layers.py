@@ -110,38 +110,32 @@ def _layer(tensors: list[Tensor], file: Told, *, index: int, known: Layer | None
 
 def _mixer(names: Mapping[str, tuple[int, ...]], file: Told, *, index: int) -> Mixer | None:
     if "attn_kv_a_mqa" in names:
-        return _latent(file)
+        return Mixer(
+            kind=Mix.LATENT,
+            heads=file.count("attention.head_count"),
+            kv_heads=1,
+            key_dim=file.count("attention.key_length_mla") or file.count("attention.key_length"),
+            value_dim=file.count("attention.value_length_mla") or file.count("attention.value_length"),
+            latent_dim=file.count("attention.kv_lora_rank") + file.count("rope.dimension_count"),
+        )
     if any(name in names for name in ("attn_k", "attn_qkv")) and not names.keys() & set(_STATEFUL):
-        return _attention(file, index)
+        heads = file.each("attention.head_count", file.layers)[index]
+        if heads < 1:
+            raise DataError(say("attention needs at least one head of at least one dimension"))
+        key_dim = file.count("attention.key_length") or file.count("embedding_length") // heads
+        window = file.count("attention.sliding_window") or None
+        slides = window is not None and bool(
+            file.each("attention.sliding_window_pattern", file.layers)[index]
+        )
+        return Mixer(
+            kind=Mix.WINDOW if slides else Mix.FULL,
+            heads=heads,
+            kv_heads=file.each("attention.head_count_kv", file.layers)[index] or heads,
+            key_dim=key_dim,
+            value_dim=file.count("attention.value_length") or key_dim,
+            window_tok=window if slides else None,
+        )
     return _state(file) if names.keys() & set(_STATEFUL) else None
-
-
-def _latent(file: Told) -> Mixer:
-    return Mixer(
-        kind=Mix.LATENT,
-        heads=file.count("attention.head_count"),
-        kv_heads=1,
-        key_dim=file.count("attention.key_length_mla") or file.count("attention.key_length"),
-        value_dim=file.count("attention.value_length_mla") or file.count("attention.value_length"),
-        latent_dim=file.count("attention.kv_lora_rank") + file.count("rope.dimension_count"),
-    )
-
-
-def _attention(file: Told, index: int) -> Mixer:
-    heads = file.each("attention.head_count", file.layers)[index]
-    if heads < 1:
-        raise DataError(say("attention needs at least one head of at least one dimension"))
-    key_dim = file.count("attention.key_length") or file.count("embedding_length") // heads
-    window = file.count("attention.sliding_window") or None
-    slides = window is not None and bool(file.each("attention.sliding_window_pattern", file.layers)[index])
-    return Mixer(
-        kind=Mix.WINDOW if slides else Mix.FULL,
-        heads=heads,
-        kv_heads=file.each("attention.head_count_kv", file.layers)[index] or heads,
-        key_dim=key_dim,
-        value_dim=file.count("attention.value_length") or key_dim,
-        window_tok=window if slides else None,
-    )
 
 
 def _state(file: Told) -> Mixer:

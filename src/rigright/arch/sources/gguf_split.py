@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rigright.arch.sources.gguf import Header, broken, read_header
+from rigright.arch.sources.gguf import broken, read_header
 from rigright.arch.sources.opened import Tensor
 from rigright.base.words import Sentence, say
 
@@ -42,7 +42,12 @@ def read_whole(path: Path) -> Whole:
     headers = [read_header(one) for one in here]
     told = headers[0].metadata.get("split.count", 1) if headers else 1
     if isinstance(told, int) and told > len(paths):
-        paths = _numbered(path, min(told, MAX_SPLITS))
+        # the names the fellows of a file would have, by what it tells of itself
+        count = min(told, MAX_SPLITS)
+        paths = [
+            path,
+            *(path.with_name(f"?-{number:05}-of-{count:05}.gguf") for number in range(2, count + 1)),
+        ]
     tensors = [tensor for header in headers for tensor in header.tensors]
     if len({tensor.name for tensor in tensors}) != len(tensors):
         raise broken(path, say("two of its files hold the same tensor"))
@@ -56,7 +61,16 @@ def read_whole(path: Path) -> Whole:
         missing=missing,
         notes=(
             *(note for header in headers for note in header.notes),
-            *_cut(headers),
+            *(
+                say(
+                    "{path} is cut off: {size} bytes are here, its tensors end at {ends}",
+                    path=header.path.name,
+                    size=f"{header.size_bytes:,}",
+                    ends=f"{header.tensors_end:,}",
+                )
+                for header in headers
+                if header.size_bytes < header.tensors_end
+            ),
             *_lack(missing, paths),
         ),
     )
@@ -70,24 +84,6 @@ def _fellows(path: Path) -> list[Path]:
     count = int(match["count"])
     names = [f"{match['stem']}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
     return [path.with_name(name) for name in names] if path.name in names else [path]
-
-
-def _numbered(path: Path, count: int) -> list[Path]:
-    """The names the fellows of a file would have, by what it tells of itself."""
-    return [path, *(path.with_name(f"?-{number:05}-of-{count:05}.gguf") for number in range(2, count + 1))]
-
-
-def _cut(headers: list[Header]) -> list[Sentence]:
-    return [
-        say(
-            "{path} is cut off: {size} bytes are here, its tensors end at {ends}",
-            path=header.path.name,
-            size=f"{header.size_bytes:,}",
-            ends=f"{header.tensors_end:,}",
-        )
-        for header in headers
-        if header.size_bytes < header.tensors_end
-    ]
 
 
 def _lack(missing: tuple[str, ...], paths: list[Path]) -> list[Sentence]:

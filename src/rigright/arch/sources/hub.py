@@ -29,7 +29,9 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
     """Open "org/name"; `unknown` is what the zoo said to it."""
     for folder in cached(name):
         if (folder / CONFIG).is_file():
-            return _cached(name, folder)
+            arch = open_config(folder / CONFIG)
+            files = read_weights(folder, arch, config=read_json(folder / CONFIG))
+            return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
     if is_offline():
         raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:
@@ -42,7 +44,7 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
 def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
     if unknown is None:
         return MissingError(say("{name} is not here, and {why}; or give its config.json", name=name, why=why))
-    return MissingError(say("{unknown}; {why}", unknown=unknown.sentence, why=why))
+    return MissingError(say("{unknown}; {why}", unknown=unknown.sentence, why=why), hint=unknown.hint)
 
 
 def is_offline() -> bool:
@@ -71,12 +73,6 @@ def _cache() -> Path:
             return Path(os.environ[variable]).expanduser() / below
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "huggingface" / "hub"
-
-
-def _cached(name: str, folder: Path) -> Opened:
-    arch = open_config(folder / CONFIG)
-    files = read_weights(folder, arch, config=read_json(folder / CONFIG))
-    return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
 
 
 def _opened(arch: Arch, files: Files | None) -> Opened:

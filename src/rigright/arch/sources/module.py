@@ -139,7 +139,15 @@ def read_trace(found: Mapping[str, Any], *, name: str, inputs: list[dict[str, An
     except (TypeError, ValueError, LookupError, AttributeError):
         raise DataError(say("{name} left a result that cannot be read", name=name)) from None
     is_image = bool(inputs) and len(inputs[0]["shape"]) == 4
-    tower = Tower(name="module", hidden=_width(layers), layers=layers, sample_tok=1 if inputs else None)
+    # the inputs of the last matrix: the width a head would be put on
+    matrices = [weight.shape for layer in layers for weight in layer.weights if len(weight.shape) == 2]
+    tower = Tower(
+        name="module",
+        hidden=matrices[-1][1] if matrices else 1,
+        layers=layers,
+        sample_tok=1 if inputs else None,
+    )
+    elems = sum(_product(shape) for shape in buffers)
     return Arch(
         name=name,
         family="module",
@@ -148,19 +156,14 @@ def read_trace(found: Mapping[str, Any], *, name: str, inputs: list[dict[str, An
         tied=bool(tied),
         dtype=_DTYPES.get(next(iter(sorted(dtypes)), ""), "fp32"),
         source=f"traced: {name}",
-        warnings=_warnings(tied, buffers),
-    )
-
-
-def _warnings(tied: list[Any], buffers: list[Any]) -> tuple[Sentence, ...]:
-    elems = sum(_product(shape) for shape in buffers)
-    return (
-        *(
-            (say("{count} parameters have a second name (tied): counted once", count=len(tied)),)
-            if tied
-            else ()
+        warnings=(
+            *(
+                (say("{count} parameters have a second name (tied): counted once", count=len(tied)),)
+                if tied
+                else ()
+            ),
+            *((say("{count} elements are buffers, no parameters", count=f"{elems:,}"),) if elems else ()),
         ),
-        *((say("{count} elements are buffers, no parameters", count=f"{elems:,}"),) if elems else ()),
     )
 
 
@@ -187,9 +190,3 @@ def _weight(role: str, key: str, *, shape: list[int], written: int) -> Weight:
         return Weight(role=f"{role}.bias", shape=dims)
     is_applied = len(dims) > 1 and role not in {"embed", "norm"}
     return Weight(role=role, shape=dims, sites=max(written // dims[0], 1) if is_applied and dims[0] else 1)
-
-
-def _width(layers: tuple[Layer, ...]) -> int:
-    """The inputs of the last matrix: the width a head would be put on."""
-    matrices = [weight.shape for layer in layers for weight in layer.weights if len(weight.shape) == 2]
-    return matrices[-1][1] if matrices else 1

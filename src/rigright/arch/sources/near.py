@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from rigright.arch.sources import zoo
+from rigright.arch.sources.identity import identities
 from rigright.arch.sources.spelling import Spelling, own_part, selects, spell
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA, Row, read_rows, text
@@ -25,12 +26,13 @@ def alias_rows() -> list[Row]:
 def listed(names: list[str]) -> str:
     """Names for an error: the shortest first, newer versions before older ones, each model once."""
     ordered = sorted(names, key=lambda name: (len(spell(own_part(name)).words), age(name), len(name), name))
-    once = list({_which(name): name for name in reversed(ordered)}.values())[::-1]
+    once = list({which(name): name for name in reversed(ordered)}.values())[::-1]
     more = len(once) - SHOWN
     return ", ".join(once[:SHOWN]) + (f", ... (+{more})" if more > 0 else "")
 
 
-def _which(name: str) -> tuple[frozenset[str], frozenset[str]]:
+def which(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The same for every copy of one model, whoever publishes it and however it is stored."""
     spelling = spell(own_part(name))
     return spelling.words, spelling.dates
 
@@ -44,26 +46,33 @@ def age(name: str) -> tuple[float, ...]:
 
 def unknown(asked: str, spelling: Spelling) -> AskError:
     """The error for a name that no model answers to."""
-    near = _near(spelling)
-    if not near:
+    known = _without_architecture(asked, spelling)
+    if known is not None:
         return AskError(
             say(
-                'no model is known as "{asked}"; see: rigright look-up models, or give its config.json',
-                asked=asked[:80],
+                "{model} is known, but not its architecture; give its config.json, folder or GGUF file",
+                model=known,
             )
         )
-    return AskError(
-        say(
-            'no model is known as "{asked}"; near it: {names}; or give its config.json',
-            asked=asked[:80],
-            names=", ".join(near),
-        )
-    )
+    near = _near(spelling)
+    if near:
+        hint = say("did you mean {names}? otherwise give its config.json", names=", ".join(near))
+    else:
+        hint = say("give its config.json, or pick a model of `rigright look-up models`")
+    return AskError(say('unknown {what} "{text}"', what=say("model"), text=asked[:80]), hint=hint)
+
+
+def _without_architecture(asked: str, spelling: Spelling) -> str | None:
+    """A published model that the identity table names, and that no config here describes."""
+    opens = {name.partition("#")[0] for name in zoo.every_name()}
+    left = [known.name for known in identities() if known.name not in opens]
+    whole = [name for name in left if asked.lower() in {name.lower(), name.rpartition("/")[2].lower()}]
+    return next(iter(whole or [name for name in left if spell(own_part(name)).words == spelling.words]), None)
 
 
 def _near(spelling: Spelling) -> list[str]:
     """The nearest names: words may be misspelt, and some may be missing."""
-    names = {name: spell(own_part(name)).words for name in zoo.names()}
+    names = {name: spell(own_part(name)).words for name in zoo.every_name()}
     names |= {row["alias"]: spell(row["alias"]).words for row in alias_rows()}
     vocabulary = {word for words in names.values() for word in words}
     letters = [word for word in vocabulary if word.isalpha()]

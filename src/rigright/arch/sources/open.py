@@ -18,6 +18,7 @@ HUB = "hub:"
 _SHAPE = re.compile(r"\s*\w+\s*=[^,]*,")
 _FACTORY = re.compile(r"(?P<file>.+\.py):(?P<factory>[A-Za-z_][\w.]*)\Z", re.DOTALL)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf\Z)")
 _FILE_ENDINGS = (".json", ".gguf", ".safetensors", ".py", ".bin", ".pt", ".pth", ".onnx", ".ckpt")
 
 
@@ -62,9 +63,15 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
             return _folder(path, part, asked=asked, open_base=open_base)
         if path is not None and _is_there(path):
             return _file(path, open_base)
-    if _looks_like_path(asked):
+    if _looks_like_path(asked) and not _is_named_file(asked):
         raise MissingError(say("there is no file {file}", file=asked))
     return None
+
+
+def _is_named_file(asked: str) -> bool:
+    """Whether a file that is not here yet says which model it holds: Qwen3-32B-Q6_K.gguf."""
+    whole = _SHARD.sub("", asked)
+    return whole.endswith(".gguf") and not re.search(r"[/\\~]", asked) and find.is_known(whole)
 
 
 def _expanded(text: str) -> Path:
@@ -144,7 +151,7 @@ def _named(asked: str) -> Opened:
     if asked.startswith(HUB):
         return _hub(asked.removeprefix(HUB))
     try:
-        return Opened(arch=find.find(asked))
+        return Opened(arch=find.find(_SHARD.sub("", asked)))
     except RigError as unknown:
         known = classifier(asked.lower().replace("-", "_"))
         if known is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 
 

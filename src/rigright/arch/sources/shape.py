@@ -100,7 +100,24 @@ def _feed(shape: Shape) -> Block:
 
 def parse_shape(asked: str) -> Shape:
     """Read the sizes; what is not told follows from the others."""
-    told = _pairs(asked)
+    told: dict[str, str] = {}
+    for item in filter(str.strip, asked.split(",")):
+        key, sign, value = (piece.strip() for piece in item.partition("="))
+        key = key.lower().replace("-", "_")
+        if not sign or not value:
+            raise AskError(say('"{item}" in the shape is no key=value', item=item.strip()[:60]))
+        if key not in (*COUNTS, *SWITCHES):
+            near = difflib.get_close_matches(key, (*COUNTS, *SWITCHES), n=1)
+            raise AskError(
+                say(
+                    'a shape has no "{key}"; it has {keys}',
+                    key=key[:40],
+                    keys=", ".join(near or (*COUNTS, *SWITCHES)),
+                )
+            )
+        if key in told:
+            raise AskError(say('the shape gives "{key}" twice', key=key))
+        told[key] = value
     missing = [key for key in NEEDED if key not in told]
     if missing:
         raise AskError(
@@ -129,28 +146,6 @@ def parse_shape(asked: str) -> Shape:
 
 
 EXAMPLE = "layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=128256"
-
-
-def _pairs(asked: str) -> dict[str, str]:
-    told: dict[str, str] = {}
-    for item in filter(str.strip, asked.split(",")):
-        key, sign, value = (piece.strip() for piece in item.partition("="))
-        key = key.lower().replace("-", "_")
-        if not sign or not value:
-            raise AskError(say('"{item}" in the shape is no key=value', item=item.strip()[:60]))
-        if key not in (*COUNTS, *SWITCHES):
-            near = difflib.get_close_matches(key, (*COUNTS, *SWITCHES), n=1)
-            raise AskError(
-                say(
-                    'a shape has no "{key}"; it has {keys}',
-                    key=key[:40],
-                    keys=", ".join(near or (*COUNTS, *SWITCHES)),
-                )
-            )
-        if key in told:
-            raise AskError(say('the shape gives "{key}" twice', key=key))
-        told[key] = value
-    return told
 
 
 def _count(key: str, value: str) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 
 MAX_NAME = 300
@@ -17,13 +18,18 @@ MAX_KEPT = 4096
 # 1_6b and 2_5 are 1.6b and 2.5, and so are v1-5 and llama-3-1-70b
 _UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?!\d))")
 _HYPHEN_DOT = re.compile(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
-_GGUF = re.compile(r"(?<![a-z0-9])(i?q\d_(?:k_(?:xl|[slm])|k|[01]|xxs|xs|s|m|nl)|tq[12]_0)(?![a-z0-9])")
+# q4_k_m, and as people type it: q4km, q4-k-m, q4; a repack such as q4_0_4_8 holds what q4_0 does
+_GGUF = re.compile(
+    r"(?<![a-z0-9])(?P<base>i?q[1-8]|tq[12])"
+    r"(?:[-_ ]?(?P<rest>k[-_ ]?(?:xl|[sml])|k|[01](?!\.?\d)(?:_[48]_[48])?|xxs|xs|nl|s|m))?"
+    r"(?![a-z0-9])(?!\.\d)"
+)
 _GLUED_VERSION = re.compile(r"(?<=[a-z]{4})v(?=\d)")
 _FULL_BITS = re.compile(r"(?<![a-z0-9])(\d)[ -]bit(?![a-z])")
 _WORD = re.compile(
     r"\d+x\d+(?:\.\d+)?b(?![a-z])"  # 8x7b
     r"|[ae]?\d+(?:\.\d+)*[bmkte](?![a-z])"  # 7b, a3b, e4b, 270m, 128k, 16e
-    r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|awq|gptq|hqq|mlx|w\d+a|f)\d+(?![a-z0-9.])"  # int4, fp8
+    r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|awq|gptq|hqq|mlx|w\d+a|f)\d+(?![a-z0-9]|\.\d)"  # int4, fp8
     r"|\dbit"
     r"|(?<![a-z0-9])[a-z]\d+(?:\.\d+)*(?![a-z])"  # r1, k2.5, t5
     r"|\d+(?:\.\d+)*"
@@ -33,6 +39,8 @@ _GAPS = re.compile(r"[^a-z0-9.+\u4e00-\u9fff]+")
 _VERSION = re.compile(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
 _DATE = re.compile(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
 _FAMILY = re.compile(r"[a-jlnps-u]\d+")  # t5, e5; not r1, k2, m2.5
+_CONTEXT = re.compile(r"\d+k")
+_COUNT = re.compile(r"\d+(?:x\d+)?(?:\.\d+)*[bmt]")
 _SIZE = re.compile(r"[ae]?\d+(?:x\d+)?(?:\.\d+)*b")
 
 
@@ -45,6 +53,7 @@ class Spelling:
     variants: frozenset[str]  # instruct, chat, hf ...: the architecture is the same
     formats: frozenset[str]  # words that tell the storage
     stored: str | None  # the one format id they mean
+    engine: str | None = None  # the engine whose files the words speak of
     part: str | None = None  # of a pipeline: unet, vae ...
 
 
@@ -61,7 +70,10 @@ def spell(name: str) -> Spelling:
     phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
     words = [_plain(word) for phrase in phrases for word in _WORD.findall(phrase)]
     words, formats, stored = _formats(words)
-    return _sorted(words, formats, stored=mix or stored)
+    engines: dict[str, str] = tables()["engines"]
+    engine = next((engines[word] for word in engines if word in formats), engines["gguf"] if mix else None)
+    mix = mix if engine == engines["gguf"] else None
+    return replace(_sorted(words, formats, stored=mix or stored), engine=engine)
 
 
 def _plain(word: str) -> str:
@@ -71,10 +83,21 @@ def _plain(word: str) -> str:
 
 def _without_mix(text: str) -> tuple[str, str | None]:
     """Cut a GGUF mix such as Q4_K_M out of a name."""
-    found = _GGUF.search(text)
-    if found is None:
-        return text, None
-    return text[: found.start()] + " " + text[found.end() :], "gguf:" + found[1].upper()
+    for found in _GGUF.finditer(text):
+        mix = _mix(found["base"].upper(), re.sub(r"[-_ ]", "", found["rest"] or "").upper())
+        if mix is not None:
+            return text[: found.start()] + " " + text[found.end() :], f"gguf:{mix}"
+    return text, None
+
+
+def _mix(base: str, rest: str) -> str | None:
+    """The mix of a base and what follows it; None where there is none."""
+    known, usual = tables()["gguf"]["mixes"], tables()["gguf"]["usual"]
+    rest = rest[:1] if rest[:1].isdigit() else rest
+    written = base + "".join(
+        f"_{piece}" for piece in (("K", rest[1:]) if rest[:1] == "K" else (rest,)) if piece
+    )
+    return written if written in known else usual.get(written)
 
 
 def _dotted(text: str) -> str:
@@ -119,6 +142,7 @@ def _sorted(words: list[str], formats: frozenset[str], *, stored: str | None) ->
     variants = set(tables()["variants"]["words"])
     if any(_SIZE.fullmatch(word) for word in words):
         variants.add("base")
+    variants.update(word for word in words if _CONTEXT.fullmatch(word))
     part = next((word for word in words if word in tables()["parts"]["words"]), None)
     dates = frozenset(word for word in words if _DATE.fullmatch(word))
     return Spelling(
@@ -138,6 +162,11 @@ def selects(word: str) -> bool:
     return word in tables()["sizes"]["words"] or (
         any(sign.isdigit() for sign in word) and not _FAMILY.fullmatch(word)
     )
+
+
+def is_size(word: str) -> bool:
+    """Whether a word is a number of parameters: 7b, 8x7b, 0.5b, 270m, 1t."""
+    return bool(_COUNT.fullmatch(word))
 
 
 def own_part(name: str) -> str:

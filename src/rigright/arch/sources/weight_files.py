@@ -36,7 +36,29 @@ def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) 
     """What the safetensors files of a folder hold; None where there are none."""
     index = next(iter(_by_preference(listed(folder, f"*{INDEX_ENDING}"))), None)
     if index is not None:
-        return _indexed(index, arch, config=config)
+        # the shards an index names; those that are not here are named
+        raw = read_json(index, limit=MAX_INDEX_BYTES)
+        places = raw.get("weight_map")
+        if not isinstance(places, dict) or not all(_is_name(place) for place in places.values()):
+            raise DataError(say('{path} has no readable "weight_map"', path=index))
+        shards = [index.parent / name for name in sorted(set(places.values()))][:MAX_FILES]
+        here = [path for path in shards if path.is_file()]
+        missing = [path.name for path in shards if not path.is_file()]
+        files = count_files(here, arch, config=config)
+        if not missing:
+            return files
+        shown = ", ".join(missing[:MISSING_SHOWN]) + (", ..." if len(missing) > MISSING_SHOWN else "")
+        note = say(
+            "{missing} of {all} weight files are not here: {names}",
+            missing=len(missing),
+            all=len(shards),
+            names=shown,
+        )
+        told = raw.get("metadata", {}).get("total_size") if isinstance(raw.get("metadata"), dict) else None
+        total = int(told) if isinstance(told, int | float) and 0 < told < 2**60 else files.tensors_bytes
+        return replace(
+            files, tensors_bytes=total, size_bytes=None, complete=False, params=None, notes=(note,)
+        )
     paths = _by_preference(listed(folder, "*.safetensors"))
     paths = [path for path in paths if path.name != adapter.WEIGHTS]
     if not paths:
@@ -56,30 +78,6 @@ def _by_preference(paths: Iterable[Path]) -> list[Path]:
         return (known, path.name.count("."), path.name)
 
     return sorted(paths, key=rank)
-
-
-def _indexed(index: Path, arch: Arch | None, *, config: Mapping[str, Any]) -> Files:
-    """The shards an index names; those that are not here are named."""
-    raw = read_json(index, limit=MAX_INDEX_BYTES)
-    places = raw.get("weight_map")
-    if not isinstance(places, dict) or not all(_is_name(place) for place in places.values()):
-        raise DataError(say('{path} has no readable "weight_map"', path=index))
-    shards = [index.parent / name for name in sorted(set(places.values()))][:MAX_FILES]
-    here = [path for path in shards if path.is_file()]
-    missing = [path.name for path in shards if not path.is_file()]
-    files = count_files(here, arch, config=config)
-    if not missing:
-        return files
-    shown = ", ".join(missing[:MISSING_SHOWN]) + (", ..." if len(missing) > MISSING_SHOWN else "")
-    note = say(
-        "{missing} of {all} weight files are not here: {names}",
-        missing=len(missing),
-        all=len(shards),
-        names=shown,
-    )
-    told = raw.get("metadata", {}).get("total_size") if isinstance(raw.get("metadata"), dict) else None
-    total = int(told) if isinstance(told, int | float) and 0 < told < 2**60 else files.tensors_bytes
-    return replace(files, tensors_bytes=total, size_bytes=None, complete=False, params=None, notes=(note,))
 
 
 def _is_name(place: Any) -> bool:

@@ -1,30 +1,43 @@
-"""The zoo: configs of well-known models, one line each; a name costs one search, not a parse of all."""
+"""The zoo: configs of well-known models, one line each; a name costs one search, not a parse of all.
+
+A published model that has the architecture of another is a row of the identity table that names it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources.files import parse_json
+from rigright.arch.sources.identity import identity_of, shared
+from rigright.arch.sources.spelling import own_part, spell
 from rigright.base.tables import DATA
 
-_ZOO = DATA / "models.jsonl"
+COLLECTED, DERIVED = DATA / "models.jsonl", DATA / "models_more.jsonl"
 _START = '{"_model":"'
 
 
 @cache
 def _text() -> str:
-    return _ZOO.read_text(encoding="utf-8")
+    lines = [line for file in (COLLECTED, DERIVED) for line in file.read_text(encoding="utf-8").splitlines()]
+    return "".join(f"{line}\n" for line in sorted(lines))
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every model: "org/name", or "org/name#part" for a part of a pipeline."""
+    """Every model with a config of its own: "org/name", or "org/name#part" for a part of a pipeline."""
     return tuple(line[len(_START) : line.index('"', len(_START))] for line in _text().splitlines())
+
+
+@cache
+def every_name() -> tuple[str, ...]:
+    """Every model that opens: those of `names`, then those that have the architecture of one."""
+    return (*names(), *(name for name in shared() if name not in names()))
 
 
 @cache
@@ -38,22 +51,36 @@ def _by_lower() -> dict[str, str]:
 
 def exact(asked: str) -> str | None:
     """The zoo's spelling of a whole name."""
-    return _by_lower().get(asked.lower())
+    wanted = asked.lower()
+    found = _by_lower().get(wanted)
+    return found if found or "/" not in asked else {name.lower(): name for name in shared()}.get(wanted)
+
+
+def config(name: str) -> dict[str, Any]:
+    """The keys of one model's config; of the one whose architecture it has, where it has none of its own."""
+    return _config(shared().get(name, name) if name not in names() else name)
 
 
 @cache
-def config(name: str) -> dict[str, Any]:
-    """The keys of one model's config."""
+def _config(name: str) -> dict[str, Any]:
     start = _text().index(f'{_START}{name}",')
     return parse_json(_text()[start : _text().index("\n", start)].encode(), name)
 
 
 @cache
 def arch(name: str) -> Arch:
-    """The Arch of one model of the zoo."""
-    return read_config(config(name), name)
+    """The Arch of one model of the zoo, with the context its publisher advertises."""
+    known = identity_of(name)
+    found = read_config(config(name), name)
+    if known is None:
+        return found
+    if known.base is not None and name not in names():
+        own, base = spell(own_part(name)), spell(own_part(known.base))
+        found = replace(found, stored=known.stored or own.stored or (None if base.formats else found.stored))
+        found = replace(found, published=found.stored)
+    return replace(found, max_context_tok=known.context_tok or found.max_context_tok)
 
 
 def archs() -> Iterator[Arch]:
-    """Every model of the zoo, in the order of names."""
+    """Every model with a config of its own, in the order of names."""
     return map(arch, names())

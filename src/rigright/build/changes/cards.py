@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.build.record import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import priced
+from rigright.cost.prices import priced, quote_of
 from rigright.facts.chips import Chip, chips
-from rigright.facts.prices import latest_price
 
 _LEAST_FASTER = 1.15
 _SHARED_OUT = 0.9  # of what another card adds, where work can be shared out
@@ -91,10 +90,10 @@ def _ratio(new: float | None, old: float | None) -> float | None:
 
 def _price(chip: Chip, *, count: int, standing: Standing) -> Estimate | None:
     """What so many cost; a card nobody sells any more has no price."""
-    price = latest_price(chip.id)
-    if price is None:
+    quote = quote_of(chip)
+    if quote is None:
         return None
-    one = priced(price, standing.today)
+    one = priced(quote, standing.today)
     return Estimate(
         value=one.value * count, low=one.low * count, high=one.high * count, mark=one.mark, as_of=one.as_of
     )

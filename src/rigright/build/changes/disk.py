@@ -22,7 +22,16 @@ def propose(standing: Standing) -> Iterator[Change]:
     if now is None:
         return
     if standing.disk_bytes_per_s is None and max(rates) / now >= _LEAST_FASTER:
-        yield _moved(max(rates) / now)
+        # nothing is bought while a faster disk stands beside the slow one
+        yield Change(
+            kind="disk",
+            title=say("the data on the faster disk that is there already, where they are not yet"),
+            helps={"disk": max(rates) / now},
+            usd=None,
+            fits=(Fit(says=say("it has room for them"), holds=None),),
+            command="rigright bench disk",
+            source="what disks of these kinds usually read",
+        )
     for part in parts("nvme"):
         rate = _in_slot(part, standing.slot_gen)
         if rate / now >= _LEAST_FASTER:
@@ -36,19 +45,6 @@ def propose(standing: Standing) -> Iterator[Change]:
                 command="rigright bench disk",
                 source=part.source,
             )
-
-
-def _moved(ratio: float) -> Change:
-    """Nothing is bought while a faster disk stands beside the slow one."""
-    return Change(
-        kind="disk",
-        title=say("the data on the faster disk that is there already, where they are not yet"),
-        helps={"disk": ratio},
-        usd=None,
-        fits=(Fit(says=say("it has room for them"), holds=None),),
-        command="rigright bench disk",
-        source="what disks of these kinds usually read",
-    )
 
 
 def _in_slot(part: Part, gen: int | None) -> float:

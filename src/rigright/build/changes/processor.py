@@ -22,7 +22,10 @@ def propose(standing: Standing) -> Iterator[Change]:
     for new in cpus():
         if new.socket != old.socket or new.max_sockets < sockets or new.id == old.id:
             continue
-        all_cores, one_core = _faster(old, new)
+        # all cores and one core, by cores and clocks
+        clock = (new.boost_hz or 0.0) / (old.boost_hz or float("inf"))
+        base = (new.base_hz or 0.0) / (old.base_hz or float("inf"))
+        all_cores, one_core = new.cores / old.cores * (base or 1.0), clock or 1.0
         usd = _price(new, sockets=sockets, standing=standing)
         if usd is None or max(all_cores, one_core) < _LEAST_MORE:
             continue
@@ -33,22 +36,14 @@ def propose(standing: Standing) -> Iterator[Change]:
             usd=usd,
             fits=(
                 Fit(says=say("the board's firmware knows it: look at the board's list"), holds=None),
-                Fit(says=say("cooling for {watts} W", watts=f"{new.tdp_w:.0f}"), holds=_cooled(old, new)),
+                Fit(
+                    says=say("cooling for {watts} W", watts=f"{new.tdp_w:.0f}"),
+                    holds=True if new.tdp_w <= old.tdp_w else None,
+                ),
             ),
             more_w=sockets * (new.tdp_w - old.tdp_w),
             source=new.source,
         )
-
-
-def _faster(old: Cpu, new: Cpu) -> tuple[float, float]:
-    """All cores and one core, by cores and clocks."""
-    clock = (new.boost_hz or 0.0) / (old.boost_hz or float("inf"))
-    base = (new.base_hz or 0.0) / (old.base_hz or float("inf"))
-    return new.cores / old.cores * (base or 1.0), clock or 1.0
-
-
-def _cooled(old: Cpu, new: Cpu) -> bool | None:
-    return True if new.tdp_w <= old.tdp_w else None
 
 
 def _price(cpu: Cpu, *, sockets: int, standing: Standing) -> Estimate | None:

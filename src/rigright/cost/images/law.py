@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.images.rates import ImageRates
 from rigright.cost.images.work import ImageWork
 from rigright.cost.links import Wire, all_reduce_s

@@ -6,7 +6,7 @@ Samples are images that are looked at, images that are made of noise, or texts t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rigright.arch.painters import Painter, painter
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.cost.bands import UNTESTED, band, estimate, mark, widening
 from rigright.cost.estimate import Estimate, spread
@@ -71,11 +72,6 @@ class BatchTime:
     memory_s: Numbers
     fixed_s: Numbers
     links_s: Numbers = 0.0
-
-
-def takes_samples(arch: Arch) -> bool:
-    """Whether it works on whole samples, and its time is known."""
-    return arch.task in {"vision", "image", "embed"}
 
 
 def network_of(

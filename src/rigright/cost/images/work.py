@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from rigright.arch import count, samples
 from rigright.arch.image_kinds import ImageKind, kind_of
 from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA
 from rigright.demand import Numbers
 

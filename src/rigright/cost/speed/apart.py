@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.links import send_s
 from rigright.cost.memory_kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
@@ -72,9 +72,19 @@ def serve_apart(
 ) -> Apart:
     """A closed or open loop over `prefill.dp` workers for prompts and `layout.dp` workers for next tokens."""
     room = np.floor(limits.pool_tok / (traffic.prompt_tok + traffic.output_tok / 2))
+    # ranks send their parts of a cache side by side; the rank with most of it, on either side, is last
+    each = sum(
+        times
+        * np.maximum(
+            *(entry_bytes(mixer, one, element_bytes=work.kv_elem_bytes) for one in (prefill, layout))
+        )
+        / mixer.every_tok
+        for mixer, times in work.mixers
+    )
+    workers = [np.asarray(one.tp) * one.pp * one.dp for one in (prefill, layout)]
     pools = _Pools(
         prompt_s=prompt_alone_s(work, rates, layout=prefill, traffic=traffic, budget_tok=limits.budget_tok),
-        handed_s=_handed_s(work, rates, prefill=prefill, layout=layout, traffic=traffic),
+        handed_s=send_s(each * traffic.prompt_tok, wire=rates.wire, outer=sum(workers) > rates.wire.domain),
         lines=prefill.dp * ranks_of(prefill),
         most=np.maximum(np.minimum(room, limits.max_seqs), 1) * layout.dp,
         outputs=np.maximum(traffic.output_tok - 1, 1),
@@ -190,17 +200,3 @@ def token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, se
         decode_each_tok=1 + traffic.drafted_tok,
     )
     return step(work, rates, layout=layout, content=content)
-
-
-def _handed_s(work: Work, rates: Rates, *, prefill: Layout, layout: Layout, traffic: Traffic) -> Numbers:
-    """Ranks send their parts of a cache side by side; the rank with most of it, on either side, is last."""
-    each = sum(
-        times
-        * np.maximum(
-            *(entry_bytes(mixer, one, element_bytes=work.kv_elem_bytes) for one in (prefill, layout))
-        )
-        / mixer.every_tok
-        for mixer, times in work.mixers
-    )
-    workers = [np.asarray(one.tp) * one.pp * one.dp for one in (prefill, layout)]
-    return send_s(each * traffic.prompt_tok, wire=rates.wire, outer=sum(workers) > rates.wire.domain)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, step
 from rigright.cost.speed.work import Gemm, Work

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.count import flops_per_pair, flops_per_tok
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.cost.weights import BITS
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.shards import share
 from rigright.cost.speed.work import Gemm, Work
 from rigright.demand import Layout, Numbers

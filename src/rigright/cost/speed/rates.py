@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.links import Wire
 from rigright.cost.speed.reach import reached, stream_terms
 from rigright.cost.wires import wire_of

@@ -8,12 +8,12 @@ is low where the memory is fast and the cores are few. Large multiplications are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
@@ -90,7 +90,12 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     """The figures of Rates for one chip, but for its wires."""
     cores = cores_per_s(chip, terms["lanes"])
     bandwidth = chip.mem_bytes_per_s
-    gemm = _gemm_flops_per_s(chip, terms)
+    # large multiplications wait for cores and for power; none is sooner than the sheet says
+    peak = _peak_flops_per_s(chip, terms)
+    per_flop_s = 1 / (peak * terms["compute"])
+    if chip.tdp_w:
+        per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"])
+    gemm = min(1 / per_flop_s, peak)
     narrow = min(gemm * terms["format_compute"], _fastest_flops_per_s(chip, terms))
     elem_bytes = stored(weights).elem_bytes
     per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
@@ -145,15 +150,6 @@ def _peak_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
     lanes = 2 * LANES * chip.sms * USUAL_HZ if chip.sms else np.nan
     plain = chip.fp32_flops_per_s or lanes
     return max(stated, plain) if stated else plain
-
-
-def _gemm_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
-    """Large multiplications wait for cores and for power; none is sooner than the sheet says."""
-    peak = _peak_flops_per_s(chip, terms)
-    per_flop_s = 1 / (peak * terms["compute"])
-    if chip.tdp_w:
-        per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"])
-    return min(1 / per_flop_s, peak)
 
 
 def _fastest_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:

@@ -7,11 +7,11 @@ once meets a queue of prompts; later requests come one by one, as others end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import dataclass
 from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step

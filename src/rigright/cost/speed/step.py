@@ -7,17 +7,17 @@ within a few per cent of what is measured on single multiplications of every cla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from rigright.arch.count import flops_per_pair
-from rigright.arch.record import Mixer
+from rigright.arch.record import Mix, Mixer
+from rigright.base.record import dataclass
 from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import Encoder, Work
 from rigright.demand import Layout, Numbers
 
 ACT_BYTES = 2
@@ -83,13 +83,16 @@ def step(
             _decode_attention(mixer, work, rates=rates, layout=layout, content=content, rank=rank)
         ]
     ]
+    around = _around(work, rates, parts=parts, content=content, rank=rank)
+    fixed = _fixed(work, rates, content=content, rank=rank) + around
+    if work.encoder is not None:
+        heard = _heard(work.encoder, work, rates=rates, layout=layout, content=content)
+        gemms.append(heard.gemm)
+        prefill, fixed = prefill + heard.attention_s, fixed + heard.fixed_s
     pairs = (*gemms, *reads)
     gemm = sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms)
     attention = prefill + sum(np.maximum(compute, memory) for compute, memory in reads)
     link = _links(work, rates, layout=layout, content=content, tok=tok)
-    fixed = _fixed(work, rates, content=content, rank=rank) + _around(
-        work, rates, parts=parts, content=content, rank=rank
-    )
     return StepTime(
         gemm_s=gemm,
         attention_s=attention,
@@ -151,10 +154,39 @@ def _experts(
     return compute, memory * fuller
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """Time of the encoder in a pass: all windows of the prompts in it, together."""
+
+    gemm: tuple[Numbers, Numbers]  # computing, reading
+    attention_s: Numbers
+    fixed_s: Numbers
+
+
+def _heard(encoder: Encoder, work: Work, *, rates: Rates, layout: Layout, content: Pass) -> _Heard:
+    some = np.minimum(content.prefill_seqs, 1)
+    tok = content.prefill_seqs * encoder.tok
+    share = 1 / np.asarray(layout.tp, dtype=float)
+    peak = rates.flops_per_s if encoder.narrow else rates.plain_flops_per_s
+    read = rates.mem_bytes_per_s * (rates.narrow_read if encoder.narrow else 1.0)
+    pair_s = sum(times * _pair_s(mixer, work, rates=rates) for mixer, times in encoder.mixers)
+    layer_s = rates.layer_s + rates.eager_layer_s
+    return _Heard(
+        gemm=(
+            2 * encoder.elems * share * (tok + some * rates.half_tok) / peak,
+            some * encoder.size_bytes * share / read,
+        ),
+        attention_s=tok * encoder.tok * share * pair_s,
+        fixed_s=encoder.layers * (some * layer_s + tok * encoder.hidden * rates.act_s),
+    )
+
+
 def _prefill_attention(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
     heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
     per_tok_s = sum(
-        times * np.minimum(content.prefill_seen_tok, _reach(mixer)) * _pair_s(mixer, work, rates=rates)
+        times
+        * np.minimum(_keys(mixer, work, own_tok=content.prefill_seen_tok), _reach(mixer))
+        * _pair_s(mixer, work, rates=rates)
         for mixer, times in work.mixers
     )
     return rank.prefill_tok * per_tok_s * heads
@@ -167,6 +199,11 @@ def _pair_s(mixer: Mixer, work: Work, *, rates: Rates) -> Numbers:
     return flops / rates.attention_flops_per_s + mixer.heads * rates.score_s + entry * rates.reread_s
 
 
+def _keys(mixer: Mixer, work: Work, *, own_tok: Numbers) -> Numbers:
+    """Keys that a token finds: of its own context, or of all that the encoder made."""
+    return work.cross_tok if mixer.kind == Mix.CROSS and work.cross_tok else own_tok
+
+
 def _reach(mixer: Mixer) -> float:
     """Keys a token sees at most; what keeps a state works in chunks."""
     if mixer.kind not in CACHED:
@@ -177,7 +214,9 @@ def _reach(mixer: Mixer) -> float:
 def _decode_attention(
     mixer: Mixer, work: Work, *, rates: Rates, layout: Layout, content: Pass, rank: _Rank
 ) -> tuple[Numbers, Numbers]:
-    context = np.minimum(content.decode_context_tok, _reach(mixer)) / mixer.every_tok
+    context = (
+        np.minimum(_keys(mixer, work, own_tok=content.decode_context_tok), _reach(mixer)) / mixer.every_tok
+    )
     entry = entry_bytes(mixer, layout, element_bytes=work.kv_elem_bytes)
     read = rank.decode_seqs * (context * entry + 2 * state_bytes(mixer, layout))
     heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)

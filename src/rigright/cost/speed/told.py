@@ -11,6 +11,7 @@ from rigright.arch.record import Arch
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.memory_kv import transcribes
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
@@ -50,9 +51,12 @@ def tell(
     """Each figure with the band of the least known of the chips; `apart`: prompts have their own workers."""
     subject = subject_of(engine, chips[0])
     known = least_known(subject, arch=arch, engine=engine, chips=chips)
-    return {
+    found = {
         name: _told(subject, name, value=value, known=known, apart=apart) for name, value in figures.items()
     }
+    if not transcribes(arch):
+        return found
+    return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
 
 
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:

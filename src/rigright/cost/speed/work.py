@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch import count
-from rigright.arch.record import Arch, Cut, Layer, Mixer, Weight
+from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix, part
-from rigright.cost.memory_kv import lanes
-from rigright.cost.weights import BITS, tensors
+from rigright.base.record import dataclass
+from rigright.cost.memory_kv import cross_tok, lanes, transcribes
+from rigright.cost.weights import BITS, tensors, weigh
 from rigright.facts.kv_formats import find_kv_format
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
 ACTIVATIONS_TOO = ("fp8", "nvfp4", "int8")  # formats whose activations are as narrow as the weights
 Key = tuple[str, Cut, bool, int, int, int]
+CROSSED = ("cross.k", "cross.v")  # of a decoder: applied once, to what the encoder made
 WIDE_BITS = 12  # an element stored in more than this is multiplied as it is
 
 
@@ -34,6 +37,23 @@ class Gemm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """What a request's window of sound goes through before the first token, with the keys made of it."""
+
+    tok: int  # positions of a window
+    elems: float  # of the weights that each position is multiplied with
+    size_bytes: float
+    mixers: tuple[tuple[Mixer, int], ...]  # in how many layers each stands
+    layers: int
+    hidden: int
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its weights are stored in less than 16 bit."""
+        return self.size_bytes / self.elems * BITS < WIDE_BITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a forward pass of one model in one format does."""
 
@@ -47,6 +67,8 @@ class Work:
     kv_heads: int  # the most any layer has
     hidden: int
     vocab: int
+    encoder: Encoder | None = None  # of models that transcribe
+    cross_tok: int = 0  # keys that each token finds in cross-attention; 0: as many as in its own context
 
     @property
     def narrowed(self) -> float:
@@ -66,12 +88,21 @@ def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
 def _weighed(arch: Arch, weights: str) -> Work:
     """The same but for the cache, which no weight depends on."""
     groups: dict[Key, list[float]] = {}
+    hears, crossed = transcribes(arch), [0.0, 0.0]
     for weight, layer, size, times in tensors(arch, weights):
         if not _multiplies(weight, arch):
             continue
         elems = count.elems(weight) * weight.copies
+        if hears and weight.role in CROSSED:
+            crossed = [crossed[0] + elems * times, crossed[1] + size * times]
+            continue
         narrow = size / elems * BITS < WIDE_BITS
-        key = (_kind(weight), weight.cut, narrow, *_routed(weight, layer))
+        key = (
+            "head" if weight.role == "embed" else KINDS.get(part(weight), "attn"),
+            weight.cut,
+            narrow,
+            *_routed(weight, layer),
+        )
         group = groups.setdefault(key, [0.0, 0.0, 0.0])
         group[0] += elems * times
         group[1] += size * times
@@ -83,11 +114,38 @@ def _weighed(arch: Arch, weights: str) -> Work:
         weights=weights,
         kv_elem_bytes=0.0,
         layers=len(trunk.layers),
-        moe_layers=sum(times for layer, times in count.alike(trunk).items() if _is_moe(layer)),
+        moe_layers=sum(
+            times
+            for layer, times in count.alike(trunk).items()
+            if layer.ffn is not None and layer.ffn.experts > 0
+        ),
         latent_layers=sum(times for mixer, times in found.items() if mixer.latent_dim),
         kv_heads=max((mixer.kv_heads for mixer in found), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
+        encoder=_encoder(arch, weights, crossed=crossed) if hears else None,
+        cross_tok=cross_tok(arch) if hears else 0,
+    )
+
+
+def _encoder(arch: Arch, weights: str, *, crossed: list[float]) -> Encoder | None:
+    """The tower that listens, and of the decoder what makes keys and values of its output."""
+    tower: Tower | None = next((one for one in arch.towers if one is not arch.trunk), None)
+    if tower is None or not tower.sample_tok:
+        return None
+    flops = sum(
+        count.elems(weight) * times * (weight.sites / tower.sample_tok if weight.sites > 1 else 1.0)
+        for weight, times in count.weights((tower,))
+        if is_matrix(weight)
+    )
+    mixers = Counter(layer.mixer for layer in tower.layers if layer.mixer is not None)
+    return Encoder(
+        tok=tower.sample_tok,
+        elems=flops + crossed[0],
+        size_bytes=sum(weigh(arch, weights).beside.values()) + crossed[1],
+        mixers=tuple(mixers.items()),
+        layers=len(tower.layers),
+        hidden=tower.hidden,
     )
 
 
@@ -104,15 +162,7 @@ def _multiplies(weight: Weight, arch: Arch) -> bool:
     return is_matrix(weight) or (arch.tied and weight.role == "embed")
 
 
-def _kind(weight: Weight) -> str:
-    return "head" if weight.role == "embed" else KINDS.get(part(weight), "attn")
-
-
 def _routed(weight: Weight, layer: Layer | None) -> tuple[int, int, int]:
     if part(weight) != "expert" or layer is None or layer.ffn is None:
         return 0, 0, 0
     return layer.ffn.experts, layer.ffn.per_tok, layer.ffn.width
-
-
-def _is_moe(layer: Layer) -> bool:
-    return layer.ffn is not None and layer.ffn.experts > 0

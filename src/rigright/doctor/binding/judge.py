@@ -39,7 +39,8 @@ def causes() -> tuple[Cause, ...]:
 
 def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
     """What bound the machine over these ticks."""
-    used = _used(ticks)
+    # devices that had programs or work at any moment
+    used = tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
     running = [tick for tick in ticks if _runs(tick, used)]
     moments = [_moment(tick, used, case=case) for tick in running]
     parts: dict[str, list[tuple[Moment, float]]] = {}
@@ -47,6 +48,18 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         for name, share in split(moment).items():
             parts.setdefault(name, []).append((moment, share))
     seen = [moment.busy_share for moment in moments]
+    # cards that the others waited for, for a good part of the time
+    laggards: list[Sentence] = []
+    times = Counter(last.index for moment in moments if (last := behind(moment)) is not None)
+    for index, count in times.most_common(1):
+        if count / len(moments) >= LEAST_LAG:
+            laggards.append(
+                say(
+                    "GPU {index} has less to do than the others, which draw little meanwhile: "
+                    "if they work together, they wait for it",
+                    index=index,
+                )
+            )
     return Diagnosis(
         lasted_s=ticks[-1].clock_s - ticks[0].clock_s if ticks else 0.0,
         moments=len(moments),
@@ -54,8 +67,14 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         busy_share=sum(seen) / len(seen) if used and seen else None,
         devices=used,
         bounds=_bounds(parts, len(moments)),
-        unseen=_unseen(moments),
-        notes=(*_notes(running, used), *_laggards(moments)),
+        # causes that no moment shows anything of
+        unseen=tuple(
+            say("{cause}: too little was observed to judge it", cause=cause.title)
+            for cause in causes()
+            if any(moment.devices or cause.side == WAITING for moment in moments)
+            and all(cause.weigh(moment) is None for moment in moments)
+        ),
+        notes=(*_notes(running, used), *laggards),
     )
 
 
@@ -65,19 +84,17 @@ def split(moment: Moment) -> dict[str, float]:
     found: dict[str, float] = {}
     for side, share in ((WORKING, busy), (WAITING, 1.0 - busy)):
         if share > 0:
-            found[_fullest(moment, side).name] = share
+            # the fullest thing of a side; what weighs exactly FULL stands for all that is left
+            weighed = ((cause, cause.weigh(moment)) for cause in causes() if cause.side == side)
+            seen = ((cause, full) for cause, full in weighed if full is not None)
+            fullest, _ = max(seen, key=lambda one: one[1])
+            found[fullest.name] = share
     return found
 
 
 def _link_full(moment: Moment) -> bool:
     """Whether what the cards exchange, or are fed with, has nearly filled its way."""
     return any((cause.weigh(moment) or 0.0) >= FULL for cause in causes() if cause.name in LINKS)
-
-
-def _fullest(moment: Moment, side: str) -> Cause:
-    """The fullest thing of a side; what weighs exactly FULL stands for all that is left."""
-    weighed = ((cause, cause.weigh(moment)) for cause in causes() if cause.side == side)
-    return max(((cause, full) for cause, full in weighed if full is not None), key=lambda one: one[1])[0]
 
 
 def _bounds(parts: dict[str, list[tuple[Moment, float]]], count: int) -> tuple[Bound, ...]:
@@ -90,11 +107,6 @@ def _bounds(parts: dict[str, list[tuple[Moment, float]]], count: int) -> tuple[B
             seen = any((cause.weigh(moment) or 0.0) != FULL for moment in moments)
             found.append(Bound(cause=cause, share=share, evidence=cause.tell(moments), seen=seen))
     return tuple(sorted(found, key=lambda one: -one.share))
-
-
-def _used(ticks: Iterable[Tick]) -> tuple[int, ...]:
-    """Devices that had programs or work at any moment."""
-    return tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
 
 
 def _works(device: DeviceTick) -> bool:
@@ -132,28 +144,6 @@ def _links(devices: Iterable[DeviceTick]) -> Iterable[tuple[int, float]]:
     for device in devices:
         if device.pcie_gen in range(1, 7) and device.pcie_lanes:
             yield device.index, pcie_bytes_per_s(device.pcie_gen or 1, device.pcie_lanes)
-
-
-def _unseen(moments: Sequence[Moment]) -> tuple[Sentence, ...]:
-    """Causes that no moment shows anything of."""
-    return tuple(
-        say("{cause}: too little was observed to judge it", cause=cause.title)
-        for cause in causes()
-        if any(moment.devices or cause.side == WAITING for moment in moments)
-        and all(cause.weigh(moment) is None for moment in moments)
-    )
-
-
-def _laggards(moments: Sequence[Moment]) -> Iterator[Sentence]:
-    """Cards that the others waited for, for a good part of the time."""
-    times = Counter(last.index for moment in moments if (last := behind(moment)) is not None)
-    for index, count in times.most_common(1):
-        if count / len(moments) >= LEAST_LAG:
-            yield say(
-                "GPU {index} has less to do than the others, which draw little meanwhile: "
-                "if they work together, they wait for it",
-                index=index,
-            )
 
 
 def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:

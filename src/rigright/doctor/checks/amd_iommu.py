@@ -35,17 +35,13 @@ def check(case: Case) -> Iterator[Verdict]:
     if system.iommu is None:
         yield NotSeen(why=say("whether an IOMMU translates is not told"), see=SHOW)
     elif system.iommu == "on":
-        yield _finding(case, count=len(cards))
+        yield Finding(
+            severity="warning",
+            title=say("an IOMMU translates between {count} cards of AMD", count=len(cards)),
+            evidence=seen(say("IOMMU: {state}", state=case.machine.system.iommu), SHOW),
+            why=say("exchange between the cards is slow, and on many boards programs hang at it"),
+            fix=(with_option(case, "iommu=pt"), reboot()),
+            confidence="likely",
+        )
     else:
         yield Fine(says=say("IOMMU: {state}", state=system.iommu))
-
-
-def _finding(case: Case, *, count: int) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("an IOMMU translates between {count} cards of AMD", count=count),
-        evidence=seen(say("IOMMU: {state}", state=case.machine.system.iommu), SHOW),
-        why=say("exchange between the cards is slow, and on many boards programs hang at it"),
-        fix=(with_option(case, "iommu=pt"), reboot()),
-        confidence="likely",
-    )

@@ -17,7 +17,6 @@ from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, is_busy, label, reboot, reset
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, seen, step
 from rigright.facts.slowdowns import slowdowns
-from rigright.machine.device import Device
 
 TITLE = say("a card that works runs at its clock")
 LOW_SHARE, WORST_SHARE = 0.5, 1 / 3
@@ -44,7 +43,28 @@ def check(case: Case) -> Iterator[Verdict]:
         ]
         rests = device.pstate is not None and device.pstate >= RESTING_STATE
         if not told and (rests or now < LOW_SHARE * most):
-            yield _stuck(device, share=now / most)
+            share = now / most
+            state = "?" if device.pstate is None else f"P{device.pstate}"
+            yield Finding(
+                severity="fault" if share < WORST_SHARE else "warning",
+                title=say("the card works and is stuck at low clocks"),
+                evidence=seen(
+                    say(
+                        "state {state}, {share} of its highest clock, and no reason told",
+                        state=state,
+                        share=f"{share:.0%}",
+                    ),
+                    details(device, "PERFORMANCE,CLOCK"),
+                ),
+                why=say("it computes at that share of its speed, and every card that works with it waits"),
+                fix=(
+                    step(say("check that every power cable of the card sits tight")),
+                    reset(device),
+                    reboot(),
+                ),
+                confidence="likely",
+                about=label(device),
+            )
         else:
             yield Fine(
                 says=say(
@@ -54,23 +74,3 @@ def check(case: Case) -> Iterator[Verdict]:
                 ),
                 about=label(device),
             )
-
-
-def _stuck(device: Device, *, share: float) -> Finding:
-    state = "?" if device.pstate is None else f"P{device.pstate}"
-    return Finding(
-        severity="fault" if share < WORST_SHARE else "warning",
-        title=say("the card works and is stuck at low clocks"),
-        evidence=seen(
-            say(
-                "state {state}, {share} of its highest clock, and no reason told",
-                state=state,
-                share=f"{share:.0%}",
-            ),
-            details(device, "PERFORMANCE,CLOCK"),
-        ),
-        why=say("it computes at that share of its speed, and every card that works with it waits"),
-        fix=(step(say("check that every power cable of the card sits tight")), reset(device), reboot()),
-        confidence="likely",
-        about=label(device),
-    )

@@ -35,29 +35,30 @@ def check(case: Case) -> Iterator[Verdict]:
     elif cdi and any(name.startswith("nvidia.com/gpu=") for name in cdi):
         yield Fine(says=say("{count} devices by CDI", count=len(cdi)))
     elif software.container_toolkit is None:
-        yield _finding("note", say("NVIDIA's container toolkit is not installed"), steps=(_install(),))
+        yield _finding(
+            "note",
+            say("NVIDIA's container toolkit is not installed"),
+            steps=(step(say("the lines that install it on this system"), "rigright setup --script"),),
+        )
     elif runtimes is None:
         yield NotSeen(why=say("the container engine does not answer to this user"), see="sudo docker info")
     else:
         yield _finding(
             "warning",
             say("the container toolkit is installed, but no engine is told of it"),
-            steps=_configure(),
+            steps=(
+                as_root(say("tell Docker of it"), "nvidia-ctk runtime configure --runtime=docker"),
+                as_root(
+                    say("start Docker anew; running containers stop"),
+                    "systemctl restart docker",
+                    disturbs=True,
+                ),
+                as_root(
+                    say("for podman: name the cards by CDI"),
+                    "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+                ),
+            ),
         )
-
-
-def _install() -> Step:
-    return step(say("the lines that install it on this system"), "rigright setup --script")
-
-
-def _configure() -> tuple[Step, ...]:
-    return (
-        as_root(say("tell Docker of it"), "nvidia-ctk runtime configure --runtime=docker"),
-        as_root(say("start Docker anew; running containers stop"), "systemctl restart docker", disturbs=True),
-        as_root(
-            say("for podman: name the cards by CDI"), "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
-        ),
-    )
 
 
 def _finding(severity: Severity, title: Sentence, *, steps: tuple[Step, ...]) -> Finding:

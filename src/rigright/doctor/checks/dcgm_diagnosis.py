@@ -47,6 +47,19 @@ def check(case: Case) -> Iterator[Verdict]:
 
 
 def _finding(case: Case, one: Diagnosed) -> Finding:
+    device = _device(case, one.card)
+    fix: list[Step] = []
+    if _is_setting(one):
+        fix.append(step(say("set what the test asks for, then run it again"), _again(one)))
+    elif one.advice == "monitor":
+        fix.append(LOOK_AGAIN)
+    else:
+        fix.append(DRAIN)
+        if device is not None and one.advice != "isolate":
+            fix.append(reset(device))
+        more = say("run it again with nothing else on the card; if it fails again:")
+        fix.append(step(more, _again(one), disturbs=True))
+        fix.append(REPLACE)
     return Finding(
         severity=_severity(one),
         title=say("test {test} of NVIDIA's diagnosis failed", test=one.test)
@@ -59,7 +72,7 @@ def _finding(case: Case, one: Diagnosed) -> Finding:
         why=say("work is slower or riskier than it need be")
         if _severity(one) == "warning"
         else say("what runs on the card may be slow, wrong, or end early"),
-        fix=tuple(_fix(one, device=_device(case, one.card))),
+        fix=tuple(fix),
         about=None if one.card is None else f"gpu {one.card}",
     )
 
@@ -90,20 +103,6 @@ def _is_setting(one: Diagnosed) -> bool:
 def _level(one: Diagnosed) -> int:
     """The level that holds the test."""
     return 1 if any(word in one.test for word in _SOFTWARE) else 3
-
-
-def _fix(one: Diagnosed, *, device: Device | None) -> Iterator[Step]:
-    if _is_setting(one):
-        yield step(say("set what the test asks for, then run it again"), _again(one))
-    elif one.advice == "monitor":
-        yield LOOK_AGAIN
-    else:
-        yield DRAIN
-        if device is not None and one.advice != "isolate":
-            yield reset(device)
-        more = say("run it again with nothing else on the card; if it fails again:")
-        yield step(more, _again(one), disturbs=True)
-        yield REPLACE
 
 
 def _device(case: Case, card: int | None) -> Device | None:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.machine.host import Mount
 
 TITLE = say("files that file systems can still hold")
 FULL, LOW = 0.01, 0.05
@@ -29,24 +28,21 @@ def check(case: Case) -> Iterator[Verdict]:
     ]
     short = [one for one in told if (one.files_free_share or 0.0) < LOW]
     for mount in short:
-        yield _finding(mount, share=mount.files_free_share or 0.0)
+        share = mount.files_free_share or 0.0
+        title = say("{path} can hold {share} more files", path=mount.path, share=f"{share:.1%}")
+        yield Finding(
+            severity="fault" if share < FULL else "warning",
+            title=title,
+            evidence=seen(title, f"df -i {shlex.quote(mount.path)}"),
+            why=say("writing fails with no space left although there is space"),
+            fix=(
+                step(
+                    say("see where the files are"),
+                    f"du --inodes -x --max-depth=3 {shlex.quote(mount.path)} | sort -n | tail -20",
+                ),
+                step(say("pack small files into shards (tar, parquet, webdataset)")),
+            ),
+            about=mount.path,
+        )
     if told and not short:
         yield Fine(says=say("each has room; file systems: {count}", count=len(told)))
-
-
-def _finding(mount: Mount, *, share: float) -> Finding:
-    title = say("{path} can hold {share} more files", path=mount.path, share=f"{share:.1%}")
-    return Finding(
-        severity="fault" if share < FULL else "warning",
-        title=title,
-        evidence=seen(title, f"df -i {shlex.quote(mount.path)}"),
-        why=say("writing fails with no space left although there is space"),
-        fix=(
-            step(
-                say("see where the files are"),
-                f"du --inodes -x --max-depth=3 {shlex.quote(mount.path)} | sort -n | tail -20",
-            ),
-            step(say("pack small files into shards (tar, parquet, webdataset)")),
-        ),
-        about=mount.path,
-    )

@@ -29,7 +29,26 @@ def check(case: Case) -> Iterator[Verdict]:
     for disk in case.machine.disks or ():
         judged = _judged(disk)
         if judged is not None:
-            yield _finding(disk, judged[0], title=judged[1])
+            severity, title = judged
+            is_array = disk.kind == "array"
+            command = (
+                f"cat /proc/mdstat; mdadm --detail /dev/{shlex.quote(disk.name)}"
+                if is_array
+                else f"sudo smartctl -a /dev/{shlex.quote(disk.name)}"
+            )
+            copy = step(say("copy what matters elsewhere now, then replace it"), disturbs=True)
+            cool = step(say("give it air or a heat sink"), disturbs=True)
+            hot = severity == "warning" and not disk.warnings and (disk.temperature_c or 0.0) > HOT_C
+            yield Finding(
+                severity=severity,
+                title=title,
+                evidence=seen(title, command),
+                why=say("when it fails, data and checkpoints on it are lost")
+                if not hot
+                else say("a hot disk slows itself down, and ages"),
+                fix=(cool,) if hot else (copy,),
+                about=disk.name,
+            )
         elif disk.worn_share is not None or disk.temperature_c is not None:
             yield Fine(says=say("well"), about=disk.name)
     if closed is not None:
@@ -51,25 +70,3 @@ def _judged(disk: Disk) -> tuple[Severity, Sentence] | None:
         return "warning", say("{share} of its spare blocks are left", share=f"{disk.spare_share:.0%}")
     hot = disk.temperature_c is not None and disk.temperature_c > HOT_C
     return ("warning", say("it is {heat} C hot", heat=f"{disk.temperature_c:.0f}")) if hot else None
-
-
-def _finding(disk: Disk, severity: Severity, *, title: Sentence) -> Finding:
-    is_array = disk.kind == "array"
-    command = (
-        f"cat /proc/mdstat; mdadm --detail /dev/{shlex.quote(disk.name)}"
-        if is_array
-        else f"sudo smartctl -a /dev/{shlex.quote(disk.name)}"
-    )
-    copy = step(say("copy what matters elsewhere now, then replace it"), disturbs=True)
-    cool = step(say("give it air or a heat sink"), disturbs=True)
-    hot = severity == "warning" and not disk.warnings and (disk.temperature_c or 0.0) > HOT_C
-    return Finding(
-        severity=severity,
-        title=title,
-        evidence=seen(title, command),
-        why=say("when it fails, data and checkpoints on it are lost")
-        if not hot
-        else say("a hot disk slows itself down, and ages"),
-        fix=(cool,) if hot else (copy,),
-        about=disk.name,
-    )

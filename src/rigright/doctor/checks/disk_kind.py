@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.machine.host import Disk, Mount
 
 TITLE = say("fast disks for data")
 COLD = ("/backup", "/archive", "/mnt/backup", "/boot")
@@ -29,28 +28,27 @@ def check(case: Case) -> Iterator[Verdict]:
     slow = [one for one in mounts if disks[one.disk or ""].kind == "hdd"]
     fast = any(disk.kind in {"nvme", "ssd"} for disk in disks.values())
     for mount in slow:
-        yield _slow(mount, disks[mount.disk or ""], beside_fast=fast)
+        disk = disks[mount.disk or ""]
+        yield Finding(
+            severity="note" if fast else "warning",
+            title=say("{path} lies on a disk with turning plates", path=mount.path),
+            evidence=seen(
+                say(
+                    "{path} is on {disk} ({model})", path=mount.path, disk=disk.name, model=disk.model or "?"
+                ),
+                "lsblk -o NAME,ROTA,TRAN,MODEL,MOUNTPOINTS",
+            ),
+            why=say(
+                "about 200 MB/s in a row and a hundred random reads a second: loaders starve the "
+                "cards, models load for minutes"
+            ),
+            fix=(
+                step(say("keep data and models that are in use on an NVMe disk, and archives here")),
+                step(say("measure it"), "rigright bench disk"),
+            ),
+            verify="rigright bench disk",
+            about=disk.name,
+        )
     if not slow:
         kinds = sorted({disks[one.disk or ""].kind or "?" for one in mounts})
         yield Fine(says=say("data lies on: {kinds}", kinds=", ".join(kinds)))
-
-
-def _slow(mount: Mount, disk: Disk, *, beside_fast: bool) -> Finding:
-    return Finding(
-        severity="note" if beside_fast else "warning",
-        title=say("{path} lies on a disk with turning plates", path=mount.path),
-        evidence=seen(
-            say("{path} is on {disk} ({model})", path=mount.path, disk=disk.name, model=disk.model or "?"),
-            "lsblk -o NAME,ROTA,TRAN,MODEL,MOUNTPOINTS",
-        ),
-        why=say(
-            "about 200 MB/s in a row and a hundred random reads a second: loaders starve the "
-            "cards, models load for minutes"
-        ),
-        fix=(
-            step(say("keep data and models that are in use on an NVMe disk, and archives here")),
-            step(say("measure it"), "rigright bench disk"),
-        ),
-        verify="rigright bench disk",
-        about=disk.name,
-    )

@@ -34,7 +34,19 @@ def check(case: Case) -> Iterator[Verdict]:
             wires = wires_up(case, one) if one is not None else ()
             yield _nvme(disk, wires[-1] if wires else None)
         elif disk.sata_bytes_per_s is not None and disk.sata_bytes_per_s < SATA_FULL:
-            yield _sata(disk)
+            rate = (disk.sata_bytes_per_s or 0.0) / MEGA
+            yield Finding(
+                severity="warning",
+                title=say("the disk's SATA link runs at {rate} MB/s", rate=f"{rate:.0f}"),
+                evidence=seen(
+                    say("{rate} MB/s of 600", rate=f"{rate:.0f}"),
+                    "journalctl -k --no-pager | grep 'SATA link up'",
+                ),
+                why=say("loading models and data runs at the link's rate"),
+                fix=(step(say("replace the cable, or take another port"), disturbs=True),),
+                confidence="likely",
+                about=disk.name,
+            )
 
 
 def _nvme(disk: Disk, wire: Wire | None) -> Verdict:
@@ -73,20 +85,5 @@ def _finding(disk: Disk, link: Sentence, *, severity: Severity, confidence: Conf
         why=say("loading models and data runs at the link's rate"),
         fix=(seat,) if severity == "warning" else (move,),
         confidence=confidence,
-        about=disk.name,
-    )
-
-
-def _sata(disk: Disk) -> Finding:
-    rate = (disk.sata_bytes_per_s or 0.0) / MEGA
-    return Finding(
-        severity="warning",
-        title=say("the disk's SATA link runs at {rate} MB/s", rate=f"{rate:.0f}"),
-        evidence=seen(
-            say("{rate} MB/s of 600", rate=f"{rate:.0f}"), "journalctl -k --no-pager | grep 'SATA link up'"
-        ),
-        why=say("loading models and data runs at the link's rate"),
-        fix=(step(say("replace the cable, or take another port"), disturbs=True),),
-        confidence="likely",
         about=disk.name,
     )

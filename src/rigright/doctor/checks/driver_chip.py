@@ -15,7 +15,7 @@ from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import capabilities, driver, numbers
 from rigright.facts.drivers import branch_of, last_branch
-from rigright.facts.software import Capability, driver_of_chip, written
+from rigright.facts.software import driver_of_chip, written
 
 TITLE = say("the driver knows the cards")
 _SHOW = "nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv"
@@ -31,41 +31,37 @@ def check(case: Case) -> Iterator[Verdict]:
     for capability, name in capabilities(case).items():
         first = driver_of_chip(capability)
         if first is not None and have < first and have[0] < first[0]:
-            yield _too_old(said, name, first=written(first))
+            yield Finding(
+                severity="fault",
+                title=say(
+                    "driver {driver} is too old for {chip}: from {first} on",
+                    driver=said,
+                    chip=name,
+                    first=written(first),
+                ),
+                evidence=seen(say("driver {driver}", driver=said), _SHOW),
+                why=say("the card may be shown, but programs do not run on it, or at a crawl"),
+                fix=(step(say("install a driver of a branch that knows it"), "rigright setup --script"),),
+                confidence="likely",
+                about=name,
+            )
         elif branch is not None and capability < branch.cc_min:
-            yield _too_new(said, name, capability=capability)
+            last = last_branch(capability)
+            yield Finding(
+                severity="fault",
+                title=say("driver {driver} no longer knows {chip}", driver=said, chip=name),
+                evidence=seen(say("driver {driver}", driver=said), _SHOW),
+                why=say("no program can use the card"),
+                fix=(
+                    step(
+                        say(
+                            "go back to branch {branch}, the last for this chip",
+                            branch=last.branch if last else "?",
+                        ),
+                        "rigright setup --script",
+                    ),
+                ),
+                about=name,
+            )
         else:
             yield Fine(says=say("{driver} knows it", driver=said), about=name)
-
-
-def _too_old(have: str, name: str, *, first: str) -> Finding:
-    return Finding(
-        severity="fault",
-        title=say(
-            "driver {driver} is too old for {chip}: from {first} on", driver=have, chip=name, first=first
-        ),
-        evidence=seen(say("driver {driver}", driver=have), _SHOW),
-        why=say("the card may be shown, but programs do not run on it, or at a crawl"),
-        fix=(step(say("install a driver of a branch that knows it"), "rigright setup --script"),),
-        confidence="likely",
-        about=name,
-    )
-
-
-def _too_new(have: str, name: str, *, capability: Capability) -> Finding:
-    last = last_branch(capability)
-    return Finding(
-        severity="fault",
-        title=say("driver {driver} no longer knows {chip}", driver=have, chip=name),
-        evidence=seen(say("driver {driver}", driver=have), _SHOW),
-        why=say("no program can use the card"),
-        fix=(
-            step(
-                say(
-                    "go back to branch {branch}, the last for this chip", branch=last.branch if last else "?"
-                ),
-                "rigright setup --script",
-            ),
-        ),
-        about=name,
-    )

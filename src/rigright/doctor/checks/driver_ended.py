@@ -34,39 +34,35 @@ def check(case: Case) -> Iterator[Verdict]:
     if have is None or branch is None or branch.branch != have[0] or case.machine.system.virtual == "wsl2":
         return
     if branch.has_ended(today(case)):
-        yield _ended(case, branch)
+        oldest = min(capabilities(case), default=None)
+        better = newest_branch(oldest, today=today(case)) if oldest else None
+        yield Finding(
+            severity="note",
+            title=_title(branch),
+            evidence=(
+                Evidence(shows=say("driver {driver}", driver=driver(case)), command=_SHOW),
+                Evidence(
+                    shows=say(
+                        "of {kind} branch {branch}; source: {source}",
+                        kind=_KINDS.get(branch.kind, branch.kind),
+                        branch=branch.branch,
+                        source=branch.source,
+                    )
+                ),
+            ),
+            why=say("holes that are found from now on stay open; newer CUDA needs a newer driver"),
+            fix=(
+                step(
+                    say("plan a change to branch {branch}", branch=better.branch)
+                    if better
+                    else say("see which branch fits"),
+                    "rigright setup --script",
+                ),
+            ),
+        )
     else:
         until = branch.ends or say("a day not known")
         yield Fine(says=say("branch {branch} gets them until {day}", branch=branch.branch, day=until))
-
-
-def _ended(case: Case, branch: Branch) -> Finding:
-    oldest = min(capabilities(case), default=None)
-    better = newest_branch(oldest, today=today(case)) if oldest else None
-    return Finding(
-        severity="note",
-        title=_title(branch),
-        evidence=(
-            Evidence(shows=say("driver {driver}", driver=driver(case)), command=_SHOW),
-            Evidence(
-                shows=say(
-                    "of {kind} branch {branch}; source: {source}",
-                    kind=_KINDS.get(branch.kind, branch.kind),
-                    branch=branch.branch,
-                    source=branch.source,
-                )
-            ),
-        ),
-        why=say("holes that are found from now on stay open; newer CUDA needs a newer driver"),
-        fix=(
-            step(
-                say("plan a change to branch {branch}", branch=better.branch)
-                if better
-                else say("see which branch fits"),
-                "rigright setup --script",
-            ),
-        ),
-    )
 
 
 def _title(branch: Branch) -> Sentence:

@@ -39,7 +39,24 @@ def check(case: Case) -> Iterator[Verdict]:
     elif refuses_mismatch(software) or (others and len(others) == len(_libraries(software))):
         yield _mismatch(case, others)
     elif software.disk_driver and numbers(software.disk_driver) != numbers(loaded):
-        yield _next_boot(loaded, software.disk_driver)
+        yield Finding(
+            severity="note",
+            title=say(
+                "the next boot changes the driver from {loaded} to {other}",
+                loaded=loaded,
+                other=software.disk_driver,
+            ),
+            evidence=(
+                Evidence(shows=say("loaded module: {version}", version=loaded), command=_MODULE),
+                Evidence(
+                    shows=say("module on disk: {version}", version=software.disk_driver),
+                    command="modinfo -F version nvidia",
+                ),
+            ),
+            why=say("a restart, planned or not, then changes what was tested"),
+            fix=(reboot(),),
+            verify="modinfo -F version nvidia",
+        )
     elif not _libraries(software):
         yield NotSeen(why=say("no library of the driver was found"), see="ldconfig -p | grep libnvidia-ml")
     else:
@@ -89,20 +106,4 @@ def _mismatch(case: Case, others: list[str]) -> Finding:
         why=say("no new program can use a card until both are of one version"),
         fix=inside + fix if is_contained(case) else fix,
         verify="nvidia-smi",
-    )
-
-
-def _next_boot(loaded: str, on_disk: str) -> Finding:
-    return Finding(
-        severity="note",
-        title=say("the next boot changes the driver from {loaded} to {other}", loaded=loaded, other=on_disk),
-        evidence=(
-            Evidence(shows=say("loaded module: {version}", version=loaded), command=_MODULE),
-            Evidence(
-                shows=say("module on disk: {version}", version=on_disk), command="modinfo -F version nvidia"
-            ),
-        ),
-        why=say("a restart, planned or not, then changes what was tested"),
-        fix=(reboot(),),
-        verify="modinfo -F version nvidia",
     )

@@ -32,19 +32,15 @@ def check(case: Case) -> Iterator[Verdict]:
         wrong_closed = not is_open and capability >= OPEN_ONLY_FROM
         wrong_open = is_open and capability < OPEN_FROM
         if wrong_closed or wrong_open:
-            yield _wrong(name, is_open=is_open)
+            yield Finding(
+                severity="fault",
+                title=say("{chip} needs the closed kernel module; the open one is loaded", chip=name)
+                if is_open
+                else say("{chip} needs the open kernel module; the closed one is loaded", chip=name),
+                evidence=seen(say("open") if is_open else say("closed"), _SHOW),
+                why=say("the driver loads and finds no such card"),
+                fix=(step(say("install the other kind of the same branch"), "rigright setup --script"),),
+                about=name,
+            )
         else:
             yield Fine(says=say("open") if is_open else say("closed"), about=name)
-
-
-def _wrong(name: str, *, is_open: bool) -> Finding:
-    return Finding(
-        severity="fault",
-        title=say("{chip} needs the closed kernel module; the open one is loaded", chip=name)
-        if is_open
-        else say("{chip} needs the open kernel module; the closed one is loaded", chip=name),
-        evidence=seen(say("open") if is_open else say("closed"), _SHOW),
-        why=say("the driver loads and finds no such card"),
-        fix=(step(say("install the other kind of the same branch"), "rigright setup --script"),),
-        about=name,
-    )

@@ -36,7 +36,42 @@ def check(case: Case) -> Iterator[Verdict]:
     named = [one for one in packages if "nvidia" in one.name or one.name.startswith("cuda-drivers")]
     if not named:
         return
-    found = [*_broken(named), *_mixed(named), *_left(named)]
+    broken: list[Finding] = []
+    bad = [one for one in named if one.state in _BROKEN]
+    if bad:
+        broken.append(
+            Finding(
+                severity="warning",
+                title=say("packages of the driver are not installed to their end"),
+                evidence=seen(", ".join(f"{one.name}: {one.state}" for one in bad), _LIST),
+                why=say("modules may be missing or not built: the driver may not start at the next boot"),
+                fix=(
+                    as_root(say("finish what was broken off"), "dpkg --configure -a"),
+                    as_root(say("mend what depends on it"), "apt --fix-broken install"),
+                ),
+            )
+        )
+    mixed: list[Finding] = []
+    installed = _branches(named, states={"installed", "held"})
+    if len(installed) > 1:
+        shown = ", ".join(f"{branch} ({name})" for branch, name in sorted(installed.items()))
+        mixed.append(
+            Finding(
+                severity="warning",
+                title=say("packages of several drivers are installed: {branches}", branches=shown),
+                evidence=seen(shown, _LIST),
+                why=say("their libraries and modules overwrite each other; which one works is chance"),
+                fix=(
+                    step(say("choose the branch that fits these cards"), "rigright setup"),
+                    as_root(
+                        say("remove the others whole"),
+                        f"apt purge '*nvidia*-{min(installed)}*' && apt autoremove --purge",
+                        disturbs=True,
+                    ),
+                ),
+            )
+        )
+    found = [*broken, *mixed, *_left(named)]
     yield from found
     if not found:
         yield Fine(says=say("packages of one driver"))
@@ -54,41 +89,6 @@ def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, 
         if version is None or version[0] == branch:  # a transitional package bears another branch's version
             found.setdefault(branch, one.name)
     return found
-
-
-def _broken(packages: list[Package]) -> Iterator[Finding]:
-    bad = [one for one in packages if one.state in _BROKEN]
-    if bad:
-        yield Finding(
-            severity="warning",
-            title=say("packages of the driver are not installed to their end"),
-            evidence=seen(", ".join(f"{one.name}: {one.state}" for one in bad), _LIST),
-            why=say("modules may be missing or not built: the driver may not start at the next boot"),
-            fix=(
-                as_root(say("finish what was broken off"), "dpkg --configure -a"),
-                as_root(say("mend what depends on it"), "apt --fix-broken install"),
-            ),
-        )
-
-
-def _mixed(packages: list[Package]) -> Iterator[Finding]:
-    installed = _branches(packages, states={"installed", "held"})
-    if len(installed) > 1:
-        shown = ", ".join(f"{branch} ({name})" for branch, name in sorted(installed.items()))
-        yield Finding(
-            severity="warning",
-            title=say("packages of several drivers are installed: {branches}", branches=shown),
-            evidence=seen(shown, _LIST),
-            why=say("their libraries and modules overwrite each other; which one works is chance"),
-            fix=(
-                step(say("choose the branch that fits these cards"), "rigright setup"),
-                as_root(
-                    say("remove the others whole"),
-                    f"apt purge '*nvidia*-{min(installed)}*' && apt autoremove --purge",
-                    disturbs=True,
-                ),
-            ),
-        )
 
 
 def _left(packages: list[Package]) -> Iterator[Finding]:

@@ -44,7 +44,13 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _kept_out(case: Case) -> Finding:
     said = [one for one in events(case, "driver") or [] if any(word in one.text.lower() for word in _REFUSED)]
-    signed = _signed(case)
+    # ubuntu's package of signed modules, of the kind that the oldest card here runs on
+    system = case.machine.system
+    ways = packages_for("ubuntu", system.os_version, arch=system.arch) if system.os_id == "ubuntu" else ()
+    own = next((one for one in ways if one.repo is None), None)
+    oldest = min({**capabilities_on_bus(case), **capabilities(case)}, default=OPEN_FROM)
+    names = own.driver(is_open=oldest >= OPEN_FROM) if own else ()
+    signed = f"linux-modules-{names[0].replace('-driver', '')}-generic" if names else None
     return Finding(
         severity="fault",
         title=say("Secure Boot is on and NVIDIA's module is not loaded"),
@@ -70,13 +76,3 @@ def _kept_out(case: Case) -> Finding:
         verify="lsmod | grep nvidia",
         confidence="sure" if said else "likely",
     )
-
-
-def _signed(case: Case) -> str | None:
-    """Ubuntu's package of signed modules, of the kind that the oldest card here runs on."""
-    system = case.machine.system
-    ways = packages_for("ubuntu", system.os_version, arch=system.arch) if system.os_id == "ubuntu" else ()
-    own = next((one for one in ways if one.repo is None), None)
-    oldest = min({**capabilities_on_bus(case), **capabilities(case)}, default=OPEN_FROM)
-    names = own.driver(is_open=oldest >= OPEN_FROM) if own else ()
-    return f"linux-modules-{names[0].replace('-driver', '')}-generic" if names else None

@@ -32,7 +32,22 @@ def check(case: Case) -> Iterator[Verdict]:
             if count >= MOST:
                 yield _many(device, count)
             elif len(counted) > 2 and count >= max(LEAST_ODD, ODD_TIMES * median):
-                yield _odd(device, count, median=median)
+                yield Finding(
+                    severity="note",
+                    title=say("far more corrected memory errors than the other cards"),
+                    evidence=seen(
+                        say(
+                            "{count}; the median of such cards here is {median}",
+                            count=f"{count:,}",
+                            median=f"{median:,.0f}",
+                        ),
+                        details(device, "ECC"),
+                    ),
+                    why=say("nothing is wrong yet; of these cards it is the one that will fail first"),
+                    fix=(LOOK_AGAIN,),
+                    confidence="likely",
+                    about=label(device),
+                )
             else:
                 yield Fine(says=say("{count} since the last reset", count=count), about=label(device))
 
@@ -54,25 +69,6 @@ def _many(device: Device, count: int) -> Finding:
             step(say("reset the card at the next window, and look whether the count grows as fast again")),
             step(say("if it does, have the card replaced")),
         ),
-        confidence="likely",
-        about=label(device),
-    )
-
-
-def _odd(device: Device, count: int, *, median: float) -> Finding:
-    return Finding(
-        severity="note",
-        title=say("far more corrected memory errors than the other cards"),
-        evidence=seen(
-            say(
-                "{count}; the median of such cards here is {median}",
-                count=f"{count:,}",
-                median=f"{median:,.0f}",
-            ),
-            details(device, "ECC"),
-        ),
-        why=say("nothing is wrong yet; of these cards it is the one that will fail first"),
-        fix=(LOOK_AGAIN,),
         confidence="likely",
         about=label(device),
     )

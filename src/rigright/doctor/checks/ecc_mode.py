@@ -27,7 +27,18 @@ def check(case: Case) -> Iterator[Verdict]:
         if device.ecc is None or device.ecc.on is None:
             continue
         if device.ecc.on_after_reboot not in {None, device.ecc.on}:
-            yield _pending(device, on=bool(device.ecc.on_after_reboot))
+            yield Finding(
+                severity="note",
+                title=say("error correction will be switched on at the next reset")
+                if bool(device.ecc.on_after_reboot)
+                else say("error correction will be switched off at the next reset"),
+                evidence=seen(say("the mode now and the mode that waits differ"), _seen(device)),
+                why=say(
+                    "memory size and speed change with the next reset or reboot, maybe when nobody expects it"
+                ),
+                fix=(reset(device),),
+                about=label(device),
+            )
         elif not device.ecc.on and chip is not None and chip.ecc:
             yield _off(device, chip)
         else:
@@ -53,18 +64,5 @@ def _off(device: Device, chip: Chip) -> Finding:
             as_root(say("switch it on; it counts from the next reset"), f"nvidia-smi -i {device.index} -e 1"),
             reset(device),
         ),
-        about=label(device),
-    )
-
-
-def _pending(device: Device, *, on: bool) -> Finding:
-    return Finding(
-        severity="note",
-        title=say("error correction will be switched on at the next reset")
-        if on
-        else say("error correction will be switched off at the next reset"),
-        evidence=seen(say("the mode now and the mode that waits differ"), _seen(device)),
-        why=say("memory size and speed change with the next reset or reboot, maybe when nobody expects it"),
-        fix=(reset(device),),
         about=label(device),
     )

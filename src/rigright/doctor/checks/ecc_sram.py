@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import DRAIN, LOOK_AGAIN, REPLACE, answering, details, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
-from rigright.machine.device import Device, Ecc
 
 TITLE = say("errors in the caches of a card")
 
@@ -25,23 +24,19 @@ def check(case: Case) -> Iterator[Verdict]:
         if ecc is None or (ecc.sram_over_threshold is None and ecc.sram_uncorrected_aggregate is None):
             continue
         if ecc.sram_over_threshold or ecc.sram_uncorrected_aggregate:
-            yield _finding(device, ecc)
+            count, over = ecc.sram_uncorrected_aggregate, bool(ecc.sram_over_threshold)
+            shows = say("{count} uncorrected errors of SRAM ever", count="?" if count is None else count)
+            yield Finding(
+                severity="fault" if over else "note",
+                title=say("uncorrected errors in its caches exceed the limit")
+                if over
+                else say("uncorrected errors in its caches, below the limit"),
+                evidence=seen(shows, details(device, "ECC")),
+                why=say("caches have no spare rows: wrong data will be read again, whatever is reset")
+                if over
+                else say("each of them ended a program; a rising number leads to a replacement"),
+                fix=(DRAIN, REPLACE) if over else (LOOK_AGAIN,),
+                about=label(device),
+            )
         else:
             yield Fine(says=say("none"), about=label(device))
-
-
-def _finding(device: Device, ecc: Ecc) -> Finding:
-    count, over = ecc.sram_uncorrected_aggregate, bool(ecc.sram_over_threshold)
-    shows = say("{count} uncorrected errors of SRAM ever", count="?" if count is None else count)
-    return Finding(
-        severity="fault" if over else "note",
-        title=say("uncorrected errors in its caches exceed the limit")
-        if over
-        else say("uncorrected errors in its caches, below the limit"),
-        evidence=seen(shows, details(device, "ECC")),
-        why=say("caches have no spare rows: wrong data will be read again, whatever is reset")
-        if over
-        else say("each of them ended a program; a rising number leads to a replacement"),
-        fix=(DRAIN, REPLACE) if over else (LOOK_AGAIN,),
-        about=label(device),
-    )

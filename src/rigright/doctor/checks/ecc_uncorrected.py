@@ -30,38 +30,38 @@ def check(case: Case) -> Iterator[Verdict]:
         if ecc.uncorrected_volatile is None and ecc.uncorrected_aggregate is None:
             yield unread(device, details(device, "ECC"))
         elif ecc.uncorrected_volatile:
-            yield _now(device, ecc)
+            yield Finding(
+                severity="fault",
+                title=say("uncorrected memory errors since the last reset"),
+                evidence=seen(
+                    say(
+                        "{count} since the reset, {ever} ever",
+                        count=ecc.uncorrected_volatile,
+                        ever="?" if ecc.uncorrected_aggregate is None else ecc.uncorrected_aggregate,
+                    ),
+                    details(device, "ECC"),
+                ),
+                why=say(
+                    "a program read wrong data and was ended, or its result is wrong; it will happen again"
+                ),
+                fix=(
+                    step(
+                        say("let what runs end; check results written since the error against a second run")
+                    ),
+                    reset(device),
+                    step(say("see whether rows wait to be replaced"), bad_pages_line(device))
+                    if device.vendor != "amd"
+                    else step(say("see which pages of memory are bad"), bad_pages_line(device)),
+                    step(say("if errors come back after the reset, have the card replaced")),
+                ),
+                about=label(device),
+            )
         elif ecc.deferred_volatile:
             yield _deferred(device, ecc)
         elif ecc.uncorrected_aggregate:
             yield _past(device, ecc)
         else:
             yield Fine(says=say("none"), about=label(device))
-
-
-def _now(device: Device, ecc: Ecc) -> Finding:
-    return Finding(
-        severity="fault",
-        title=say("uncorrected memory errors since the last reset"),
-        evidence=seen(
-            say(
-                "{count} since the reset, {ever} ever",
-                count=ecc.uncorrected_volatile,
-                ever="?" if ecc.uncorrected_aggregate is None else ecc.uncorrected_aggregate,
-            ),
-            details(device, "ECC"),
-        ),
-        why=say("a program read wrong data and was ended, or its result is wrong; it will happen again"),
-        fix=(
-            step(say("let what runs end; check results written since the error against a second run")),
-            reset(device),
-            step(say("see whether rows wait to be replaced"), bad_pages_line(device))
-            if device.vendor != "amd"
-            else step(say("see which pages of memory are bad"), bad_pages_line(device)),
-            step(say("if errors come back after the reset, have the card replaced")),
-        ),
-        about=label(device),
-    )
 
 
 def _deferred(device: Device, ecc: Ecc) -> Finding:

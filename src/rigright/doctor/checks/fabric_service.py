@@ -26,7 +26,13 @@ _BAD_STATES = {"not started", "in progress"}
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for a machine with switches."""
-    if not _has_switches(case) or is_contained(case) or case.machine.system.is_virtual:
+    # NVSwitches on the bus, as far as Hopper; or cards that wait for their manager
+    shown = any(
+        one.id.startswith("10de:") and (one.pci_class or "").startswith(_SWITCH_CLASS)
+        for one in case.machine.pci or ()
+    )
+    waiting = any(one.fabric is not None and one.fabric.state in _BAD_STATES for one in case.machine.devices)
+    if not (shown or waiting) or is_contained(case) or case.machine.system.is_virtual:
         return
     state, version = service(case, _NAME), case.machine.software.fabric_manager
     have = driver(case)
@@ -43,16 +49,6 @@ def check(case: Case) -> Iterator[Verdict]:
         yield _finding(say("the switches' manager is not installed"), install=True)
     else:
         yield _finding(say("the switches' manager does not run: {state}", state=state), install=False)
-
-
-def _has_switches(case: Case) -> bool:
-    """NVSwitches on the bus, as far as Hopper; or cards that wait for their manager."""
-    shown = any(
-        one.id.startswith("10de:") and (one.pci_class or "").startswith(_SWITCH_CLASS)
-        for one in case.machine.pci or ()
-    )
-    waiting = any(one.fabric is not None and one.fabric.state in _BAD_STATES for one in case.machine.devices)
-    return shown or waiting
 
 
 def _finding(title: Sentence, *, install: bool) -> Finding:

@@ -17,7 +17,6 @@ from rigright.base.words import say
 from rigright.doctor.gpus import FABRIC_LOG, answering, label, reset
 from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
 from rigright.facts.fabrics import fabric_of
-from rigright.machine.device import Device, Fabric
 
 TITLE = say("cards have joined the NVLink fabric")
 _SOUND = {"success", "healthy", "none", "n/a", "not supported", ""}
@@ -38,31 +37,27 @@ def check(case: Case) -> Iterator[Verdict]:
         if state == "completed" and sound:
             yield Fine(says=say("it has"), about=label(device))
         elif not (state == "in progress" and (case.machine.system.up_s or STARTING_S) < STARTING_S):
-            yield _outside(device, fabric)
-
-
-def _outside(device: Device, fabric: Fabric) -> Finding:
-    command = f"nvidia-smi -q -i {device.index} | grep -A 12 -w Fabric"
-    return Finding(
-        severity="fault",
-        title=say("the card has not joined the NVLink fabric"),
-        evidence=seen(
-            say(
-                "state: {state}, status: {status}, health: {health}",
-                state=fabric.state or "?",
-                status=fabric.status or "?",
-                health=fabric.health or "?",
-            ),
-            command,
-        ),
-        why=say("CUDA programs do not start on it (error 802), or run without NVLink"),
-        fix=(
-            FABRIC_LOG,
-            as_root(
-                say("start it; its version must be the driver's to the last number"),
-                "systemctl enable --now nvidia-fabricmanager",
-            ),
-            reset(device),
-        ),
-        about=label(device),
-    )
+            command = f"nvidia-smi -q -i {device.index} | grep -A 12 -w Fabric"
+            yield Finding(
+                severity="fault",
+                title=say("the card has not joined the NVLink fabric"),
+                evidence=seen(
+                    say(
+                        "state: {state}, status: {status}, health: {health}",
+                        state=fabric.state or "?",
+                        status=fabric.status or "?",
+                        health=fabric.health or "?",
+                    ),
+                    command,
+                ),
+                why=say("CUDA programs do not start on it (error 802), or run without NVLink"),
+                fix=(
+                    FABRIC_LOG,
+                    as_root(
+                        say("start it; its version must be the driver's to the last number"),
+                        "systemctl enable --now nvidia-fabricmanager",
+                    ),
+                    reset(device),
+                ),
+                about=label(device),
+            )

@@ -20,7 +20,7 @@ from rigright.doctor.wires import silent_places
 from rigright.machine.device import Device
 from rigright.machine.nvml.codes import DIED
 from rigright.machine.nvml.codes import why as told
-from rigright.machine.record import Machine, Unseen
+from rigright.machine.record import Unseen
 
 TITLE = say("every accelerator answers")
 DEADLY = told(DIED)
@@ -34,7 +34,11 @@ def check(case: Case) -> Iterator[Verdict]:
         if device.state == "lost":
             yield _lost(device, place)
         elif device.state == "hung":
-            deadly = _deadly(device, case.machine)
+            # the question about this card that ended the process that asked it
+            own = f"devices.{device.index}."
+            deadly = next(
+                (one for one in case.machine.unseen if one.what.startswith(own) and one.why == DEADLY), None
+            )
             yield _hung(device, place) if deadly is None else _kills(device, place, asked=deadly)
         elif device.state == "denied":
             why = say("the driver refuses to tell us")
@@ -77,12 +81,6 @@ def _lost(device: Device, place: str | None) -> Finding:
         ),
         about=label(device),
     )
-
-
-def _deadly(device: Device, machine: Machine) -> Unseen | None:
-    """The question about this card that ended the process that asked it."""
-    own = f"devices.{device.index}."
-    return next((one for one in machine.unseen if one.what.startswith(own) and one.why == DEADLY), None)
 
 
 def _kills(device: Device, place: str | None, *, asked: Unseen) -> Finding:

@@ -63,17 +63,15 @@ def _given(case: Case) -> tuple[Step, ...]:
 
 
 def _finding(case: Case, title: Sentence, *, shown: Sentence, fix: tuple[Step, ...]) -> Finding:
+    # whether something is installed that would open them
+    builds = [(torch.build or "") for _, torch in frameworks(case, "torch")]
+    kits = [kit.name for kit in case.machine.software.toolkits]
     return Finding(
-        severity="fault" if _is_used(case) else "note",
+        severity="fault"
+        if ("rocm" in kits or any(build.startswith(_BUILDS) for build in builds))
+        else "note",
         title=title,
         evidence=seen(shown, _SHOW),
         why=say("tools show the card, yet programs that compute do not find it"),
         fix=fix,
     )
-
-
-def _is_used(case: Case) -> bool:
-    """Whether something is installed that would open them."""
-    builds = [(torch.build or "") for _, torch in frameworks(case, "torch")]
-    kits = [kit.name for kit in case.machine.software.toolkits]
-    return "rocm" in kits or any(build.startswith(_BUILDS) for build in builds)

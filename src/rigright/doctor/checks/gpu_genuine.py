@@ -34,7 +34,28 @@ def check(case: Case) -> Iterator[Verdict]:
             continue
         lacks = [] if device.mig else list(_lacks(device, chip))
         if lacks:
-            yield _odd(device, chip, lacks=lacks)
+            yield Finding(
+                severity="warning",
+                title=say("the card has less than the chip it says it is"),
+                evidence=tuple(
+                    Evidence(shows=one, command=f"nvidia-smi -q -i {device.index}") for one in lacks
+                ),
+                why=say(
+                    "it is another card under that name, or parts of it are switched off: "
+                    "it will be slower than {chip}",
+                    chip=chip.name,
+                ),
+                fix=(
+                    step(say("compare the PCI id with the name"), "lspci -d 10de: -nn"),
+                    step(
+                        say("measure it against what such a card reaches"),
+                        "rigright bench gemm device_memory",
+                    ),
+                ),
+                verify=f"nvidia-smi -q -i {device.index}",
+                confidence="likely",
+                about=label(device),
+            )
         elif device.sms is not None or device.bus_bits is not None:
             yield Fine(says=say("as {chip} should be", chip=chip.name), about=label(device))
 
@@ -51,23 +72,3 @@ def _lacks(device: Device, chip: Chip) -> Iterator[Sentence]:
             chip=chip.name,
             there=chip.bus_bits,
         )
-
-
-def _odd(device: Device, chip: Chip, *, lacks: list[Sentence]) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("the card has less than the chip it says it is"),
-        evidence=tuple(Evidence(shows=one, command=f"nvidia-smi -q -i {device.index}") for one in lacks),
-        why=say(
-            "it is another card under that name, or parts of it are switched off: "
-            "it will be slower than {chip}",
-            chip=chip.name,
-        ),
-        fix=(
-            step(say("compare the PCI id with the name"), "lspci -d 10de: -nn"),
-            step(say("measure it against what such a card reaches"), "rigright bench gemm device_memory"),
-        ),
-        verify=f"nvidia-smi -q -i {device.index}",
-        confidence="likely",
-        about=label(device),
-    )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, by_value, kinds, label, listed, odd_ones
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
+from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.machine.device import Device
 
 TITLE = say("parts that AMD's cards are cut into")
@@ -27,7 +27,29 @@ def check(case: Case) -> Iterator[Verdict]:
     cut = [device for device, _ in answering(case, vendor="amd") if device.slices]
     for device in cut:
         if case.wanted is not None and case.wanted.chips:
-            yield _unplanned(device)
+            # use the card in one piece again: its memory first, which starts the driver anew
+            says = say("or use the cards whole again, once nothing runs on them")
+            modes = {"--memory-partition": "NPS1", "--compute-partition": "SPX"}
+            told = _mode(device)
+            yield Finding(
+                severity="warning",
+                title=say(
+                    "the plan counts whole cards, and this one is cut into {count}", count=len(device.slices)
+                ),
+                evidence=seen(_mode(device), _SHOW),
+                why=say("programs see small cards: the plan's layers and memory do not fit them"),
+                fix=(
+                    step(say("plan for the parts"), "rigright plan MODEL --on here"),
+                    *(
+                        tuple(
+                            as_root(says, f"amd-smi set --gpu all {flag} {mode}", disturbs=True)
+                            for flag, mode in modes.items()
+                            if mode not in told
+                        )
+                    ),
+                ),
+                about=label(device),
+            )
         elif any(part.mem_total_bytes is None for part in device.slices):
             why = say("how much memory its parts have is not told")
             yield NotSeen(why=why, see="rocminfo", about=label(device))
@@ -44,32 +66,6 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _mode(device: Device) -> str:
     return device.slices[0].profile or "?" if device.slices else _WHOLE
-
-
-def _whole(device: Device) -> tuple[Step, ...]:
-    """Use the card in one piece again: its memory first, which starts the driver anew."""
-    says = say("or use the cards whole again, once nothing runs on them")
-    modes = {"--memory-partition": "NPS1", "--compute-partition": "SPX"}
-    told = _mode(device)
-    return tuple(
-        as_root(says, f"amd-smi set --gpu all {flag} {mode}", disturbs=True)
-        for flag, mode in modes.items()
-        if mode not in told
-    )
-
-
-def _unplanned(device: Device) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("the plan counts whole cards, and this one is cut into {count}", count=len(device.slices)),
-        evidence=seen(_mode(device), _SHOW),
-        why=say("programs see small cards: the plan's layers and memory do not fit them"),
-        fix=(
-            step(say("plan for the parts"), "rigright plan MODEL --on here"),
-            *_whole(device),
-        ),
-        about=label(device),
-    )
 
 
 def _mixed(usual: str, others: list[Device]) -> Finding:

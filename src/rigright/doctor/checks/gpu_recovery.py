@@ -34,22 +34,18 @@ def check(case: Case) -> Iterator[Verdict]:
         elif action == "none":
             yield Fine(says=say("nothing is asked for"), about=label(device))
         else:
-            yield _asked(device, action)
-
-
-def _asked(device: Device, action: str) -> Finding:
-    command = query(device, "gpu_recovery_action")
-    return Finding(
-        severity="fault",
-        title=say("the driver asks for a recovery: {action}", action=_told(action)),
-        evidence=seen(say("recovery action: {action}", action=action), command),
-        why=say(
-            "an earlier fault has left the card in a state the driver does not trust; "
-            "results may be wrong or jobs fail until this is done, though every counter reads zero"
-        ),
-        fix=_fix(device, action),
-        about=label(device),
-    )
+            command = query(device, "gpu_recovery_action")
+            yield Finding(
+                severity="fault",
+                title=say("the driver asks for a recovery: {action}", action=_told(action)),
+                evidence=seen(say("recovery action: {action}", action=action), command),
+                why=say(
+                    "an earlier fault has left the card in a state the driver does not trust; "
+                    "results may be wrong or jobs fail until this is done, though every counter reads zero"
+                ),
+                fix=_fix(device, action),
+                about=label(device),
+            )
 
 
 def _told(action: str) -> Sentence:

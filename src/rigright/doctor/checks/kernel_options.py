@@ -47,17 +47,13 @@ def check(case: Case) -> Iterator[Verdict]:
     if "nomodeset" in words and "nvidia" not in vendors:
         found.append(("nomodeset", "warning", say("amdgpu and i915 do not start with it")))
     for word, severity, why in found:
-        yield _finding(case, word, severity=severity, why=why)
+        yield Finding(
+            severity=severity,
+            title=say("the kernel was started with {option}", option=word),
+            evidence=seen(word, SHOW),
+            why=why,
+            fix=(without_option(case, word), reboot()),
+            about=word,
+        )
     if not found:
         yield Fine(says=say("{count} options looked at", count=len(words)))
-
-
-def _finding(case: Case, word: str, *, severity: Severity, why: Sentence) -> Finding:
-    return Finding(
-        severity=severity,
-        title=say("the kernel was started with {option}", option=word),
-        evidence=seen(word, SHOW),
-        why=why,
-        fix=(without_option(case, word), reboot()),
-        about=word,
-    )

@@ -29,33 +29,35 @@ def check(case: Case) -> Iterator[Verdict]:
     if not path or not case.machine.devices:
         return
     folders = [one for one in path.split(":") if one]
-    found = list(_wrong(case, folders))
-    yield from found
-    if not found:
-        yield Fine(says=say("{count} folders", count=len(folders)))
-
-
-def _wrong(case: Case, folders: list[str]) -> Iterator[Finding]:
+    wrong: list[Finding] = []
     stubs = [one for one in folders if one.rstrip("/").endswith("/stubs")]
     cudas = sorted({match[1] for one in folders if (match := _CUDA.search(one)) and "compat" not in one})
     compat = [one for one in folders if "/compat" in one]
     served = any(chip is not None and chip.segment == "datacenter" for chip in case.chips)
     if stubs:
         why = say("the libcuda in it is empty and meant for linking: programs find no card")
-        yield _finding("fault", say("a folder of stubs is on the library path"), shown=stubs, why=why)
+        wrong.append(_finding("fault", say("a folder of stubs is on the library path"), shown=stubs, why=why))
     if len(cudas) > 1:
         why = say(
             "which library a program loads depends on the order; frameworks bring the right ones themselves"
         )
-        yield _finding(
-            "warning",
-            say("CUDA {versions} are on the library path", versions=", ".join(cudas)),
-            shown=folders,
-            why=why,
+        wrong.append(
+            _finding(
+                "warning",
+                say("CUDA {versions} are on the library path", versions=", ".join(cudas)),
+                shown=folders,
+                why=why,
+            )
         )
     if compat and any(case.chips) and not served:
         why = say("the compatibility library works on datacentre cards alone: others report error 803 or 804")
-        yield _finding("warning", say("a compat folder is on the library path"), shown=compat, why=why)
+        wrong.append(
+            _finding("warning", say("a compat folder is on the library path"), shown=compat, why=why)
+        )
+    found = wrong
+    yield from found
+    if not found:
+        yield Fine(says=say("{count} folders", count=len(folders)))
 
 
 def _finding(severity: Severity, title: Sentence, *, shown: list[str], why: Sentence) -> Finding:

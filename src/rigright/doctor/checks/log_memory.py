@@ -44,7 +44,22 @@ def check(case: Case) -> Iterator[Verdict]:
     if fine is not None and none_told(case, "oom") is not None:
         yield fine
     yield from _errors(case)
-    yield from _killed(case)
+    found = events(case, "oom") or []
+    if found:
+        names = ", ".join(sorted({one.program for one in found if one.program})) or "?"
+        yield finding(
+            case,
+            found,
+            title=say("programs were killed because main memory ran out: {names}", names=names),
+            why=say(
+                "a killed DataLoader worker or server ends the run, often without any message of its own"
+            ),
+            fix=(
+                step(say("use fewer workers, or shorter queues of batches")),
+                step(say("watch main memory while it runs"), "rigright watch"),
+            ),
+            severity="warning",
+        )
 
 
 def _errors(case: Case) -> Iterator[Verdict]:
@@ -71,22 +86,3 @@ def _errors(case: Case) -> Iterator[Verdict]:
 
 def _is_bad(line: str) -> bool:
     return any(word in line for word in _UNCORRECTED) or _BANK.search(line) is not None
-
-
-def _killed(case: Case) -> Iterator[Verdict]:
-    found = events(case, "oom") or []
-    if found:
-        names = ", ".join(sorted({one.program for one in found if one.program})) or "?"
-        yield finding(
-            case,
-            found,
-            title=say("programs were killed because main memory ran out: {names}", names=names),
-            why=say(
-                "a killed DataLoader worker or server ends the run, often without any message of its own"
-            ),
-            fix=(
-                step(say("use fewer workers, or shorter queues of batches")),
-                step(say("watch main memory while it runs"), "rigright watch"),
-            ),
-            severity="warning",
-        )

@@ -47,7 +47,9 @@ def check(case: Case) -> Iterator[Verdict]:
     used = min(len(channels) or len(filled), most)
     if used < most:
         severity: Severity = "warning" if used * 2 < most else "note"
-        yield _few(severity, used=used, most=most, filled=filled)
+        yield _finding(
+            severity, say("{used} of {most} memory channels are filled", used=used, most=most), filled=filled
+        )
     elif channels and len(set(_sizes(filled).values())) > 1:
         yield _finding("note", say("memory channels hold unequal amounts"), filled=filled)
     else:
@@ -60,12 +62,6 @@ def _sizes(filled: list[MemoryModule]) -> dict[str | None, float]:
     for one in filled:
         sizes[one.channel] += int(one.size_bytes or 0)
     return {channel: float(size) for channel, size in sizes.items()}
-
-
-def _few(severity: Severity, *, used: int, most: int, filled: list[MemoryModule]) -> Finding:
-    return _finding(
-        severity, say("{used} of {most} memory channels are filled", used=used, most=most), filled=filled
-    )
 
 
 def _finding(severity: Severity, title: Sentence, *, filled: list[MemoryModule]) -> Finding:

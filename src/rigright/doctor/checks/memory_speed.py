@@ -36,10 +36,42 @@ def check(case: Case) -> Iterator[Verdict]:
     named = cpu_named(case.machine.cpu.name)
     most = named.mem_transfers_per_s / MEGA if named is not None and named.mem_transfers_per_s else None
     if len({one.rated_mt_s for one in filled}) > 1:
-        yield _mixed(filled)
+        speeds = ", ".join(f"{speed:g}" for speed in sorted({one.rated_mt_s or 0.0 for one in filled}))
+        yield Finding(
+            severity="note",
+            title=say("modules of different speeds are mixed: {speeds} MT/s", speeds=speeds),
+            evidence=seen(say("rated speeds: {speeds}", speeds=speeds), SEE),
+            why=say("all run at the slowest one's speed, and some boards do not start reliably"),
+            fix=(step(say("use modules of one kind"), disturbs=True),),
+        )
     slow = [one for one in filled if (one.set_mt_s or 0.0) < _bound(one, most)]
     if slow:
-        yield _slow(slow, filled, most=most)
+        one = min(slow, key=lambda module: module.set_mt_s or 0.0)
+        shared = max(Counter(module.channel or module.slot for module in filled).values()) > 1
+        bound = _bound(one, most)
+        severity: Severity = "warning" if (one.set_mt_s or 0.0) < FAR * bound and not shared else "note"
+        larger = step(say("two modules on a channel run slower by rule; one larger module each is faster"))
+        yield Finding(
+            severity=severity,
+            title=say("memory runs at {now} of {most} MT/s", now=f"{one.set_mt_s:g}", most=f"{bound:g}"),
+            evidence=seen(
+                say(
+                    "{slot}: rated {rated}, set {now} MT/s",
+                    slot=one.slot,
+                    rated=f"{one.rated_mt_s:g}",
+                    now=f"{one.set_mt_s:g}",
+                ),
+                SEE,
+            ),
+            why=say(
+                "loading, offloading and work on the processor run at the memory's rate; cards do not care"
+            ),
+            fix=(
+                step(say("choose the modules' profile (XMP, EXPO) in the board's firmware"), disturbs=True),
+                *((larger,) if shared else ()),
+            ),
+            confidence="likely" if shared else "sure",
+        )
     else:
         yield Fine(says=say("{speed} MT/s", speed=f"{filled[0].set_mt_s:g}"))
 
@@ -47,41 +79,3 @@ def check(case: Case) -> Iterator[Verdict]:
 def _bound(one: MemoryModule, most: float | None) -> float:
     rated = one.rated_mt_s or 0.0
     return min(rated, most) if most is not None else rated
-
-
-def _slow(slow: list[MemoryModule], filled: list[MemoryModule], *, most: float | None) -> Finding:
-    one = min(slow, key=lambda module: module.set_mt_s or 0.0)
-    shared = max(Counter(module.channel or module.slot for module in filled).values()) > 1
-    bound = _bound(one, most)
-    severity: Severity = "warning" if (one.set_mt_s or 0.0) < FAR * bound and not shared else "note"
-    larger = step(say("two modules on a channel run slower by rule; one larger module each is faster"))
-    return Finding(
-        severity=severity,
-        title=say("memory runs at {now} of {most} MT/s", now=f"{one.set_mt_s:g}", most=f"{bound:g}"),
-        evidence=seen(
-            say(
-                "{slot}: rated {rated}, set {now} MT/s",
-                slot=one.slot,
-                rated=f"{one.rated_mt_s:g}",
-                now=f"{one.set_mt_s:g}",
-            ),
-            SEE,
-        ),
-        why=say("loading, offloading and work on the processor run at the memory's rate; cards do not care"),
-        fix=(
-            step(say("choose the modules' profile (XMP, EXPO) in the board's firmware"), disturbs=True),
-            *((larger,) if shared else ()),
-        ),
-        confidence="likely" if shared else "sure",
-    )
-
-
-def _mixed(filled: list[MemoryModule]) -> Finding:
-    speeds = ", ".join(f"{speed:g}" for speed in sorted({one.rated_mt_s or 0.0 for one in filled}))
-    return Finding(
-        severity="note",
-        title=say("modules of different speeds are mixed: {speeds} MT/s", speeds=speeds),
-        evidence=seen(say("rated speeds: {speeds}", speeds=speeds), SEE),
-        why=say("all run at the slowest one's speed, and some boards do not start reliably"),
-        fix=(step(say("use modules of one kind"), disturbs=True),),
-    )

@@ -31,9 +31,35 @@ def check(case: Case) -> Iterator[Verdict]:
         return
     used = memory.swap_used_bytes or 0.0
     if used > USED_SHARE * memory.total_bytes:
-        yield _used(used)
+        yield Finding(
+            severity="warning",
+            title=say("{used} of memory lie in swap", used=show_bytes(used)),
+            evidence=seen(say("{used} in use", used=show_bytes(used)), "free -h; vmstat 1 5"),
+            why=say("what lies there is read back from disk when it is needed: everything waits"),
+            fix=(
+                step(say("find what holds memory, and end or move it"), "ps aux --sort=-rss | head"),
+                step(say("fewer loader workers, smaller prefetch, or more memory")),
+            ),
+            verify="free -h",
+        )
     elif memory.swap_total_bytes == 0 and memory.total_bytes < LARGE_BYTES and not is_contained(case):
-        yield _none(memory.total_bytes)
+        size = show_bytes(_wanted(memory.total_bytes))
+        yield Finding(
+            severity="note",
+            title=say("there is no swap"),
+            evidence=seen(
+                say("no swap, {memory} of memory", memory=show_bytes(memory.total_bytes)),
+                "free -h; swapon --show",
+            ),
+            why=say("a moment of too much ends a program at once; with swap it is slow and goes on"),
+            fix=(
+                as_root(
+                    say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
+                    _MAKE.format(gib=math.ceil(_wanted(memory.total_bytes) / GIB)),
+                ),
+            ),
+            verify="swapon --show",
+        )
     else:
         yield Fine(
             says=say("{size}, {used} in use", size=show_bytes(memory.swap_total_bytes), used=show_bytes(used))
@@ -44,34 +70,3 @@ def _wanted(total: float) -> float:
     if total <= 2 * GIB:
         return 2 * total
     return total if total <= 8 * GIB else 4 * GIB
-
-
-def _none(total: float) -> Finding:
-    size = show_bytes(_wanted(total))
-    return Finding(
-        severity="note",
-        title=say("there is no swap"),
-        evidence=seen(say("no swap, {memory} of memory", memory=show_bytes(total)), "free -h; swapon --show"),
-        why=say("a moment of too much ends a program at once; with swap it is slow and goes on"),
-        fix=(
-            as_root(
-                say("make a swap file of at least {size}, unless Kubernetes runs here", size=size),
-                _MAKE.format(gib=math.ceil(_wanted(total) / GIB)),
-            ),
-        ),
-        verify="swapon --show",
-    )
-
-
-def _used(used: float) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("{used} of memory lie in swap", used=show_bytes(used)),
-        evidence=seen(say("{used} in use", used=show_bytes(used)), "free -h; vmstat 1 5"),
-        why=say("what lies there is read back from disk when it is needed: everything waits"),
-        fix=(
-            step(say("find what holds memory, and end or move it"), "ps aux --sort=-rss | head"),
-            step(say("fewer loader workers, smaller prefetch, or more memory")),
-        ),
-        verify="free -h",
-    )

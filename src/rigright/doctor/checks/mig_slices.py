@@ -26,7 +26,21 @@ def check(case: Case) -> Iterator[Verdict]:
         if not device.mig:
             continue
         if not device.slices:
-            yield _none(device)
+            yield Finding(
+                severity="warning",
+                title=say("MIG is on, and there is no slice: no program can use the card"),
+                evidence=seen(say("MIG mode on, no instance"), _LIST),
+                why=say("programs see no device here, or fail at their start"),
+                fix=(
+                    step(say("see which slices the card offers"), f"nvidia-smi mig -i {device.index} -lgip"),
+                    as_root(
+                        say("make some, for example one of the whole card (profile 0)"),
+                        f"nvidia-smi mig -i {device.index} -cgi 0 -C",
+                    ),
+                    _whole(device),
+                ),
+                about=label(device),
+            )
         elif case.wanted is not None and case.wanted.tp > 1:
             yield _apart(device, tp=case.wanted.tp)
         else:
@@ -42,24 +56,6 @@ def _whole(device: Device) -> Step:
         say("or use the card whole again, once nothing runs on it"),
         f"nvidia-smi -i {device.index} -mig 0",
         disturbs=True,
-    )
-
-
-def _none(device: Device) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("MIG is on, and there is no slice: no program can use the card"),
-        evidence=seen(say("MIG mode on, no instance"), _LIST),
-        why=say("programs see no device here, or fail at their start"),
-        fix=(
-            step(say("see which slices the card offers"), f"nvidia-smi mig -i {device.index} -lgip"),
-            as_root(
-                say("make some, for example one of the whole card (profile 0)"),
-                f"nvidia-smi mig -i {device.index} -cgi 0 -C",
-            ),
-            _whole(device),
-        ),
-        about=label(device),
     )
 
 

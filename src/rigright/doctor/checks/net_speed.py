@@ -35,7 +35,23 @@ def check(case: Case) -> Iterator[Verdict]:
     for port in up:
         severity = _judged(port)
         if severity is not None:
-            yield _slow(port, severity)
+            name = shlex.quote(port.name)
+            now, most = _rate(port.bytes_per_s or 0.0), _rate(port.max_bytes_per_s or GIGA / BITS)
+            yield Finding(
+                severity=severity,
+                title=say("the port runs at {now}, its card can {most}", now=now, most=most),
+                evidence=seen(say("{now} of {most}", now=now, most=most), f"ethtool {name}"),
+                why=say("data sets, checkpoints and other machines are reached at this rate"),
+                fix=(
+                    step(say("try another cable and another port of the switch")),
+                    step(
+                        say("look at what the other side offers"),
+                        f"ethtool {name} | grep -A20 'Link partner'",
+                    ),
+                ),
+                verify=f"ethtool {name} | grep Speed",
+                about=port.name,
+            )
         else:
             yield Fine(says=_rate(port.bytes_per_s or 0.0), about=port.name)
     rdma = any(one.kind in {"infiniband", "roce"} for one in case.machine.ports or ())
@@ -55,23 +71,6 @@ def _judged(port: Port) -> Severity | None:
     if most is None or now >= most:
         return None
     return "warning" if now * 10 < most else "note"
-
-
-def _slow(port: Port, severity: Severity) -> Finding:
-    name = shlex.quote(port.name)
-    now, most = _rate(port.bytes_per_s or 0.0), _rate(port.max_bytes_per_s or GIGA / BITS)
-    return Finding(
-        severity=severity,
-        title=say("the port runs at {now}, its card can {most}", now=now, most=most),
-        evidence=seen(say("{now} of {most}", now=now, most=most), f"ethtool {name}"),
-        why=say("data sets, checkpoints and other machines are reached at this rate"),
-        fix=(
-            step(say("try another cable and another port of the switch")),
-            step(say("look at what the other side offers"), f"ethtool {name} | grep -A20 'Link partner'"),
-        ),
-        verify=f"ethtool {name} | grep Speed",
-        about=port.name,
-    )
 
 
 def _plain(fastest: float) -> Finding:

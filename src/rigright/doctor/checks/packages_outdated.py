@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import pip
-from rigright.machine.system import Package, Python
 
 TITLE = say("no package is outdated or a stub")
 _GONE: dict[str, tuple[bool, Sentence, str | None]] = {  # name -> it does harm, why, what to install instead
@@ -51,28 +50,26 @@ def check(case: Case) -> Iterator[Verdict]:
     for python in case.machine.software.pythons:
         if python.packages is None:
             continue
-        gone = [one for one in python.packages if one.name in _GONE and not _is_conda(python, one)]
+        # whether it is conda's own PyTorch, which is called so there
+        gone = [
+            one
+            for one in python.packages
+            if one.name in _GONE and not (python.kind == "conda" and one.name == "pytorch")
+        ]
         for package in {one.name: one for one in gone}.values():
-            yield _outdated(python, package)
+            harms, why, instead = _GONE[package.name]
+            steps = [step(say("remove it"), pip(python, f"uninstall -y {shlex.quote(package.name)}"))]
+            if instead:
+                steps.append(step(say("install what took its place"), pip(python, f"install '{instead}'")))
+            yield Finding(
+                severity="warning" if harms else "note",
+                title=say("{package} is outdated", package=package.name),
+                evidence=seen(
+                    f"{package.name} {package.version}", pip(python, f"show {shlex.quote(package.name)}")
+                ),
+                why=why,
+                fix=tuple(steps),
+                about=python.path,
+            )
         if not gone:
             yield Fine(says=say("{count} packages looked at", count=len(python.packages)), about=python.path)
-
-
-def _is_conda(python: Python, package: Package) -> bool:
-    """Whether it is conda's own PyTorch, which is called so there."""
-    return python.kind == "conda" and package.name == "pytorch"
-
-
-def _outdated(python: Python, package: Package) -> Finding:
-    harms, why, instead = _GONE[package.name]
-    steps = [step(say("remove it"), pip(python, f"uninstall -y {shlex.quote(package.name)}"))]
-    if instead:
-        steps.append(step(say("install what took its place"), pip(python, f"install '{instead}'")))
-    return Finding(
-        severity="warning" if harms else "note",
-        title=say("{package} is outdated", package=package.name),
-        evidence=seen(f"{package.name} {package.version}", pip(python, f"show {shlex.quote(package.name)}")),
-        why=why,
-        fix=tuple(steps),
-        about=python.path,
-    )

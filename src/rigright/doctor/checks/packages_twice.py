@@ -16,7 +16,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import pip
 from rigright.machine.system import Python
@@ -38,24 +38,41 @@ _CUDA = re.compile(r"nvidia-cu(?:dnn|blas|da-runtime)-cu(\d{2})")
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each Python, or a finding for each pair."""
     for python in case.machine.software.pythons:
-        found = [*_doubles(python), *_clashes(python), *_mixed(python)]
+        # two versions of one package; a copy that the user's own folder hides counts too
+        doubles: list[Finding] = []
+        versions: dict[str, list[str]] = {}
+        for package in python.packages or ():
+            versions.setdefault(package.name, []).append(package.version or "?")
+        counts = Counter({name: len(found) for name, found in versions.items()})
+        for name in sorted(name for name, count in counts.items() if count > 1):
+            shown = ", ".join(versions[name])
+            if python.kind == "system" and len(set(versions[name])) == counts[name]:
+                doubles.append(_twice(python, name, shown=shown, severe=False))
+            else:
+                doubles.append(_twice(python, name, shown=shown, severe=True))
+        clashes: list[Finding] = []
+        names = {one.name: one.version for one in python.packages or ()}
+        for first, second in _CLASH:
+            if first in names and second in names and not _is_harmless(first, names[first]):
+                clashes.append(
+                    Finding(
+                        severity="warning",
+                        title=say("{first} and {second} write the same files", first=first, second=second),
+                        evidence=seen(
+                            f"{first} {names[first]}, {second} {names[second]}", pip(python, "list")
+                        ),
+                        why=say("the last one installed wins, and removing either breaks the other"),
+                        fix=(
+                            step(say("remove both"), pip(python, f"uninstall -y {first} {second}")),
+                            step(say("install the one that is meant"), pip(python, f"install {second}")),
+                        ),
+                        about=python.path,
+                    )
+                )
+        found = [*doubles, *clashes, *_mixed(python)]
         yield from found
         if not found and python.packages:
             yield Fine(says=say("{count} packages looked at", count=len(python.packages)), about=python.path)
-
-
-def _doubles(python: Python) -> Iterator[Finding]:
-    """Two versions of one package; a copy that the user's own folder hides counts too."""
-    versions: dict[str, list[str]] = {}
-    for package in python.packages or ():
-        versions.setdefault(package.name, []).append(package.version or "?")
-    counts = Counter({name: len(found) for name, found in versions.items()})
-    for name in sorted(name for name, count in counts.items() if count > 1):
-        shown = ", ".join(versions[name])
-        if python.kind == "system" and len(set(versions[name])) == counts[name]:
-            yield _twice(python, name, shown=shown, severe=False)
-        else:
-            yield _twice(python, name, shown=shown, severe=True)
 
 
 def _twice(python: Python, name: str, *, shown: str, severe: bool) -> Finding:
@@ -77,23 +94,6 @@ def _twice(python: Python, name: str, *, shown: str, severe: bool) -> Finding:
     )
 
 
-def _clashes(python: Python) -> Iterator[Finding]:
-    names = {one.name: one.version for one in python.packages or ()}
-    for first, second in _CLASH:
-        if first in names and second in names and not _is_harmless(first, names[first]):
-            yield Finding(
-                severity="warning",
-                title=say("{first} and {second} write the same files", first=first, second=second),
-                evidence=seen(f"{first} {names[first]}, {second} {names[second]}", pip(python, "list")),
-                why=say("the last one installed wins, and removing either breaks the other"),
-                fix=(
-                    step(say("remove both"), pip(python, f"uninstall -y {first} {second}")),
-                    step(say("install the one that is meant"), pip(python, f"install {second}")),
-                ),
-                about=python.path,
-            )
-
-
 def _is_harmless(name: str, version: str | None) -> bool:
     since = _HARMLESS_SINCE.get(name)
     first = (version or "").partition(".")[0]
@@ -105,7 +105,7 @@ def _mixed(python: Python) -> Iterator[Finding]:
     if len(cudas) > 1:
         yield Finding(
             severity="note",
-            title=_mixed_title(cudas),
+            title=say("libraries of CUDA {cudas} are in one environment", cudas=", ".join(cudas)),
             evidence=seen(", ".join(f"cu{one}" for one in cudas), pip(python, "list | grep nvidia-")),
             why=say(
                 "frameworks with different CUDAs share one environment: several GiB, and libraries may clash"
@@ -113,7 +113,3 @@ def _mixed(python: Python) -> Iterator[Finding]:
             fix=(step(say("give each framework an environment of its own"), "python3 -m venv NAME"),),
             about=python.path,
         )
-
-
-def _mixed_title(cudas: list[str]) -> Sentence:
-    return say("libraries of CUDA {cudas} are in one environment", cudas=", ".join(cudas))

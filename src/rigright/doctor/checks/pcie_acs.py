@@ -30,7 +30,14 @@ def check(case: Case) -> Iterator[Verdict]:
     """One verdict for all switches that several cards share."""
     if not is_real(case) or len(answering(case)) < 2:
         return
-    ports = _shared_ports(case)
+    # lower ports of switches behind which several partners stand: cards, and network cards of RDMA
+    known = functions(case)
+    partners = [one for device, _ in answering(case) if (one := function_of(case, device)) is not None]
+    rdma = {port.pci for port in case.machine.ports or () if port.kind in {"infiniband", "roce"} and port.pci}
+    partners += [known[address] for address in rdma if address in known]
+    tops = Counter(one.parents[1] for one in partners if len(one.parents) >= 3)
+    lower = {one.parents[-1] for one in partners if len(one.parents) >= 3 and tops[one.parents[1]] > 1}
+    ports = [known[address] for address in sorted(lower) if address in known]
     if not ports:
         return
     if any(unseen.what == "pci.acs" for unseen in case.machine.unseen):
@@ -41,17 +48,6 @@ def check(case: Case) -> Iterator[Verdict]:
         yield _finding(redirecting, virtual_iommu=case.machine.system.iommu == "on")
     else:
         yield Fine(says=say("none redirects; ports: {count}", count=len(ports)))
-
-
-def _shared_ports(case: Case) -> list[PciDevice]:
-    """Lower ports of switches behind which several partners stand: cards, and network cards of RDMA."""
-    known = functions(case)
-    partners = [one for device, _ in answering(case) if (one := function_of(case, device)) is not None]
-    rdma = {port.pci for port in case.machine.ports or () if port.kind in {"infiniband", "roce"} and port.pci}
-    partners += [known[address] for address in rdma if address in known]
-    tops = Counter(one.parents[1] for one in partners if len(one.parents) >= 3)
-    lower = {one.parents[-1] for one in partners if len(one.parents) >= 3 and tops[one.parents[1]] > 1}
-    return [known[address] for address in sorted(lower) if address in known]
 
 
 def _finding(ports: list[PciDevice], *, virtual_iommu: bool) -> Finding:

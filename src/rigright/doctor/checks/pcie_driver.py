@@ -19,7 +19,7 @@ from rigright.doctor.gpus import see_kernel_log
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, as_root, step
 from rigright.doctor.stack import NVIDIA, has_no_driver
 from rigright.doctor.wires import accelerators, functions, left_out, silent_places
-from rigright.facts.chips import Chip, chips
+from rigright.facts.chips import chips
 from rigright.machine.host import PciDevice
 
 TITLE = say("every accelerator on the bus is offered by its driver")
@@ -46,36 +46,37 @@ def check(case: Case) -> Iterator[Verdict]:
         yield NotSeen(why=why, see="nvidia-smi -L")
     for one in missing:
         if one not in unasked and not (container and one.driver is not None) and not _is_told(case, one):
-            yield _missing(one, known.get(one.id))
+            chip = known.get(one.id)
+            name = chip.name if chip is not None else one.name or one.id
+            has_driver = one.driver is not None
+            without = say("{name}: on the bus, and without a driver", name=name)
+            unlisted = say("{name}: on the bus, and its driver does not offer it", name=name)
+            install = step(say("install the driver that goes with this card and system"), "rigright setup")
+            load = as_root(say("if it is installed, load it and read what it says"), "modprobe nvidia")
+            start = step(
+                say("check the power cables of the card, then switch the machine off and on"), disturbs=True
+            )
+            yield Finding(
+                severity="fault",
+                title=unlisted if has_driver else without,
+                evidence=(
+                    Evidence(
+                        shows=say("the bus shows it at {at}", at=one.address),
+                        command=f"lspci -nnk -s {shlex.quote(one.address)}",
+                    ),
+                    Evidence(
+                        shows=say("the driver's list is without it"),
+                        command="nvidia-smi -L" if one.id[:4] == "10de" else None,
+                    ),
+                ),
+                why=say("nothing can run on this card"),
+                fix=(see_kernel_log(), start)
+                if has_driver
+                else (install, *((load,) if one.id[:4] == "10de" else ())),
+                verify="nvidia-smi -L"
+                if one.id[:4] == "10de"
+                else f"lspci -nnk -s {shlex.quote(one.address)}",
+                about=one.address,
+            )
     if accelerators(case) and not missing and not silent:
         yield Fine(says=say("all offered; on the bus: {count}", count=len(accelerators(case))))
-
-
-def _missing(one: PciDevice, chip: Chip | None) -> Finding:
-    name = chip.name if chip is not None else one.name or one.id
-    has_driver = one.driver is not None
-    without = say("{name}: on the bus, and without a driver", name=name)
-    unlisted = say("{name}: on the bus, and its driver does not offer it", name=name)
-    install = step(say("install the driver that goes with this card and system"), "rigright setup")
-    load = as_root(say("if it is installed, load it and read what it says"), "modprobe nvidia")
-    start = step(say("check the power cables of the card, then switch the machine off and on"), disturbs=True)
-    return Finding(
-        severity="fault",
-        title=unlisted if has_driver else without,
-        evidence=(
-            Evidence(
-                shows=say("the bus shows it at {at}", at=one.address),
-                command=f"lspci -nnk -s {shlex.quote(one.address)}",
-            ),
-            Evidence(
-                shows=say("the driver's list is without it"),
-                command="nvidia-smi -L" if one.id[:4] == "10de" else None,
-            ),
-        ),
-        why=say("nothing can run on this card"),
-        fix=(see_kernel_log(), start)
-        if has_driver
-        else (install, *((load,) if one.id[:4] == "10de" else ())),
-        verify="nvidia-smi -L" if one.id[:4] == "10de" else f"lspci -nnk -s {shlex.quote(one.address)}",
-        about=one.address,
-    )

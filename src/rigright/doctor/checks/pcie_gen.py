@@ -48,10 +48,6 @@ def _of_card(case: Case, device: Device) -> Verdict:
             "it rests: at generation {now} of {most}, which says nothing without load", now=now, most=most
         )
         return NotSeen(why=why, see=query(device, *_FIELDS), about=label(device))
-    return _slow(device, now=now, most=most)
-
-
-def _slow(device: Device, *, now: int, most: int) -> Finding:
     return Finding(
         severity="warning",
         title=say("the link runs at generation {now} of {most} under load", now=now, most=most),

@@ -19,7 +19,7 @@ from rigright.doctor.gpus import answering, label
 from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.wires import function_of, has_slot, is_real, wires_up
 from rigright.machine.device import Device
-from rigright.machine.host import PciDevice, Slot
+from rigright.machine.host import PciDevice
 
 TITLE = say("slots as wide as their cards")
 NARROW = 8
@@ -41,7 +41,14 @@ def check(case: Case) -> Iterator[Verdict]:
         lanes = port.lanes_max or 0
         if lanes < card:
             slots = case.machine.slots or ()
-            yield _narrow(device, port=port, card=card, wider=_free(slots, lanes), hurts=together)
+            free = [slot for slot in slots if slot.in_use is False and (slot.lanes or 0) > lanes]
+            yield _narrow(
+                device,
+                port=port,
+                card=card,
+                wider=max(free, key=lambda slot: slot.lanes or 0).name if free else None,
+                hurts=together,
+            )
         else:
             yield Fine(says=say("a slot of {lanes} lanes", lanes=lanes), about=label(device))
 
@@ -66,8 +73,3 @@ def _narrow(device: Device, *, port: PciDevice, card: int, wider: str | None, hu
         fix=(step(move if wider else look, disturbs=wider is not None),),
         about=label(device),
     )
-
-
-def _free(slots: tuple[Slot, ...], lanes: int) -> str | None:
-    free = [slot for slot in slots if slot.in_use is False and (slot.lanes or 0) > lanes]
-    return max(free, key=lambda slot: slot.lanes or 0).name if free else None

@@ -17,7 +17,6 @@ from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
 from rigright.doctor.stack import pip
 from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.engine_needs import torch_indexes
-from rigright.machine.system import Python
 
 TITLE = say("pip is told of wheel indexes that exist")
 _INDEX = re.compile(r"download\.pytorch\.org/whl/(?:nightly/|test/)?([\w.]+)")
@@ -31,24 +30,23 @@ def check(case: Case) -> Iterator[Verdict]:
             if name in torch_indexes() or not _CUDA.fullmatch(name):
                 yield Fine(says=say("{index} exists", index=name), about=python.path)
             else:
-                yield _no_such(case, python, name=name)
-
-
-def _no_such(case: Case, python: Python, *, name: str) -> Finding:
-    show = pip(python, "config list")
-    newest = max((int(match[1]) for known in torch_indexes() if (match := _CUDA.fullmatch(known))), default=0)
-    url = index_of(best_build(case))
-    return Finding(
-        severity="warning",
-        title=say("there is no PyTorch index {index}", index=name),
-        evidence=seen(python.index or "", show),
-        why=say("pip finds no wheel there, or takes the build of the main index without a word"),
-        fix=(
-            step(
-                say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
-                pip(python, f"config set global.extra-index-url {url}") if url else None,
-            ),
-        ),
-        confidence="maybe" if int(name[2:]) > newest else "sure",
-        about=python.path,
-    )
+                show = pip(python, "config list")
+                newest = max(
+                    (int(match[1]) for known in torch_indexes() if (match := _CUDA.fullmatch(known))),
+                    default=0,
+                )
+                url = index_of(best_build(case))
+                yield Finding(
+                    severity="warning",
+                    title=say("there is no PyTorch index {index}", index=name),
+                    evidence=seen(python.index or "", show),
+                    why=say("pip finds no wheel there, or takes the build of the main index without a word"),
+                    fix=(
+                        step(
+                            say("name one that exists: {names}", names=", ".join(list(torch_indexes())[:6])),
+                            pip(python, f"config set global.extra-index-url {url}") if url else None,
+                        ),
+                    ),
+                    confidence="maybe" if int(name[2:]) > newest else "sure",
+                    about=python.path,
+                )

@@ -28,7 +28,19 @@ def check(case: Case) -> Iterator[Verdict]:
     """One verdict for those seen now, one for those that the log tells of."""
     stuck = case.machine.system.stuck
     if stuck:
-        yield _waiting(stuck)
+        of_driver = any(name.lower().startswith(_DRIVERS) for name in stuck)
+        yield Finding(
+            severity="fault" if of_driver else "warning",
+            title=say("processes wait without end: {names}", names=", ".join(stuck[:5])),
+            evidence=seen(", ".join(stuck[:10]), _SHOW),
+            why=say("they cannot be ended, and hold what they hold: memory of cards, files, locks"),
+            fix=(
+                as_root(say("see what they wait for"), "cat /proc/PID/stack"),
+                step(say("if it is a network file system: mend its server or the way to it")),
+                reboot(),
+            ),
+            confidence="sure" if of_driver else "likely",
+        )
     elif case.machine.system.up_s is not None and not is_contained(case):
         yield Fine(says=say("none"))
     told = events(case, "hung") or []
@@ -47,19 +59,3 @@ def check(case: Case) -> Iterator[Verdict]:
             ),
             severity="warning",
         )
-
-
-def _waiting(stuck: tuple[str, ...]) -> Finding:
-    of_driver = any(name.lower().startswith(_DRIVERS) for name in stuck)
-    return Finding(
-        severity="fault" if of_driver else "warning",
-        title=say("processes wait without end: {names}", names=", ".join(stuck[:5])),
-        evidence=seen(", ".join(stuck[:10]), _SHOW),
-        why=say("they cannot be ended, and hold what they hold: memory of cards, files, locks"),
-        fix=(
-            as_root(say("see what they wait for"), "cat /proc/PID/stack"),
-            step(say("if it is a network file system: mend its server or the way to it")),
-            reboot(),
-        ),
-        confidence="sure" if of_driver else "likely",
-    )

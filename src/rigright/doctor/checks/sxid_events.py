@@ -31,29 +31,25 @@ def check(case: Case) -> Iterator[Verdict]:
         fatal = "non-fatal" not in event.text.lower() and "fatal" in event.text.lower()
         groups.setdefault((pci_key(event.pci), event.code, fatal), []).append(event)
     for (_, code, fatal), same in groups.items():
-        yield _finding(case, same, code=code, fatal=fatal)
-
-
-def _finding(case: Case, same: list[Event], *, code: int | None, fatal: bool) -> Finding:
-    last = same[-1]
-    severity: Severity = "fault" if fatal else "warning" if len(same) >= MANY else "note"
-    return Finding(
-        severity=quieter(severity, case=case, event=last),
-        title=say("SXid {code}, fatal: a switch of NVLink lost links", code=code or "?")
-        if fatal
-        else say("SXid {code}, not fatal", code=code or "?"),
-        evidence=told(same, _SEE),
-        why=say("cards that copy over this switch wait or fail; collectives of the whole machine hang"),
-        fix=(
-            FABRIC_LOG,
-            as_root(
-                say("let what runs end, then reset all cards with the switches"),
-                "nvidia-smi --gpu-reset",
-                disturbs=True,
-            ),
-            reboot(),
+        last = same[-1]
+        severity: Severity = "fault" if fatal else "warning" if len(same) >= MANY else "note"
+        yield Finding(
+            severity=quieter(severity, case=case, event=last),
+            title=say("SXid {code}, fatal: a switch of NVLink lost links", code=code or "?")
+            if fatal
+            else say("SXid {code}, not fatal", code=code or "?"),
+            evidence=told(same, _SEE),
+            why=say("cards that copy over this switch wait or fail; collectives of the whole machine hang"),
+            fix=(
+                FABRIC_LOG,
+                as_root(
+                    say("let what runs end, then reset all cards with the switches"),
+                    "nvidia-smi --gpu-reset",
+                    disturbs=True,
+                ),
+                reboot(),
+            )
+            if fatal
+            else (LOOK_AGAIN,),
+            about=last.pci,
         )
-        if fatal
-        else (LOOK_AGAIN,),
-        about=last.pci,
-    )

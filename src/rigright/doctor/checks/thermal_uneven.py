@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import AIR, is_busy, kinds, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.machine.device import Device
 
 TITLE = say("cards of one kind are equally warm")
 MOST_C = 15
@@ -32,28 +31,26 @@ def check(case: Case) -> Iterator[Verdict]:
         median = statistics.median(gpu_c for _, gpu_c in warm)
         hot = [(device, gpu_c) for device, gpu_c in warm if gpu_c > median + MOST_C]
         for device, gpu_c in hot:
-            yield _hot(device, gpu_c=gpu_c, median=median)
+            yield Finding(
+                severity="warning",
+                title=say("the card is much hotter than the others at the same work"),
+                evidence=seen(
+                    say(
+                        "{temperature} °C; the others {median} °C",
+                        temperature=f"{gpu_c:.0f}",
+                        median=f"{median:.0f}",
+                    ),
+                    _COMMAND,
+                ),
+                why=say("it will be the first to slow down, and the others will wait for it"),
+                fix=(
+                    AIR,
+                    step(say("have its heat sink seated anew if the air is good")),
+                ),
+                confidence="likely",
+                about=label(device),
+            )
         if not hot:
             yield Fine(
                 says=say("all within {most} degrees of {median} °C", most=MOST_C, median=f"{median:.0f}")
             )
-
-
-def _hot(device: Device, *, gpu_c: float, median: float) -> Finding:
-    return Finding(
-        severity="warning",
-        title=say("the card is much hotter than the others at the same work"),
-        evidence=seen(
-            say(
-                "{temperature} °C; the others {median} °C", temperature=f"{gpu_c:.0f}", median=f"{median:.0f}"
-            ),
-            _COMMAND,
-        ),
-        why=say("it will be the first to slow down, and the others will wait for it"),
-        fix=(
-            AIR,
-            step(say("have its heat sink seated anew if the air is good")),
-        ),
-        confidence="likely",
-        about=label(device),
-    )

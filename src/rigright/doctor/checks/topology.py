@@ -38,7 +38,29 @@ def check(case: Case) -> Iterator[Verdict]:
     first: Group = tuple(indexes[: wanted.tp])
     best = min(islice(combinations(indexes, wanted.tp), MOST_GROUPS), key=worst)
     if worst(best) < worst(first):
-        yield _farther(first, best, ways=(ORDER[worst(first)], ORDER[worst(best)]))
+        ways = (ORDER[worst(first)], ORDER[worst(best)])
+        chosen = ",".join(map(str, best))
+        yield Finding(
+            severity="warning" if ways[0] == "SYS" else "note",
+            title=say("other cards lie nearer to each other than the first {count}", count=len(first)),
+            evidence=seen(
+                say(
+                    "cards {first} reach each other over {far}, cards {best} over {near}",
+                    first=",".join(map(str, first)),
+                    best=chosen,
+                    far=ways[0],
+                    near=ways[1],
+                ),
+                "nvidia-smi topo -m",
+            ),
+            why=say("the plan exchanges at every layer; each step waits for the farthest pair"),
+            fix=(
+                step(
+                    say("let the engine see the nearer cards"),
+                    f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={chosen}",
+                ),
+            ),
+        )
     else:
         yield Fine(
             says=say(
@@ -49,28 +71,3 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _rank(kind: str) -> int:
     return next((rank for rank, start in enumerate(ORDER) if kind.startswith(start)), len(ORDER) - 1)
-
-
-def _farther(first: Group, best: Group, *, ways: tuple[str, str]) -> Finding:
-    chosen = ",".join(map(str, best))
-    return Finding(
-        severity="warning" if ways[0] == "SYS" else "note",
-        title=say("other cards lie nearer to each other than the first {count}", count=len(first)),
-        evidence=seen(
-            say(
-                "cards {first} reach each other over {far}, cards {best} over {near}",
-                first=",".join(map(str, first)),
-                best=chosen,
-                far=ways[0],
-                near=ways[1],
-            ),
-            "nvidia-smi topo -m",
-        ),
-        why=say("the plan exchanges at every layer; each step waits for the farthest pair"),
-        fix=(
-            step(
-                say("let the engine see the nearer cards"),
-                f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={chosen}",
-            ),
-        ),
-    )

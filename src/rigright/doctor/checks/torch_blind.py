@@ -17,7 +17,7 @@ from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import driver, frameworks, is_contained, numbers, program, variable
 from rigright.facts.software import driver_for
-from rigright.machine.system import Framework, Python
+from rigright.machine.system import Framework
 
 TITLE = say("PyTorch finds the cards")
 _ASK = "import torch; torch.cuda.init(); print(torch.cuda.device_count())"
@@ -39,31 +39,27 @@ def check(case: Case) -> Iterator[Verdict]:
                 about=python.path,
             )
         elif _is_new_enough(case, torch):
-            yield _blind(case, python)
+            ask = f"{program(python)} -c"
+            yield Finding(
+                severity="fault",
+                title=say("PyTorch finds no card, though the driver shows them and it is built with CUDA"),
+                evidence=seen(
+                    say("torch.cuda.is_available() says False"),
+                    f"{ask} 'import torch; print(torch.cuda.is_available())'",
+                ),
+                why=say("programs run on the processor, tens of times slower, or stop"),
+                fix=(
+                    step(say("see what CUDA itself says: its error names the cause"), f"{ask} '{_ASK}'"),
+                    *_causes(case),
+                ),
+                about=python.path,
+            )
 
 
 def _is_new_enough(case: Case, torch: Framework) -> bool:
     """Whether the driver runs the CUDA that it is built with; where that is not known, yes."""
     have, cuda = numbers(driver(case)), numbers(torch.cuda)
     return have is None or cuda is None or have >= driver_for((*cuda, 0)[:2])
-
-
-def _blind(case: Case, python: Python) -> Finding:
-    ask = f"{program(python)} -c"
-    return Finding(
-        severity="fault",
-        title=say("PyTorch finds no card, though the driver shows them and it is built with CUDA"),
-        evidence=seen(
-            say("torch.cuda.is_available() says False"),
-            f"{ask} 'import torch; print(torch.cuda.is_available())'",
-        ),
-        why=say("programs run on the processor, tens of times slower, or stop"),
-        fix=(
-            step(say("see what CUDA itself says: its error names the cause"), f"{ask} '{_ASK}'"),
-            *_causes(case),
-        ),
-        about=python.path,
-    )
 
 
 def _causes(case: Case) -> Iterator[Step]:

@@ -17,7 +17,6 @@ from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen
 from rigright.doctor.stack import frameworks, program
 from rigright.doctor.torch_fit import reinstall
-from rigright.machine.system import Framework, Python
 
 TITLE = say("PyTorch is built for the cards here")
 _BUILDS = {"nvidia": "cu", "amd": "rocm", "intel": "xpu"}
@@ -40,20 +39,18 @@ def check(case: Case) -> Iterator[Verdict]:
                 about=python.path,
             )
         else:
-            yield _unfit(case, python, torch=torch)
-
-
-def _unfit(case: Case, python: Python, *, torch: Framework) -> Finding:
-    told = "torch.__version__, torch.version.cuda, torch.cuda.is_available()"
-    show = f'{program(python)} -c "import torch; print({told})"'
-    alone = (torch.build or "").startswith("cpu")
-    return Finding(
-        severity="warning",
-        title=say("PyTorch is built for the processor alone, though cards are here")
-        if alone
-        else say("PyTorch is built for other cards than those here: {build}", build=torch.build),
-        evidence=seen(say("torch {version}, build {build}", version=torch.version, build=torch.build), show),
-        why=say("programs run on the processor, tens of times slower, and do not say so"),
-        fix=(reinstall(case, python),),
-        about=python.path,
-    )
+            told = "torch.__version__, torch.version.cuda, torch.cuda.is_available()"
+            show = f'{program(python)} -c "import torch; print({told})"'
+            alone = (torch.build or "").startswith("cpu")
+            yield Finding(
+                severity="warning",
+                title=say("PyTorch is built for the processor alone, though cards are here")
+                if alone
+                else say("PyTorch is built for other cards than those here: {build}", build=torch.build),
+                evidence=seen(
+                    say("torch {version}, build {build}", version=torch.version, build=torch.build), show
+                ),
+                why=say("programs run on the processor, tens of times slower, and do not say so"),
+                fix=(reinstall(case, python),),
+                about=python.path,
+            )

@@ -29,9 +29,17 @@ def check(case: Case) -> Iterator[Verdict]:
     """One verdict for each variable that is set."""
     for name, vendor in _NAMES.items():
         value = variable(case, name)
-        devices = [one for one in case.machine.devices if one.vendor == vendor for _ in range(_counted(one))]
+        # how many devices programs count it as: AMD's cards that are cut are as many as their parts
+        devices = [
+            one
+            for one in case.machine.devices
+            if one.vendor == vendor
+            for _ in range(len(one.slices) or 1 if one.vendor == "amd" else 1)
+        ]
         if name == "HIP_VISIBLE_DEVICES":
-            devices = devices[: _left_by_rocr(case)]
+            # how many cards the runtime below HIP shows it; None where it shows all
+            told = variable(case, "ROCR_VISIBLE_DEVICES")
+            devices = devices[: (None if told is None or not told.strip() else len(set(told.split(","))))]
         if value is None or not devices:
             continue
         entries = [one.strip() for one in value.split(",")] if value.strip() else []
@@ -42,17 +50,6 @@ def check(case: Case) -> Iterator[Verdict]:
             yield _hidden(case, name, value=value, shown=len(set(entries[:bad])), count=len(devices))
         else:
             yield Fine(says=say("{name}={value}", name=name, value=value))
-
-
-def _counted(device: Device) -> int:
-    """How many devices programs count it as: AMD's cards that are cut are as many as their parts."""
-    return len(device.slices) or 1 if device.vendor == "amd" else 1
-
-
-def _left_by_rocr(case: Case) -> int | None:
-    """How many cards the runtime below HIP shows it; None where it shows all."""
-    told = variable(case, "ROCR_VISIBLE_DEVICES")
-    return None if told is None or not told.strip() else len(set(told.split(",")))
 
 
 def _names(entry: str, devices: list[Device]) -> bool:

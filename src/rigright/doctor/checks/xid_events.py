@@ -43,34 +43,27 @@ def check(case: Case) -> Iterator[Verdict]:
     if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
         yield Fine(says=say("none in the kernel log"))
     asking = followed(found)
-    for (pci, code), same in _grouped(found).items():
-        alone = {event.code for event in found if pci_key(event.pci) == pci} <= AFTER
-        if code not in AFTER or alone:
-            yield _finding(case, same, code=code, after=asking.get((pci, code)))
-
-
-def _grouped(found: list[Event]) -> dict[tuple[str, int], list[Event]]:
     groups: dict[tuple[str, int], list[Event]] = {}
     for event in found:
         if event.code is not None:
             groups.setdefault((pci_key(event.pci), event.code), []).append(event)
-    return groups
-
-
-def _finding(case: Case, same: list[Event], *, code: int, after: Event | None) -> Finding:
-    xid, last = xids().get(code), same[-1]
-    device = device_at(case, last.pci)
-    action = action_of(xid, same, after=after) if xid else ""
-    severity = _severity(xid, same, action=action)
-    return Finding(
-        severity=quieter(severity, case=case, event=last),
-        title=_title(xid, code),
-        evidence=(*told(same, _SEE), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
-        why=_why(xid, severity),
-        fix=steps_of(xid, device, action=action) if xid else (_UNKNOWN,),
-        confidence="sure" if severity == "fault" else "likely",
-        about=label(device) if device else last.pci,
-    )
+    for (pci, code), same in groups.items():
+        alone = {event.code for event in found if pci_key(event.pci) == pci} <= AFTER
+        if code not in AFTER or alone:
+            after = asking.get((pci, code))
+            xid, last = xids().get(code), same[-1]
+            device = device_at(case, last.pci)
+            action = action_of(xid, same, after=after) if xid else ""
+            severity = _severity(xid, same, action=action)
+            yield Finding(
+                severity=quieter(severity, case=case, event=last),
+                title=_title(xid, code),
+                evidence=(*told(same, _SEE), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
+                why=_why(xid, severity),
+                fix=steps_of(xid, device, action=action) if xid else (_UNKNOWN,),
+                confidence="sure" if severity == "fault" else "likely",
+                about=label(device) if device else last.pci,
+            )
 
 
 def _title(xid: Xid | None, code: int) -> Sentence:

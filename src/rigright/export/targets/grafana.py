@@ -19,6 +19,25 @@ _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 def export(asked: Asked) -> dict[str, str]:
     """The dashboard."""
+    found: list[dict[str, Any]] = []
+    top = 0
+    for row in dashboard():
+        place = {"h": 1, "w": _WIDE, "x": 0, "y": top}
+        found.append(
+            {"id": len(found) + 1, "type": "row", "title": tell(row.title, asked.language), "gridPos": place}
+        )
+        top += 1
+        for order, panel in enumerate(row.panels):
+            across = len(row.panels) if len(row.panels) <= 3 else -(-len(row.panels) // 2)
+            wide = _WIDE // across
+            place = {
+                "h": _PANEL_TALL,
+                "w": wide,
+                "x": wide * (order % across),
+                "y": top + _PANEL_TALL * (order // across),
+            }
+            found.append({"id": len(found) + 1, "gridPos": place, **_panel(panel, asked.language)})
+        top += _PANEL_TALL * (1 if len(row.panels) <= 3 else 2)
     data = {
         "uid": "rigright",
         "title": "rigright",
@@ -29,7 +48,7 @@ def export(asked: Asked) -> dict[str, str]:
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": _choices(asked.language)},
         "annotations": {"list": []},
-        "panels": _panels(asked.language),
+        "panels": found,
     }
     return {FILE: json.dumps(data, ensure_ascii=False, indent=2) + "\n"}
 
@@ -50,29 +69,6 @@ def _choices(language: str) -> list[dict[str, Any]]:
             "allValue": ".*",
         },
     ]
-
-
-def _panels(language: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    top = 0
-    for row in dashboard():
-        place = {"h": 1, "w": _WIDE, "x": 0, "y": top}
-        found.append(
-            {"id": len(found) + 1, "type": "row", "title": tell(row.title, language), "gridPos": place}
-        )
-        top += 1
-        for order, panel in enumerate(row.panels):
-            across = len(row.panels) if len(row.panels) <= 3 else -(-len(row.panels) // 2)
-            wide = _WIDE // across
-            place = {
-                "h": _PANEL_TALL,
-                "w": wide,
-                "x": wide * (order % across),
-                "y": top + _PANEL_TALL * (order // across),
-            }
-            found.append({"id": len(found) + 1, "gridPos": place, **_panel(panel, language)})
-        top += _PANEL_TALL * (1 if len(row.panels) <= 3 else 2)
-    return found
 
 
 def _panel(panel: Panel, language: str) -> dict[str, Any]:

@@ -1,30 +1,68 @@
-"""What argparse complains about, understood and said as our own sentences."""
+"""What argparse complains about, understood and said as our own errors, each with a hint."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from rigright.base.words import Sentence, say
+from rigright.base.errors import AskError, unknown
+from rigright.base.words import say
 
-_KNOWN = (
-    say("argument {name}: expected one argument"),
-    say("argument {name}: expected at least one argument"),
-    say("argument {name}: expected at most one argument"),
-    say("argument {name}: expected {count} arguments"),
-    say("argument {name}: not allowed with argument {other}"),
-    say("argument {name}: ignored explicit argument {value}"),
-    say("argument {name}: invalid choice: {value} (choose from {choices})"),
-    say("argument {name}: invalid {kind} value: {value}"),
-    say("the following arguments are required: {names}"),
-    say("one of the arguments {names} is required"),
+_HELP = say("--help shows what is expected")
+
+
+def _no_value(name: str, **_: str) -> AskError:
+    hint = say("write one after it; {help} explains it", help="--help")
+    return AskError(say("{option} has no value", option=name), hint=hint)
+
+
+def _counted(name: str, count: str) -> AskError:
+    return AskError(say("{option} takes {count} values", option=name, count=count), hint=_HELP)
+
+
+def _beside(name: str, other: str) -> AskError:
+    return AskError(
+        say("{first} and {second} exclude each other", first=name, second=other),
+        hint=say("leave one of them out"),
+    )
+
+
+def _flag(name: str, value: str) -> AskError:
+    return AskError(say("{option} takes no value, not {value}", option=name, value=value), hint=_HELP)
+
+
+def _choice(name: str, value: str, *, choices: str) -> AskError:
+    plain = name.rsplit("/", maxsplit=1)[-1].lstrip("-")
+    return unknown(say("{text}", text=plain), value.strip("'"), known=[choices.replace("'", "")])
+
+
+def _kind(name: str, value: str, **_: str) -> AskError:
+    return AskError(say("{option} cannot be {value}", option=name, value=value), hint=_HELP)
+
+
+def _missing(names: str) -> AskError:
+    return AskError(say("missing: {names}", names=names), hint=_HELP)
+
+
+_KNOWN: tuple[tuple[str, Callable[..., AskError]], ...] = (
+    ("argument {name}: expected one argument", _no_value),
+    ("argument {name}: expected at least one argument", _no_value),
+    ("argument {name}: expected at most one argument", _no_value),
+    ("argument {name}: expected {count} arguments", _counted),
+    ("argument {name}: not allowed with argument {other}", _beside),
+    ("argument {name}: ignored explicit argument {value}", _flag),
+    ("argument {name}: invalid choice: {value} (choose from {choices})", _choice),
+    ("argument {name}: invalid {kind} value: {value}", _kind),
+    ("the following arguments are required: {names}", _missing),
+    ("one of the arguments {names} is required", _missing),
 )
 
 
-def understand(message: str) -> Sentence:
-    """A complaint of argparse as a sentence; one of a later Python that is new to us stays as it is."""
-    for known in _KNOWN:
-        pattern = re.escape(known.text).replace(r"\{", "{").replace(r"\}", "}")
-        match = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>.+?)", pattern), message, re.DOTALL)
+def understand(message: str) -> AskError:
+    """A complaint of argparse as our error; one of a later Python that is new to us stays as it is."""
+    for known, error in _KNOWN:
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(known))
+        match = re.fullmatch(pattern, message, re.DOTALL)
         if match:
-            return Sentence(known.text, tuple(match.groupdict().items()))
-    return say("{complaint}", complaint=message)
+            return error(**match.groupdict())
+    return AskError(say("{complaint}", complaint=message), hint=_HELP)

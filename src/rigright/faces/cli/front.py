@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rigright import __version__
 from rigright.base import shelf
+from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def front_page() -> Page:
             Commands(
                 title=say("For example"),
                 items=(
-                    'rigright plan qwen3-32b --mode chat --budget "$8000"',
+                    "rigright plan qwen3-32b --mode chat --budget 8000usd",
                     'rigright explain llama-3.1-70b --on "8x h100"',
                     "rigright doctor",
                     "rigright plan --help",
@@ -62,14 +63,17 @@ def _commands(stage: str) -> tuple[tuple[Shown, ...], ...]:
     )
 
 
-def unknown_verb(verb: str) -> Sentence:
+def unknown_verb(verb: str) -> AskError:
     """The complaint about a command, with the nearest known."""
     from difflib import get_close_matches
 
     near = get_close_matches(verb, verbs(), n=1, cutoff=0.5)
-    if near:
-        return say('there is no command "{verb}"; did you mean {near}?', verb=verb, near=near[0])
-    return say('there is no command "{verb}"; there are: {verbs}', verb=verb, verbs=", ".join(verbs()))
+    hint = (
+        say("did you mean {near}?", near=near[0])
+        if near
+        else say("commands: {known}", known=", ".join(verbs()))
+    )
+    return AskError(say('unknown command "{verb}"', verb=verb), hint=hint)
 
 
 _OPTIONS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from rigright import __version__
 from rigright.base import shelf
-from rigright.base.errors import AskError
-from rigright.base.words import ENGLISH, LANGUAGES, pick_language, tell
+from rigright.base.words import ENGLISH, LANGUAGES, pick_language, say, tell
 from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
     from rigright.report.page import Page
 
 MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
+DETAILED = {
+    "plan",
+    "explain",
+    "fit",
+    "compare",
+    "simulate",
+    "sweep",
+}  # whose short answer has a long one behind it
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer one command line."""
+    gc.set_threshold(50_000)  # what start-up makes stays, and looking for garbage in it finds none
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "--" not in arguments:  # a command behind it shall find the environment as it was
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give
@@ -59,7 +68,7 @@ def _run(arguments: list[str], language: str) -> int:
     if verb is None:
         return _front(before, language)
     if verb not in verbs():
-        raise AskError(unknown_verb(verb))
+        raise unknown_verb(verb)
     file = verb.replace("-", "_")
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
@@ -82,7 +91,9 @@ def verb_parser(verb: str, language: str) -> Parser:
     shelf.take(ASKS, file, bears="add")(parser)
     if verb in own_runs.VERBS:
         own_runs.add_anchors(parser)
-    add_output(parser, language, why=shelf.take(ASKS, file, bears="STAGE") != MACHINE)
+    add_output(
+        parser, language, why=shelf.take(ASKS, file, bears="STAGE") != MACHINE, details=verb in DETAILED
+    )
     parser.brief()
     return parser
 
@@ -131,12 +142,16 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         traceback.print_exception(error)
     found = trouble(error, arguments)
     sentence = clean(tell(found.sentence, language))
-    sys.stderr.write(f"rigright: {sentence}\n")
+    hint = None if found.hint is None else clean(tell(found.hint, language))
+    sys.stderr.write(tell(say("error: {what}", what=sentence), language) + "\n")
+    if hint is not None:
+        sys.stderr.write(tell(say("hint: {what}", what=hint), language) + "\n")
     try:
         if form == "json":
             from rigright.report.plain import dumps
 
             problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
+            problem |= {} if hint is None else {"hint": hint}
             sys.stdout.write(dumps({"error": problem}, language) + "\n")
         sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells

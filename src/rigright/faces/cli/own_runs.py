@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import say, tell
@@ -28,6 +27,8 @@ def noted(answer: Answer, used: AbstractSet[str]) -> Answer:
     from rigright.verbs.own_runs import sentence
 
     def page() -> Page:
+        from dataclasses import replace
+
         made = answer.page()
         note = sentence(used)
         return made if note is None else replace(made, parts=(*made.parts, Line(said=note, tone="dim")))
@@ -39,4 +40,11 @@ def noted(answer: Answer, used: AbstractSet[str]) -> Answer:
             made if note is None or not isinstance(made, dict) else made | {"own_runs": tell(note, language)}
         )
 
-    return replace(answer, page=page, plain=plain)
+    return Answer(
+        page=page,
+        plain=plain,
+        exit_code=answer.exit_code,
+        text=answer.text,
+        sheet=answer.sheet,
+        aside=answer.aside,
+    )

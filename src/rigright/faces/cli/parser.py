@@ -55,18 +55,21 @@ class Parser(argparse.ArgumentParser):
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
         options, extras = parse(arguments)
         if extras:
-            raise AskError(unknown_argument(extras[0], list(self._option_string_actions)))
+            raise unknown_argument(extras[0], list(self._option_string_actions))
         for action in self._actions:
             said = getattr(options, action.dest, None)
             if action.option_strings and (said == "" or (isinstance(said, list) and "" in said)):
                 option = action.option_strings[0]
-                raise AskError(say("{option} is empty; write its value behind it", option=option))
+                raise AskError(
+                    say("{option} has no value", option=option),
+                    hint=say("write one after it; {help} explains it", help="--help"),
+                )
         options.command = behind
         return options
 
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
-        raise AskError(understand(message))
+        raise understand(message)
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -124,8 +127,10 @@ def translate(text: str, language: str) -> str:
     return sentences(language).get(text, text)
 
 
-def add_output(parser: argparse.ArgumentParser, language: str, *, why: bool = True) -> None:
-    """The options that every verb knows; `why` on those whose figures are reckoned."""
+def add_output(
+    parser: argparse.ArgumentParser, language: str, *, why: bool = True, details: bool = False
+) -> None:
+    """The options of every verb; `why` where figures are computed, `details` where the answer is long."""
     group = parser.add_argument_group(tell(_OUTPUT, language))
     form = group.add_mutually_exclusive_group()
     for name, text in (
@@ -140,6 +145,9 @@ def add_output(parser: argparse.ArgumentParser, language: str, *, why: bool = Tr
     if why:
         told = str(say("show formulas, facts and their sources"))
         group.add_argument("--why", action="store_true", help=told)
+    if details:
+        told = str(say("show everything: all options, every part, all assumptions"))
+        group.add_argument("--details", action="store_true", help=told)
     group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; by default the locale's")))
     group.add_argument(
         "--color",
@@ -161,24 +169,24 @@ def cells(text: str) -> int:
 
     if not text.isdecimal() or not LEAST_CELLS <= int(text[:9]) <= 10_000:
         raise AskError(
-            say('--width "{text}": write a whole number from {least} to 10000', text=text, least=LEAST_CELLS)
+            say('cannot read "{text}" as a width', text=text),
+            hint=say("write a whole number from {least} to 10000", least=LEAST_CELLS),
         )
     return int(text)
 
 
-def unknown_argument(argument: str, known: Sequence[str]) -> Sentence:
+def unknown_argument(argument: str, known: Sequence[str]) -> AskError:
     """The complaint about an argument, with the nearest known option."""
     from difflib import get_close_matches
 
-    near = get_close_matches(argument.partition("=")[0], known, n=1, cutoff=0.6)
-    if argument.startswith("-") and near:
-        return say(
-            "there is no option {argument} here; did you mean {near}?", argument=argument, near=near[0]
+    if not argument.startswith("-"):
+        return AskError(
+            say('unexpected argument "{argument}"', argument=argument),
+            hint=say("put quotes around a name with spaces; --help shows what is expected"),
         )
-    if argument.startswith("-"):
-        return say("there is no option {argument} here; --help lists the options", argument=argument)
-    return say(
-        '"{argument}" is one argument too many; put quotes around a name with spaces, '
-        "and see --help for what is asked",
-        argument=argument,
+    name = argument.partition("=")[0]
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return AskError(
+        say('unknown option "{name}"', name=name),
+        hint=say("did you mean {near}?", near=near[0]) if near else say("--help lists the options"),
     )

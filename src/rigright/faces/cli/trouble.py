@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rigright import __version__
 from rigright.base.errors import RigError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 
 DEBUG = "RIGRIGHT_DEBUG"
@@ -22,13 +22,14 @@ class Trouble:
     kind: str
     sentence: Sentence
     exit_code: int
+    hint: Sentence | None = None
 
 
 def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
     """Make of an exception what a person can use."""
     if isinstance(error, RigError):
         kind = type(error).__name__.removesuffix("Error").lower()
-        return Trouble(kind=kind, sentence=error.sentence, exit_code=error.exit_code)
+        return Trouble(kind=kind, sentence=error.sentence, exit_code=error.exit_code, hint=error.hint)
     if isinstance(error, OSError):
         why, file = error.strerror or str(error), error.filename
         told = say("{file}: {why}", file=file, why=why) if file else say("the system refused: {why}", why=why)

@@ -140,11 +140,7 @@ def _slices(told: Mapping[str, Any]) -> tuple[Slice, ...]:
 
 def _flat(card: Mapping[str, Any]) -> dict[str, str]:
     """Every leaf under its path; a value with its unit is one leaf. Of bad pages their number."""
-    return {**dict(_leaves(card, (), depth=0)), **_pages(card)}
-
-
-def _pages(card: Mapping[str, Any]) -> dict[str, str]:
-    """How many bad pages of each kind: a list, one page alone, or a sentence that there are none."""
+    # how many bad pages of each kind: a list, one page alone, or a sentence that there are none
     lists = {name: card.get(name) for name in _PAGES}
     counts = {
         name: len(told) if isinstance(told, list) else int(isinstance(told, dict))
@@ -152,7 +148,11 @@ def _pages(card: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(told, list | dict) or (isinstance(told, str) and told.startswith("No bad pages"))
     }
     total = {"pages": str(sum(counts.values()))} if len(counts) == len(_PAGES) else {}
-    return {**total, **{f"{name}/count": str(count) for name, count in counts.items()}}
+    return {
+        **dict(_leaves(card, (), depth=0)),
+        **total,
+        **{f"{name}/count": str(count) for name, count in counts.items()},
+    }
 
 
 def _leaves(thing: Any, path: tuple[str, ...], *, depth: int) -> Iterator[tuple[str, str]]:

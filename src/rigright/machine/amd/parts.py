@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from rigright.base.units import GIB
-from rigright.machine.device import Device, Program, Slice
+from rigright.machine.device import Device, Slice
 
 _MOST = {"gfx942": (256 * GIB, 304), "gfx950": (288 * GIB, 256)}  # memory and units of the largest whole card
 
@@ -49,13 +49,15 @@ def _whole(group: list[Device]) -> Device:
     total = _sum(first.mem_total_bytes, len(group), most=most_bytes, isa=first.isa)
     units = _sum(first.sms, len(group), most=most_units, isa=first.isa)
     used = first.mem_used_bytes
+    # those of all parts; None where nobody told of any
+    known = [one.programs for one in group if one.programs is not None]
     return replace(
         first,
         mem_total_bytes=total,
         mem_used_bytes=used if total == first.mem_total_bytes else None,
         mem_free_bytes=first.mem_free_bytes if total == first.mem_total_bytes else None,
         sms=None if units is None else int(units),
-        programs=_programs(group),
+        programs=tuple(dict.fromkeys(chain.from_iterable(known))) if known else None,
         slices=tuple(
             Slice(
                 gpu_instance=place,
@@ -73,9 +75,3 @@ def _sum(told: float | None, count: int, *, most: float | None, isa: str | None)
     if told is None or isa is None or (most is not None and told * count > most):
         return told
     return told * count
-
-
-def _programs(group: list[Device]) -> tuple[Program, ...] | None:
-    """Those of all parts; None where nobody told of any."""
-    known = [one.programs for one in group if one.programs is not None]
-    return tuple(dict.fromkeys(chain.from_iterable(known))) if known else None

@@ -42,11 +42,7 @@ _SECOND = re.compile(
 def cards_in(text: str) -> list[dict[str, Any]]:
     """The cards of all that a text holds, as `amd-smi --json` has them; none where it is another's."""
     lines = list(islice(text.splitlines(), _MOST_LINES))
-    return [*islice((*_trees(lines), *_table(lines), *_picture(lines)), 4 * _MOST_CARDS)]
-
-
-def _trees(lines: list[str]) -> list[dict[str, Any]]:
-    """Of static, metric, process, bad-pages: a card, and below it words set in by fours."""
+    # of static, metric, process, bad-pages: a card, and below it words set in by fours
     found: list[dict[str, Any]] = []
     inner: list[tuple[int, dict[str, Any]]] = []
     for line in lines:
@@ -61,14 +57,36 @@ def _trees(lines: list[str]) -> list[dict[str, Any]]:
             inner = [one for one in inner if one[0] < depth]
             name, value = word[2].lower(), word[3]
             if value is not None:
-                inner[-1][1].setdefault(name, int(value) if _is_process(name, value) else value)
+                inner[-1][1].setdefault(
+                    name,
+                    int(value) if name == "pid" and re.fullmatch(r"[0-9]{1,9}", value) is not None else value,
+                )
             else:
                 inner.append((depth, _below(inner[-1][1], name)))
-    return [one for one in found if len(one) > 1]
-
-
-def _is_process(name: str, value: str) -> bool:
-    return name == "pid" and re.fullmatch(r"[0-9]{1,9}", value) is not None
+    # of `amd-smi` alone: two lines a card
+    picture: list[dict[str, Any]] = []
+    for above, below in pairwise(lines):
+        first, second = _FIRST.match(above), _SECOND.match(below)
+        if first is None or second is None:
+            continue
+        mode, _, memory = second["mode"].partition("/")
+        picture.append(
+            {
+                "gpu": int(second["gpu"]),
+                "asic": {"market_name": _named(first["name"])},
+                "bus": {"bdf": first["bdf"]},
+                "partition": {"accelerator_partition": mode, "memory_partition": memory}
+                if memory
+                else {"accelerator_partition": "SPX"},
+                "usage": {"gfx_activity": second["busy"], "umc_activity": first["mem"]},
+                "temperature": {"hotspot": first["heat"]},
+                "ecc": {"total_uncorrectable_count": first["errors"]},
+                "power": {"socket_power": f"{first['draw']} W"},
+                "limit": {"socket_power": f"{first['most']} W"},
+                "mem_usage": {"used_vram": f"{second['used']} MB", "total_vram": f"{second['total']} MB"},
+            }
+        )
+    return [*islice((*[one for one in found if len(one) > 1], *_table(lines), *picture), 4 * _MOST_CARDS)]
 
 
 def _below(outer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -109,29 +127,6 @@ def _row(gpu: int, cells: dict[str, str]) -> Iterator[dict[str, Any]]:
             record[path[-1]] = cells[column]
     if len(card) > 1:
         yield card
-
-
-def _picture(lines: list[str]) -> Iterator[dict[str, Any]]:
-    """Of `amd-smi` alone: two lines a card."""
-    for above, below in pairwise(lines):
-        first, second = _FIRST.match(above), _SECOND.match(below)
-        if first is None or second is None:
-            continue
-        mode, _, memory = second["mode"].partition("/")
-        yield {
-            "gpu": int(second["gpu"]),
-            "asic": {"market_name": _named(first["name"])},
-            "bus": {"bdf": first["bdf"]},
-            "partition": {"accelerator_partition": mode, "memory_partition": memory}
-            if memory
-            else {"accelerator_partition": "SPX"},
-            "usage": {"gfx_activity": second["busy"], "umc_activity": first["mem"]},
-            "temperature": {"hotspot": first["heat"]},
-            "ecc": {"total_uncorrectable_count": first["errors"]},
-            "power": {"socket_power": f"{first['draw']} W"},
-            "limit": {"socket_power": f"{first['most']} W"},
-            "mem_usage": {"used_vram": f"{second['used']} MB", "total_vram": f"{second['total']} MB"},
-        }
 
 
 def _named(told: str) -> str:

@@ -47,7 +47,9 @@ class Child:
         until = until if end is None else min(until, end)
         try:
             process = self._started()
-            self._send(process, ask)
+            if process.stdin is not None:
+                process.stdin.write(json.dumps(plain(ask)).encode() + b"\n")
+                process.stdin.flush()
         except OSError as error:
             self.close()
             yield Skipped(
@@ -72,7 +74,10 @@ class Child:
         process, self._process = self._process, None
         if process is None:
             return
-        _end(process)
+        # end the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone
+        send(process)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
         with suppress(queue.Empty):
             while self._lines.get(timeout=LAST_S) is not None:
                 pass  # whoever waits to put one more comes to an end
@@ -99,11 +104,6 @@ class Child:
         self._ear.start()
         self._process = process
         return process
-
-    def _send(self, process: subprocess.Popen[bytes], ask: Ask) -> None:
-        if process.stdin is not None:
-            process.stdin.write(json.dumps(plain(ask)).encode() + b"\n")
-            process.stdin.flush()
 
     def _next(self, until: Deadline) -> dict[str, Any] | None:
         """The next answer, whatever else is printed before it; None: there will be none."""
@@ -161,10 +161,3 @@ def _read(answer: dict[str, Any]) -> Iterator[Result | Skipped]:
         if word in answer:
             with suppress(DataError):
                 yield restored(kind, answer[word], where=word)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone."""
-    send(process)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(1.0)

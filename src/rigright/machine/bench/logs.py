@@ -117,7 +117,17 @@ def nvbandwidth(text: str) -> list[Result]:
             return _of_json(json.loads(text[begin:]))
         except (ValueError, KeyError, TypeError, AttributeError):
             pass
-    found = list(_of_print(text.splitlines()[:MOST_LINES]))
+    # A matrix stands under "Running NAME."; its head counts columns, each row begins with its place
+    lines = text.splitlines()[:MOST_LINES]
+    of_print: list[Result] = []
+    name, rows = "", list[list[float | None]]()
+    for line in [*lines, "Running end."]:
+        if line.startswith("Running "):
+            of_print.extend(_of_matrix(name, rows))
+            name, rows = line.removeprefix("Running ").strip().rstrip("."), []
+        elif (match := _ROW.match(line)) and "." in line and int(match.group(1)) == len(rows):
+            rows.append([_number(cell) for cell in match.group(2).split()])
+    found = of_print
     if not found:
         raise DataError(say("this is nothing that nvbandwidth prints"))
     return found
@@ -131,17 +141,6 @@ def _of_json(data: Any) -> list[Result]:
         rows = [[_number(cell) for cell in row] for row in matrix]
         found += _of_matrix(str(test["name"]), rows)
     return found
-
-
-def _of_print(lines: list[str]) -> Iterator[Result]:
-    """A matrix stands under "Running NAME."; its head counts columns, each row begins with its place."""
-    name, rows = "", list[list[float | None]]()
-    for line in [*lines, "Running end."]:
-        if line.startswith("Running "):
-            yield from _of_matrix(name, rows)
-            name, rows = line.removeprefix("Running ").strip().rstrip("."), []
-        elif (match := _ROW.match(line)) and "." in line and int(match.group(1)) == len(rows):
-            rows.append([_number(cell) for cell in match.group(2).split()])
 
 
 def _of_matrix(name: str, rows: list[list[float | None]]) -> list[Result]:

@@ -18,11 +18,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import RigError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.machine.bench.accelerator import is_sticky, seen
 from rigright.machine.bench.ask import Ask
 from rigright.machine.bench.needs import IN_CHILD, too_few_cards
@@ -35,7 +35,10 @@ LINE_BYTES = 100_000
 
 def main() -> None:
     """Answer until the questions end."""
-    out = _own_line()
+    # standard output for answers alone; what libraries print goes to standard error
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    out = os.fdopen(kept, "w", encoding="utf-8")
     asks: queue.Queue[str] = queue.Queue()
     folders: set[str] = set()
     listening = {"folders": folders}
@@ -47,13 +50,6 @@ def main() -> None:
         for kind, thing in _answers(ask):
             out.write(json.dumps({kind: thing}) + "\n")
             out.flush()
-
-
-def _own_line() -> TextIO:
-    """Standard output for answers alone; what libraries print goes to standard error."""
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(kept, "w", encoding="utf-8")
 
 
 def _own_ear() -> int:
@@ -82,7 +78,9 @@ def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
 def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
     """What one part measures, then that it is done; what goes wrong is said."""
     try:
-        why = _too_few(ask)
+        # why the cards there are do not do for a part
+        needs = shelf.take(PARTS, ask.part, bears="NEEDS")
+        why = too_few_cards(needs, seen()[1]) if IN_CHILD.keys() & set(needs) else None
         if why is not None:
             yield "skipped", plain(Skipped(part=ask.part, why=why))
             yield "done", ask.part
@@ -96,14 +94,12 @@ def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
         yield "skipped", plain(Skipped(part=ask.part, why=why))
         if is_sticky(error):
             yield "broken", True
-    _forget()
+    # give memory back before the next part
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
     yield "done", ask.part
-
-
-def _too_few(ask: Ask) -> Sentence | None:
-    """Why the cards there are do not do for a part."""
-    needs = shelf.take(PARTS, ask.part, bears="NEEDS")
-    return too_few_cards(needs, seen()[1]) if IN_CHILD.keys() & set(needs) else None
 
 
 def brief(error: BaseException) -> str:
@@ -141,11 +137,3 @@ def _chip(found: Result, ask: Ask) -> str | None:
     return next((name for on, name in cards.items() if found.on.split(" -> ")[0] == on), None) or (
         next(iter(cards.values()), None)
     )
-
-
-def _forget() -> None:
-    """Give memory back before the next part."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()

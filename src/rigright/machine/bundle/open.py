@@ -48,21 +48,7 @@ def is_archive(raw: bytes) -> bool:
 
 def open_bundle(raw: bytes, *, name: str) -> Machine:
     """The machine of the bundle: read again by today's readers, its gaps filled with what was seen there."""
-    members = _members(raw, name=name)
-    stored = restored(Machine, _object(members, "machine.json", name=name), where=name)
-    index = _object(members, "index.json", name=name)
-    try:
-        kept = _kept(index, members)
-    except (AttributeError, TypeError, ValueError):
-        raise _broken(name, say("its index is not one")) from None
-    seen = probe(Replay(kept=kept, env=kept.env), origin=name)
-    whole = filled(seen, stored)
-    devices = devices_filled(stored.devices, seen.devices) if stored.devices else seen.devices
-    return replace(whole, devices=devices, unseen=stored.unseen, origin=name)
-
-
-def _members(raw: bytes, *, name: str) -> dict[str, bytes]:
-    """The plain files of the archive by name; links, devices and all else are passed over."""
+    # the plain files of the archive by name; links, devices and all else are passed over
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
@@ -74,7 +60,17 @@ def _members(raw: bytes, *, name: str) -> dict[str, bytes]:
                     found[member.name.removeprefix("./")] = file.read(MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise _broken(name, say("{why}", why=error)) from None
-    return found
+    members = found
+    stored = restored(Machine, _object(members, "machine.json", name=name), where=name)
+    index = _object(members, "index.json", name=name)
+    try:
+        kept = _kept(index, members)
+    except (AttributeError, TypeError, ValueError):
+        raise _broken(name, say("its index is not one")) from None
+    seen = probe(Replay(kept=kept, env=kept.env), origin=name)
+    whole = filled(seen, stored)
+    devices = devices_filled(stored.devices, seen.devices) if stored.devices else seen.devices
+    return replace(whole, devices=devices, unseen=stored.unseen, origin=name)
 
 
 def _object(members: Mapping[str, bytes], member: str, *, name: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -207,7 +206,14 @@ def _write(file: Path, kept: Kept, *, head: dict[str, Any], machine: Machine) ->
         (f"commands/{_numbered(place, argv)}", said.out.encode("utf-8", "surrogateescape"))
         for place, (argv, said) in enumerate(kept.commands.items())
     ]
-    file.write_bytes(_archive(members))
+    # A tar without owners and times, squeezed
+    plain_tar = io.BytesIO()
+    with tarfile.open(fileobj=plain_tar, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, raw in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(raw)
+            tar.addfile(member, io.BytesIO(raw))
+    file.write_bytes(gzip.compress(plain_tar.getvalue(), mtime=0))
 
 
 def _numbered(place: int, argv: tuple[str, ...]) -> str:
@@ -216,14 +222,3 @@ def _numbered(place: int, argv: tuple[str, ...]) -> str:
 
 def _json(data: Any) -> bytes:
     return (json.dumps(data, ensure_ascii=True, indent=1) + "\n").encode()
-
-
-def _archive(members: Iterable[tuple[str, bytes]]) -> bytes:
-    """A tar without owners and times, squeezed."""
-    plain_tar = io.BytesIO()
-    with tarfile.open(fileobj=plain_tar, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, raw in members:
-            member = tarfile.TarInfo(name)
-            member.size = len(raw)
-            tar.addfile(member, io.BytesIO(raw))
-    return gzip.compress(plain_tar.getvalue(), mtime=0)

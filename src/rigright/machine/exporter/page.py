@@ -45,26 +45,24 @@ class Pages:
             )
         for metric in metrics() if self._dcgm else ():
             if metric.dcgm is not None:
-                yield _alias(metric, self._tally)
-
-
-def _alias(metric: Metric, tally: Tally) -> Family:
-    """The reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters."""
-    devices = {
-        _labels(one) for one in (tally.tick.devices if tally.tick else ()) if one.card.startswith("gpu")
-    }
-    factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
-    return Family(
-        name=str(metric.dcgm),
-        kind=metric.kind if metric.kind == "gauge" else "unknown",
-        help=metric.help,
-        labels=_DCGM_LABELS,
-        samples=(
-            ((index, uuid, f"nvidia{index}", name), value * factor)
-            for (index, uuid, name), value in _of_devices(metric, tally)
-            if (index, uuid, name) in devices
-        ),
-    )
+                # the reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters
+                devices = {
+                    _labels(one)
+                    for one in (self._tally.tick.devices if self._tally.tick else ())
+                    if one.card.startswith("gpu")
+                }
+                factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
+                yield Family(
+                    name=str(metric.dcgm),
+                    kind=metric.kind if metric.kind == "gauge" else "unknown",
+                    help=metric.help,
+                    labels=_DCGM_LABELS,
+                    samples=(
+                        ((index, uuid, f"nvidia{index}", name), value * factor)
+                        for (index, uuid, name), value in _of_devices(metric, self._tally)
+                        if (index, uuid, name) in devices
+                    ),
+                )
 
 
 def _labels(device: DeviceTick) -> tuple[str, str, str]:

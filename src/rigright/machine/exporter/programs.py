@@ -56,7 +56,13 @@ class Owners:
         return _bounded(found)
 
     def _owner(self, program: Program) -> Owner:
-        return Owner(_short(program.name), program.user or "", job_of(self._world, program.pid))
+        # A program without its folder and arguments
+        words = (program.name or "").split(" ")[0].rstrip("/")
+        return Owner(
+            re.split(r"[/\\]", words)[-1][:_MOST_NAME] or "unknown",
+            program.user or "",
+            job_of(self._world, program.pid),
+        )
 
 
 def job_of(world: World, pid: int) -> str:
@@ -67,12 +73,6 @@ def job_of(world: World, pid: int) -> str:
         if match and match[1] not in {"user.service", "init.service"}:
             return f"{kind}:{match[1].replace('_', '-') if kind == 'pod' else match[1]}"
     return ""
-
-
-def _short(name: str | None) -> str:
-    """A program without its folder and arguments."""
-    words = (name or "").split(" ")[0].rstrip("/")
-    return re.split(r"[/\\]", words)[-1][:_MOST_NAME] or "unknown"
 
 
 def _bounded(

@@ -100,7 +100,23 @@ class Server:
             )
         self._page, self._token, self._is_up = page, token, is_up
         self._callers = 0
-        self._socket = _bound(place)
+        # A socket that listens, or why it cannot
+        try:
+            found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+            family, kind, protocol, _, address = found[0]
+            bound = socket.socket(family, kind, protocol)
+        except OSError as error:
+            raise _refused(place, error) from None
+        try:
+            if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(_MOST_CALLERS)
+            bound.setblocking(False)  # noqa: FBT003 - its only argument
+        except OSError as error:
+            bound.close()
+            raise _refused(place, error) from None
+        self._socket = bound
         self.place = Place(host=place.host, port=self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._end = asyncio.Event()
@@ -197,26 +213,6 @@ class Server:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         told = given.strip().encode("latin-1", "replace")
         return scheme.lower() == "bearer" and hmac.compare_digest(told, str(self._token).encode())
-
-
-def _bound(place: Place) -> socket.socket:
-    """A socket that listens, or why it cannot."""
-    try:
-        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise _refused(place, error) from None
-    try:
-        if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(_MOST_CALLERS)
-        bound.setblocking(False)  # noqa: FBT003 - its only argument
-    except OSError as error:
-        bound.close()
-        raise _refused(place, error) from None
-    return bound
 
 
 def _refused(place: Place, error: OSError) -> MissingError:

@@ -14,7 +14,7 @@ from rigright.machine.exporter.programs import Owner, Owners
 from rigright.machine.exporter.table import metrics
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
-from rigright.machine.tick import DeviceTick, Tick
+from rigright.machine.tick import Tick
 from rigright.machine.world import World
 
 _MOST_CODES = 64  # of XIDs that one card is counted by: a kernel log may hold anything
@@ -73,7 +73,19 @@ class Tally:
         programs = self._owners.shares(tick.devices)
         with self.lock:
             if self.tick is not None:
-                self._sum(self.tick, tick)
+                passed_s = min(max(tick.clock_s - self.tick.clock_s, 0.0), _LONGEST_STEP_S)
+                for name in self._rates:
+                    rate = getattr(tick.host, name)
+                    if rate is not None:
+                        self.sums.of_host[name] += rate * passed_s
+                for device in tick.devices:
+                    if device.state == "ok":
+                        where = device.card
+                        for reason in device.slowed_by or ():
+                            if reason in reasons():
+                                self.sums.slowed_s[where, reason] += passed_s
+                        if device.power_w is not None:
+                            self.sums.of_device[where, "energy_j"] += device.power_w * passed_s
             self.tick, self.took_s, self.programs = tick, took_s, programs
             self.n_ticks += 1
             self.most_seen = max(self.most_seen, len(tick.devices))
@@ -84,32 +96,16 @@ class Tally:
             for event in events:
                 self.sums.events[event.kind] += 1
                 if event.kind == "xid" and event.code is not None:
-                    self._xid(event, event.code)
-
-    def _xid(self, event: Event, code: int) -> None:
-        devices = self.tick.devices if self.tick is not None else ()
-        where = next((one.card for one in devices if one.pci and pci_key(one.pci) == pci_key(event.pci)), "")
-        self.sums.last_xid[where] = code
-        if (where, code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(len(devices), 1):
-            self.sums.xids[where, code] += 1
-
-    def _sum(self, before: Tick, now: Tick) -> None:
-        passed_s = min(max(now.clock_s - before.clock_s, 0.0), _LONGEST_STEP_S)
-        for name in self._rates:
-            rate = getattr(now.host, name)
-            if rate is not None:
-                self.sums.of_host[name] += rate * passed_s
-        for device in now.devices:
-            if device.state == "ok":
-                self._sum_device(device, passed_s)
-
-    def _sum_device(self, device: DeviceTick, passed_s: float) -> None:
-        where = device.card
-        for reason in device.slowed_by or ():
-            if reason in reasons():
-                self.sums.slowed_s[where, reason] += passed_s
-        if device.power_w is not None:
-            self.sums.of_device[where, "energy_j"] += device.power_w * passed_s
+                    devices = self.tick.devices if self.tick is not None else ()
+                    where = next(
+                        (one.card for one in devices if one.pci and pci_key(one.pci) == pci_key(event.pci)),
+                        "",
+                    )
+                    self.sums.last_xid[where] = event.code
+                    if (where, event.code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(
+                        len(devices), 1
+                    ):
+                        self.sums.xids[where, event.code] += 1
 
     @property
     def is_up(self) -> bool:

@@ -70,7 +70,13 @@ def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     left_out = (*NOT_SENT, *not_sent)
     found = {path for room in ROOMS for path in PACKAGE.glob(room)}
     found = {path for path in found if not _begins(path.relative_to(PACKAGE), left_out)}
-    found |= {path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if _is_of_machine(path)}
+    # whether the readers name this table
+    found |= {
+        path
+        for ending in _DATA
+        for path in (PACKAGE / "data").glob(ending)
+        if f'"{path.name}"' in _words_of_machine()
+    }
     for path in sorted(found):
         if path.is_file() and "__pycache__" not in path.parts:
             yield str(Path("rigright") / path.relative_to(PACKAGE)), path.read_bytes()
@@ -89,11 +95,6 @@ def _words_of_machine() -> str:
         path for path in PACKAGE.glob("machine/**/*.py") if not _begins(path.relative_to(PACKAGE), NOT_SENT)
     ]
     return "".join(path.read_text(encoding="utf-8") for path in found)
-
-
-def _is_of_machine(path: Path) -> bool:
-    """Whether the readers name this table."""
-    return f'"{path.name}"' in _words_of_machine()
 
 
 def start_line(*, python: str | None = None, as_root: bool = False) -> str:

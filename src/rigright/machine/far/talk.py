@@ -57,7 +57,15 @@ def talk(
     try:
         ended = _wait(process, patience_s=patience_s, stop=stop or Event())
     finally:
-        _end(process)
+        # ask it to end, then end it and all it started
+        if process.poll() is None:
+            send(process, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(FAREWELL_S)
+        if process.poll() is None:
+            send(process)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(FAREWELL_S)
         _close(threads)
     return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
 
@@ -112,18 +120,6 @@ def _wait(
         if stop.wait(LOOK_S):
             return "broken off"
     return "done"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to end, then end it and all it started."""
-    if process.poll() is None:
-        send(process, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(FAREWELL_S)
-    if process.poll() is None:
-        send(process)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(FAREWELL_S)
 
 
 def _text(line: bytes) -> str:

@@ -32,11 +32,26 @@ def matches(text: str) -> bool:
 def read(text: str) -> Read:
     """Its cards, how they reach each other, driver, system and PyTorch."""
     said = _said(text)
+    found: dict[int, Device] = {}
+    for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
+        for index in map(int, indexes.split(",")[:_MOST_CARDS]):
+            card = Device(index=index, vendor="nvidia", name=name.partition(" (UUID")[0].strip())
+            if len(found) < _MOST_CARDS:
+                found.setdefault(index, card)
+    kernel = _KERNEL.search(said.get("python platform", ""))
     own = Read(
         fields=(
-            ("devices", _cards(text)),
+            ("devices", tuple(found[index] for index in sorted(found))),
             ("software", software_of(driver=_first(said, _DRIVER), pythons=(_python(said),))),
-            ("system", _system(said)),
+            (
+                "system",
+                System(
+                    os_name=said["os"].partition(" (")[0] if "os" in said else None,
+                    kernel=kernel.group(1) if kernel else None,
+                    arch=kernel.group(2) if kernel else None,
+                    virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
+                ),
+            ),
         )
     )
     return laid(read_capture(text), own) if is_capture(text) else own
@@ -56,16 +71,6 @@ def _first(said: dict[str, str], names: tuple[str, ...]) -> str | None:
     return told if told and any(map(str.isdigit, told)) else None
 
 
-def _cards(text: str) -> tuple[Device, ...]:
-    found: dict[int, Device] = {}
-    for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
-        for index in map(int, indexes.split(",")[:_MOST_CARDS]):
-            card = Device(index=index, vendor="nvidia", name=name.partition(" (UUID")[0].strip())
-            if len(found) < _MOST_CARDS:
-                found.setdefault(index, card)
-    return tuple(found[index] for index in sorted(found))
-
-
 def _python(said: dict[str, str]) -> Python:
     """The Python that ran it, with its PyTorch."""
     torch = _first(said, _TORCH) or ""
@@ -80,13 +85,3 @@ def _python(said: dict[str, str]) -> Python:
     )
     ran = (_first(said, ("python version", "python")) or "").split()
     return Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
-
-
-def _system(said: dict[str, str]) -> System:
-    kernel = _KERNEL.search(said.get("python platform", ""))
-    return System(
-        os_name=said["os"].partition(" (")[0] if "os" in said else None,
-        kernel=kernel.group(1) if kernel else None,
-        arch=kernel.group(2) if kernel else None,
-        virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
-    )

@@ -6,7 +6,7 @@ import json
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -64,7 +64,10 @@ def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Co
             if until > len(raw):
                 raise EOFError(name)
             numbers = list(accumulate(_numbers(code, raw[start:until]), initial=base))
-            found[name] = _with_gaps(numbers, gaps, words=words)
+            column: list[Any] = [words[number] for number in numbers] if words is not None else list(numbers)
+            for place, length in gaps:
+                column[place:place] = [None] * length
+            found[name] = column
         start = until
     return found
 
@@ -83,19 +86,7 @@ def _packed_column(values: Sequence[Any]) -> tuple[list[Any], bytes]:
     body = array(code, steps)
     if sys.byteorder == "big":
         body.byteswap()
-    return [code, there[0], _gaps(values), words], body.tobytes()
-
-
-def _numbers(code: str, raw: bytes) -> array[int]:
-    found = array(code)
-    found.frombytes(raw)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found
-
-
-def _gaps(values: Sequence[Any]) -> list[list[int]]:
-    """Where nothing stands: [place, length] of each stretch."""
+    # where nothing stands: [place, length] of each stretch
     found: list[list[int]] = []
     for place, value in enumerate(values):
         if value is not None:
@@ -104,11 +95,12 @@ def _gaps(values: Sequence[Any]) -> list[list[int]]:
             found[-1][1] += 1
         else:
             found.append([place, 1])
+    return [code, there[0], found, words], body.tobytes()
+
+
+def _numbers(code: str, raw: bytes) -> array[int]:
+    found = array(code)
+    found.frombytes(raw)
+    if sys.byteorder == "big":
+        found.byteswap()
     return found
-
-
-def _with_gaps(numbers: list[int], gaps: Iterable[list[int]], *, words: list[str] | None) -> Column:
-    column: list[Any] = [words[number] for number in numbers] if words is not None else list(numbers)
-    for place, length in gaps:
-        column[place:place] = [None] * length
-    return column

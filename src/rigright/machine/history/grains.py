@@ -56,8 +56,18 @@ def tidy(connection: sqlite3.Connection, *, most_bytes: int = MOST_BYTES) -> Non
             _pack(connection, grain)
             after = GRAINS[place + 1] if place + 1 < len(GRAINS) else None
             while _span_s(connection, grain) > grain.keep_s:
-                _thin_oldest(connection, grain, after=after)
-        if _size(connection) > most_bytes:
+                n, block = connection.execute(
+                    "SELECT n, packed FROM block WHERE grain_s = ? ORDER BY n LIMIT 1", (grain.step_s,)
+                ).fetchone()
+                if after is not None:
+                    put(connection, thinned(unpacked(block), after.step_s), grain_s=after.step_s)
+                    _pack(connection, after)
+                connection.execute("DELETE FROM block WHERE n = ?", (n,))
+        pages, free, page = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        if int((pages - free) * page) > most_bytes:
             _drop_oldest(connection)
     connection.execute("PRAGMA incremental_vacuum(2000)").fetchall()
 
@@ -87,24 +97,6 @@ def _span_s(connection: sqlite3.Connection, grain: Grain) -> float:
         "SELECT total(span_ms) FROM block WHERE grain_s = ?", (grain.step_s,)
     ).fetchone()
     return float(span_ms) * MS
-
-
-def _thin_oldest(connection: sqlite3.Connection, grain: Grain, *, after: Grain | None) -> None:
-    n, block = connection.execute(
-        "SELECT n, packed FROM block WHERE grain_s = ? ORDER BY n LIMIT 1", (grain.step_s,)
-    ).fetchone()
-    if after is not None:
-        put(connection, thinned(unpacked(block), after.step_s), grain_s=after.step_s)
-        _pack(connection, after)
-    connection.execute("DELETE FROM block WHERE n = ?", (n,))
-
-
-def _size(connection: sqlite3.Connection) -> int:
-    pages, free, page = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * page)
 
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:

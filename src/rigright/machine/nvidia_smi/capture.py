@@ -35,7 +35,13 @@ def read_capture(told: str) -> Read:
     found = Read()
     for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
         found = laid(found, reader(section))
-    return _with_lost(found, told)
+    # with the cards that nvidia-smi names only to say that it cannot reach them
+    fields: dict[str, Any] = dict(found.fields)
+    devices: tuple[Device, ...] = fields.get("devices", ())
+    seen = {one.pci for one in devices}
+    first = max((one.index for one in devices), default=-1) + 1
+    gone = [one for one in complaints.lost(told, first=first) if one.pci not in seen]
+    return replace(found, fields=tuple({**fields, "devices": (*devices, *gone)}.items()))
 
 
 def sections(told: str) -> list[str]:
@@ -53,16 +59,6 @@ def sections(told: str) -> list[str]:
 def _readers(section: str) -> list[Reader]:
     """All that can read some of it, judged by what it holds."""
     return [reader for is_one, reader in _READERS if is_one(section)]
-
-
-def _with_lost(found: Read, told: str) -> Read:
-    """With the cards that nvidia-smi names only to say that it cannot reach them."""
-    fields: dict[str, Any] = dict(found.fields)
-    devices: tuple[Device, ...] = fields.get("devices", ())
-    seen = {one.pci for one in devices}
-    first = max((one.index for one in devices), default=-1) + 1
-    gone = [one for one in complaints.lost(told, first=first) if one.pci not in seen]
-    return replace(found, fields=tuple({**fields, "devices": (*devices, *gone)}.items()))
 
 
 def _topo(section: str) -> Read:

@@ -45,12 +45,13 @@ def device_of(told: Told, index: int) -> Device:
     """The card as a record."""
     found = read_fields(TABLE, told.form, values=told.values)
     said = " ".join(told.values.values()).lower()
+    name = str(found.get("name", "")).lower()
     return device_from(
         found,
         vendor="nvidia",
         index=index,
         state="lost" if _LOST in said or _is_dead(told) else "ok",
-        unified_memory=_unified(found),
+        unified_memory=True if any(word in name for word in _INTEGRATED) else None,
         recovery=_recovery(found, needs_reset=_RESET in said),
         slices=told.slices,
         programs=told.programs,
@@ -73,11 +74,6 @@ def _recovery(found: Mapping[str, Any], *, needs_reset: bool) -> str | None:
     if found.get("reset.required"):
         return "gpu reset"
     return "none" if found.get("reset.required") is False else None
-
-
-def _unified(found: Mapping[str, Any]) -> bool | None:
-    name = str(found.get("name", "")).lower()
-    return True if any(word in name for word in _INTEGRATED) else None
 
 
 def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str | None) -> Program | None:

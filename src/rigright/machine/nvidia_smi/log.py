@@ -33,7 +33,11 @@ def read_log(text: str) -> Read:
     head: dict[str, str] = {}
     blocks: list[_Block] = []
     path: list[tuple[int, str]] = []
-    for line in _lines(text):
+    # the first log in it, from the edge it was pasted at
+    before, _, log = text.partition(MARK)
+    edge = before.rpartition("\n")[2].rstrip("=")
+    lines = log.partition(MARK)[0].splitlines()
+    for line in [line.removeprefix(edge) for line in lines] if edge.isspace() else lines:
         card = _CARD.match(line)
         if card and len(blocks) < _MOST_CARDS:
             blocks.append(_Block({"PCI/Bus Id": card.group(1)}))
@@ -55,14 +59,6 @@ def read_log(text: str) -> Read:
         cuda=head.get("CUDA UMD Version", head.get("CUDA Version")),
     )
     return Read(fields=(("devices", devices), ("software", software)))
-
-
-def _lines(text: str) -> list[str]:
-    """The first log in it, from the edge it was pasted at."""
-    before, _, log = text.partition(MARK)
-    edge = before.rpartition("\n")[2].rstrip("=")
-    lines = log.partition(MARK)[0].splitlines()
-    return [line.removeprefix(edge) for line in lines] if edge.isspace() else lines
 
 
 def _put(block: _Block, where: str, *, value: str) -> None:

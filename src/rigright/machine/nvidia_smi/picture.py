@@ -75,33 +75,32 @@ def _rows(lines: list[str]) -> list[_Row]:
     for line, below in pairwise([*lines, ""]):
         name, use, mig = _NAME.match(line), _USE.match(below), _MIG.match(line)
         if name and use and len(found) < _MOST_ROWS:
-            last = _Row(int(name.group(1)), _values(name, use))
+            # the two lines of a card under the words of a query
+            mode, errors = name.group(3), name.group(6)
+            last = _Row(
+                int(name.group(1)),
+                {
+                    "name": name.group(2),
+                    "pci.bus_id": name.group(4),
+                    "persistence_mode": _STATES.get(mode, "N/A"),
+                    "display_active": _STATES.get(name.group(5), "N/A"),
+                    "ecc.mode.current": "Enabled" if errors.isdecimal() else _STATES.get(errors, errors),
+                    "ecc.errors.uncorrected.volatile.total": errors,
+                    "fan.speed": use.group(1),
+                    "temperature.gpu": use.group(2),
+                    "pstate": use.group(3),
+                    "power.draw": use.group(4),
+                    "power.limit": use.group(5),
+                    "memory.used": use.group(6) or "N/A",
+                    "memory.total": use.group(7) or "N/A",
+                    "utilization.gpu": use.group(8),
+                    "compute_mode": use.group(9),
+                },
+            )
             found.setdefault(last.index, last)
         elif mig and last is not None:
             last.values.update(_mig(*mig.groups()))
     return list(found.values())
-
-
-def _values(name: re.Match[str], use: re.Match[str]) -> dict[str, str]:
-    """The two lines of a card under the words of a query."""
-    mode, errors = name.group(3), name.group(6)
-    return {
-        "name": name.group(2),
-        "pci.bus_id": name.group(4),
-        "persistence_mode": _STATES.get(mode, "N/A"),
-        "display_active": _STATES.get(name.group(5), "N/A"),
-        "ecc.mode.current": "Enabled" if errors.isdecimal() else _STATES.get(errors, errors),
-        "ecc.errors.uncorrected.volatile.total": errors,
-        "fan.speed": use.group(1),
-        "temperature.gpu": use.group(2),
-        "pstate": use.group(3),
-        "power.draw": use.group(4),
-        "power.limit": use.group(5),
-        "memory.used": use.group(6) or "N/A",
-        "memory.total": use.group(7) or "N/A",
-        "utilization.gpu": use.group(8),
-        "compute_mode": use.group(9),
-    }
 
 
 def _mig(now: str, pending: str) -> dict[str, str]:

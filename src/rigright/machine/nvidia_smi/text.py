@@ -60,18 +60,14 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
     for line in _lines(topo):
         cells = line.split()
         if not names:
-            names = _heads(line)
+            # GPUs and network cards of the first line, which stand before "CPU Affinity"
+            told = line.partition("CPU Affinity")[0].split()
+            names = told if told and all(map(_PLACE.match, told[: 1 if "Affinity" in line else None])) else []
         elif cells and cells[0] in names and len(rows) < MOST_DEVICES:
             rows[cells[0]] = cells[1:]
         elif rows:
             break
     return names, rows
-
-
-def _heads(line: str) -> list[str]:
-    """GPUs and network cards of the first line, which stand before "CPU Affinity"."""
-    told = line.partition("CPU Affinity")[0].split()
-    return told if told and all(map(_PLACE.match, told[: 1 if "Affinity" in line else None])) else []
 
 
 def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:

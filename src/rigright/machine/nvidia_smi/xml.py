@@ -75,21 +75,7 @@ class _Log:
 
 def read_xml(text: str) -> Read:
     """Cards and driver of the log; what nvidia-smi could not reach is told as lost."""
-    log = _parsed(text)
-    devices = tuple(_device(card, index) for index, card in enumerate(log.cards))
-    gone = lost(text[: max(text.find(START), 0)], first=len(devices))
-    software = software_of(
-        driver=log.head.get("kmd_version", log.head.get("driver_version")),
-        cuda=log.head.get("cuda_umd_version", log.head.get("cuda_version")),
-    )
-    return Read(
-        fields=(("devices", (*devices, *gone)), ("software", software)),
-        unseen=_missing(log, shown=len(devices) + len(gone)),
-    )
-
-
-def _parsed(text: str) -> _Log:
-    """The document without entities, inner DTDs or great depth."""
+    # the document without entities, inner DTDs or great depth
     begin = text.find(START)
     if begin < 0 or len(text) > MOST_CHARS:
         raise _broken(say("there is no <nvidia_smi_log> in it"))
@@ -107,7 +93,16 @@ def _parsed(text: str) -> _Log:
         raise _broken(say("{why}", why=error)) from None
     except _RefusedError:
         raise _broken(say("it is nested deeper, or holds more cards, than nvidia-smi ever writes")) from None
-    return log
+    devices = tuple(_device(card, index) for index, card in enumerate(log.cards))
+    gone = lost(text[: max(text.find(START), 0)], first=len(devices))
+    software = software_of(
+        driver=log.head.get("kmd_version", log.head.get("driver_version")),
+        cuda=log.head.get("cuda_umd_version", log.head.get("cuda_version")),
+    )
+    return Read(
+        fields=(("devices", (*devices, *gone)), ("software", software)),
+        unseen=_missing(log, shown=len(devices) + len(gone)),
+    )
 
 
 def _refuse(*_: Any) -> None:

@@ -16,11 +16,7 @@ def owner_of(world: World, pid: int) -> str | None:
         return None if world.has("/proc/self") else _by_psutil(pid)
     line = next((line for line in status.splitlines() if line.startswith(_UID)), "")
     uid = next(iter(line.removeprefix(_UID).split()), None)
-    return None if uid is None else _users(world).get(uid, uid)
-
-
-def _users(world: World) -> dict[str, str]:
-    return _read_users(world.text("/etc/passwd") or "")
+    return None if uid is None else _read_users(world.text("/etc/passwd") or "").get(uid, uid)
 
 
 @cache

@@ -41,6 +41,7 @@ class Keeper:
             self._rare.update((reading, told[reading]) for reading in rare() & told.keys())
             self._still |= _still(Raw(self._rare), owner=owner, names=names)
         rx, tx = self._rates(raw)
+        milli = raw.number("numbers", "energy_mj")
         return DeviceTick(
             index=self.index,
             vendor="nvidia",
@@ -49,7 +50,7 @@ class Keeper:
             mem_used_bytes=floats(raw.number("mem", "used")),
             mem_total_bytes=floats(raw.number("mem", "total")),
             power_w=raw.milli("power.draw_w"),
-            energy_j=_divided(raw.number("numbers", "energy_mj")),
+            energy_j=None if milli is None else milli / KILO,
             gpu_c=raw.scaled("thermal.gpu_c", 1.0),
             mem_c=mem_c(raw),
             sm_hz=raw.scaled("clocks.sm_hz", MEGA),
@@ -100,10 +101,6 @@ def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
 def _rate(before: int | None, now: int | None, *, spent_s: float) -> float | None:
     """A counter that went back began anew: no rate is known of that time."""
     return None if before is None or now is None or now < before else (now - before) / spent_s
-
-
-def _divided(milli: int | None) -> float | None:
-    return None if milli is None else milli / KILO
 
 
 def _flag(number: int | None) -> bool | None:

@@ -51,11 +51,18 @@ def read_whole(
         if answer.culprit is not None and answer.culprit[0] != SYSTEM:
             device, reading = answer.culprit
             whole.hung.setdefault(device, {})[reading] = answer.code
-            left = [one for one in left if one != device] + ([device] if _once_more(whole, device) else [])
+            # whether a device that hung is worth another try
+            left = [one for one in left if one != device] + (
+                [device]
+                if len(whole.hung[device]) < _MOST_TIMES and "handle" not in whole.hung[device]
+                else []
+            )
     for device in left or ():
         whole.hung.setdefault(device, {"handle": SLOW})
     if any(HUNG in calls.values() for calls in whole.hung.values()):
-        _all_hung(whole)
+        # where one call hung, those that had no time left waited for it
+        for calls in whole.hung.values():
+            calls.update((reading, HUNG) for reading, code in calls.items() if code == SLOW)
     if whole.found and clock() < last_s:
         _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
     return whole
@@ -77,19 +84,8 @@ def _read_together(whole: Whole, asking: Asking, *, patience_s: float, until_s: 
             return
 
 
-def _all_hung(whole: Whole) -> None:
-    """Where one call hung, those that had no time left waited for it."""
-    for calls in whole.hung.values():
-        calls.update((reading, HUNG) for reading, code in calls.items() if code == SLOW)
-
-
 def _pids(found: Found) -> list[int]:
     lists = [
         one for told in found.values() for reading, one in told.items() if reading.startswith("programs.")
     ]
     return sorted({program[0] for programs in lists if isinstance(programs, list) for program in programs})
-
-
-def _once_more(whole: Whole, device: int) -> bool:
-    """Whether a device that hung is worth another try."""
-    return len(whole.hung[device]) < _MOST_TIMES and "handle" not in whole.hung[device]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.words import Sentence, say
-from rigright.machine.host import PciDevice, Slot
+from rigright.machine.host import PciDevice
 from rigright.machine.pci.link import is_bridge
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.pci.sysfs import FOLDER, functions
@@ -25,7 +25,10 @@ def read(world: World) -> Read:
     slots = board_slots(world)
     return Read(
         fields=(("pci", found or _none(world)), ("slots", slots)),
-        unseen=(*_unseen_bus(world, found), *_unseen_slots(world, slots)),
+        unseen=(
+            *_unseen_bus(world, found),
+            *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),
+        ),
     )
 
 
@@ -57,10 +60,6 @@ def _unseen_bus(world: World, found: tuple[PciDevice, ...]) -> tuple[Unseen, ...
 def _is_closed(world: World, address: str) -> bool:
     raw = world.raw(f"{FOLDER}/{address}/config", 257)
     return raw is not None and len(raw) <= 64
-
-
-def _unseen_slots(world: World, slots: tuple[Slot, ...] | None) -> tuple[Unseen, ...]:
-    return () if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)
 
 
 def why_no_table(world: World) -> Sentence:

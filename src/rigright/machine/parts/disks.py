@@ -66,6 +66,9 @@ def _disk(world: World, name: str) -> Disk:
     kind = _kind(world, name, place=place)
     link = f"{BUS}/{address}"
     has_link = kind == "nvme" and address is not None
+    # what the disk's SATA link carries, coding taken off
+    match = re.search(r"/ata(\d+)/", place)
+    speed = real(word_of(world, f"/sys/class/ata_link/link{match.group(1)}/sata_spd")) if match else None
     return Disk(
         name=name,
         kind=kind,
@@ -76,7 +79,7 @@ def _disk(world: World, name: str) -> Disk:
         gen_max=gen_of(word_of(world, f"{link}/max_link_speed")) if has_link else None,
         lanes=lanes_of(whole_of(world, f"{link}/current_link_width")) if has_link else None,
         lanes_max=lanes_of(whole_of(world, f"{link}/max_link_width")) if has_link else None,
-        sata_bytes_per_s=_sata(world, place),
+        sata_bytes_per_s=speed * GIGA * SATA_CODING / _BITS if speed else None,
         scheduler=chosen(world.text(f"{at}/queue/scheduler", 256)),
     )
 
@@ -98,13 +101,6 @@ def _controller(world: World, place: str) -> str | None:
     folder = f"/sys/class/nvme-subsystem/{match.group(1)}"
     names = [name for name in world.names(folder) if re.fullmatch(r"nvme\d+", name)]
     return address_above(world.link(f"{folder}/{names[0]}")) if names else None
-
-
-def _sata(world: World, place: str) -> float | None:
-    """What the disk's SATA link carries, coding taken off."""
-    match = re.search(r"/ata(\d+)/", place)
-    speed = real(word_of(world, f"/sys/class/ata_link/link{match.group(1)}/sata_spd")) if match else None
-    return speed * GIGA * SATA_CODING / _BITS if speed else None
 
 
 def _with_health(disk: Disk, health: Health | None) -> Disk:

@@ -30,10 +30,12 @@ def read(world: World) -> Read:
     total = told["MemTotal"]
     modules = memory_modules(world) or _by_edac(world)
     corrected, uncorrected = _errors(world)
+    # the container's limit, where it is below what the machine has
+    limit = memory_limit_bytes(world)
     memory = Memory(
         total_bytes=total,
         available_bytes=told.get("MemAvailable"),
-        limit_bytes=_limit(world, total),
+        limit_bytes=limit if limit is not None and limit < total else None,
         swap_total_bytes=told.get("SwapTotal"),
         swap_used_bytes=_used_swap(told),
         huge_total=int(told["HugePages_Total"]) if "HugePages_Total" in told else None,
@@ -53,12 +55,6 @@ def _used_swap(told: dict[str, float]) -> float | None:
     if "SwapTotal" not in told or "SwapFree" not in told:
         return None
     return told["SwapTotal"] - told["SwapFree"]
-
-
-def _limit(world: World, total: float) -> float | None:
-    """The container's limit, where it is below what the machine has."""
-    limit = memory_limit_bytes(world)
-    return limit if limit is not None and limit < total else None
 
 
 def _shared(world: World, total: float) -> float | None:

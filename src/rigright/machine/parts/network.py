@@ -68,6 +68,14 @@ def _port(world: World, name: str) -> Port:
     driver = world.link(f"{at}/device/driver")
     speed = positive_of(world, f"{at}/speed")
     kind = _kind(world, name)
+    # how often the link went away, and a bond's members with those that are up
+    found = []
+    if (flaps := whole_of(world, f"{at}/carrier_down_count")) is not None:
+        found.append(("carrier_down", flaps))
+    members = (world.text(f"{at}/bonding/slaves", 4096) or "").split()
+    if members:
+        up = sum(_state(world, f"{NET}/{member}") == "up" for member in members)
+        found += [("members", len(members)), ("members_up", up)]
     return Port(
         name=name,
         kind=kind,
@@ -78,7 +86,7 @@ def _port(world: World, name: str) -> Port:
         pci=address_above(world.link(f"{at}/device")),
         mtu=positive_of(world, f"{at}/mtu"),
         numa_node=numa_of(world, f"{at}/device"),
-        counters=(*_counted(world, f"{at}/statistics", names=_COUNTERS), *_links(world, at)),
+        counters=(*_counted(world, f"{at}/statistics", names=_COUNTERS), *tuple(found)),
     )
 
 
@@ -101,18 +109,6 @@ def _most(world: World, name: str) -> float | None:
 def _counted(world: World, folder: str, *, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     found = ((name, whole_of(world, f"{folder}/{name}")) for name in names)
     return tuple((name, count) for name, count in found if count is not None)
-
-
-def _links(world: World, at: str) -> tuple[tuple[str, int], ...]:
-    """How often the link went away, and a bond's members with those that are up."""
-    found = []
-    if (flaps := whole_of(world, f"{at}/carrier_down_count")) is not None:
-        found.append(("carrier_down", flaps))
-    members = (world.text(f"{at}/bonding/slaves", 4096) or "").split()
-    if members:
-        up = sum(_state(world, f"{NET}/{member}") == "up" for member in members)
-        found += [("members", len(members)), ("members_up", up)]
-    return tuple(found)
 
 
 def _rdma_port(world: World, card: str, *, number: str) -> Port:

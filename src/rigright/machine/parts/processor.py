@@ -29,6 +29,14 @@ def read(world: World) -> Read:
     ]
     first = policies[0] if policies else ""
     sockets, cores = _topology(world, told)
+    found = (word_of(world, f"{at}/scaling_governor") for at in policies[:_MOST])
+    # whether cores may run above their base clock; Intel's file says it the other way round
+    off = whole_of(world, f"{FOLDER}/intel_pstate/no_turbo")
+    on = whole_of(world, f"{FOLDER}/cpufreq/boost")
+    # the most times any core or package was slowed by heat since boot
+    names = [name for name in world.names(FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)]
+    files = ("core_throttle_count", "package_throttle_count")
+    counts = [whole_of(world, f"{FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files]
     return Read(
         fields=(("cpu", Cpu(
             name=told.name,
@@ -41,13 +49,13 @@ def read(world: World) -> Read:
             allowed=_allowed(world),
             max_hz=_clock(world, policies, name="cpuinfo_max_freq"),
             now_hz=_clock(world, policies, name="scaling_cur_freq") or _mega(told.fastest_mhz),
-            governors=_governors(world, policies),
+            governors=tuple(sorted({one for one in found if one is not None})),
             driver=word_of(world, f"{first}/scaling_driver") if first else None,
             preference=word_of(world, f"{first}/energy_performance_preference") if first else None,
-            boost=_boost(world),
+            boost=off == 0 if off is not None else on == 1 if on is not None else None,
             flags=told.flags,
             nodes=_nodes(world),
-            throttled=_throttled(world),
+            throttled=max((count for count in counts if count is not None), default=None),
             microcode=told.microcode,
         )),),
         unseen=() if policies else (_no_clocks(),),
@@ -89,11 +97,6 @@ def _allowed(world: World) -> str | None:
     return mask.group(1) if mask else None
 
 
-def _governors(world: World, policies: list[str]) -> tuple[str, ...]:
-    found = (word_of(world, f"{at}/scaling_governor") for at in policies[:_MOST])
-    return tuple(sorted({one for one in found if one is not None}))
-
-
 def _clock(world: World, policies: list[str], *, name: str) -> float | None:
     """The highest of all cores; the kernel counts in kilohertz."""
     clocks = [clock for at in policies[:_MOST] if (clock := whole_of(world, f"{at}/{name}")) is not None]
@@ -102,13 +105,6 @@ def _clock(world: World, policies: list[str], *, name: str) -> float | None:
 
 def _mega(clock: float | None) -> float | None:
     return None if clock is None else clock * MEGA
-
-
-def _boost(world: World) -> bool | None:
-    """Whether cores may run above their base clock; Intel's file says it the other way round."""
-    off = whole_of(world, f"{FOLDER}/intel_pstate/no_turbo")
-    on = whole_of(world, f"{FOLDER}/cpufreq/boost")
-    return off == 0 if off is not None else on == 1 if on is not None else None
 
 
 def _nodes(world: World) -> tuple[NumaNode, ...]:
@@ -122,14 +118,6 @@ def _nodes(world: World) -> tuple[NumaNode, ...]:
             size = float(int(total.group(1)) * KIB) if total else None
             found.append(NumaNode(index=int(match.group(1)), cpus=cpus, mem_bytes=size))
     return tuple(sorted(found, key=lambda node: node.index))
-
-
-def _throttled(world: World) -> int | None:
-    """The most times any core or package was slowed by heat since boot."""
-    names = [name for name in world.names(FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)]
-    files = ("core_throttle_count", "package_throttle_count")
-    counts = [whole_of(world, f"{FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files]
-    return max((count for count in counts if count is not None), default=None)
 
 
 def _elsewhere(world: World) -> Read:

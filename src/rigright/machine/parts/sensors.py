@@ -41,25 +41,22 @@ def _chip(world: World, at: str) -> list[Sensor]:
         if match and match.group(1) not in found:
             value = whole_of(world, f"{at}/{file}")
             if value is not None:
-                found[match.group(1)] = _sensor(world, f"{at}/{match.group(1)}", chip=chip, value=value)
+                start = f"{at}/{match.group(1)}"
+                name = start.rpartition("/")[2]
+                kind, scale = _KINDS[name.rstrip("0123456789")]
+                limits = {limit: whole_of(world, f"{start}_{limit}") for limit in ("min", "max", "crit")}
+                high = limits["max"] if limits["max"] and limits["max"] > 0 else limits["crit"]
+                alarm = whole_of(world, f"{start}_alarm")
+                found[match.group(1)] = Sensor(
+                    name=f"{chip}/{word_of(world, f'{start}_label') or name}",
+                    kind=kind,
+                    value=value / scale,
+                    low=limits["min"] / scale if limits["min"] and limits["min"] > 0 else None,
+                    high=high / scale if high and high > 0 else None,
+                    status={0: "ok", 1: "alarm"}.get(alarm) if alarm is not None else None,
+                    source="hwmon",
+                )
     return list(found.values())
-
-
-def _sensor(world: World, start: str, *, chip: str, value: int) -> Sensor:
-    name = start.rpartition("/")[2]
-    kind, scale = _KINDS[name.rstrip("0123456789")]
-    limits = {limit: whole_of(world, f"{start}_{limit}") for limit in ("min", "max", "crit")}
-    high = limits["max"] if limits["max"] and limits["max"] > 0 else limits["crit"]
-    alarm = whole_of(world, f"{start}_alarm")
-    return Sensor(
-        name=f"{chip}/{word_of(world, f'{start}_label') or name}",
-        kind=kind,
-        value=value / scale,
-        low=limits["min"] / scale if limits["min"] and limits["min"] > 0 else None,
-        high=high / scale if high and high > 0 else None,
-        status={0: "ok", 1: "alarm"}.get(alarm) if alarm is not None else None,
-        source="hwmon",
-    )
 
 
 def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:

@@ -67,6 +67,8 @@ def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
     known = f"0x{head['class']}" if head["class"] else CLASSES.get(head["kind"].strip())
     gen_max, lanes_max = _link(lines, "LnkCap:")
     gen, lanes = _link(lines, "LnkSta:")
+    control = _after(lines, "ACSCtl:")
+    match = next((found for line in lines if (found := re.match(r"Status: (D[0-3]\w*) ", line))), None)
     return PciDevice(
         address=address,
         id=_id(head["name"]),
@@ -79,8 +81,8 @@ def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
         iommu_group=_number(_after(lines, "IOMMU group:")),
         bars_bytes=() if is_bridge(known) else tuple(_regions(lines)),
         rebar_max_bytes=_rebar(lines),
-        acs=_acs(lines),
-        power_state=_power(lines),
+        acs=None if control is None else "ReqRedir+" in control or "CmpltRedir+" in control,
+        power_state=match.group(1) if match else None,
     )  # fmt: skip
 
 
@@ -129,16 +131,6 @@ def _binary(size: str) -> str:
     number = size.rstrip("BKMGTP")
     unit = size[len(number) :].rstrip("B")
     return str(int(number) * KIB) + "TiB" if unit == "P" else f"{number}{unit}i" if unit else number
-
-
-def _acs(lines: tuple[str, ...]) -> bool | None:
-    control = _after(lines, "ACSCtl:")
-    return None if control is None else "ReqRedir+" in control or "CmpltRedir+" in control
-
-
-def _power(lines: tuple[str, ...]) -> str | None:
-    match = next((found for line in lines if (found := re.match(r"Status: (D[0-3]\w*) ", line))), None)
-    return match.group(1) if match else None
 
 
 def _below(lines: tuple[str, ...]) -> str | None:

@@ -23,7 +23,7 @@ _ERRORS = (
 def functions(world: World) -> tuple[PciDevice, ...]:
     """Every function that matters, and every bridge above one, by address."""
     addresses = [name for name in world.names(FOLDER) if ADDRESS.fullmatch(name)][:_MOST]
-    classes = {address: _class(world, address) for address in addresses}
+    classes = {address: word_of(world, f"{FOLDER}/{address}/class") for address in addresses}
     kept = [
         address
         for address in addresses
@@ -75,10 +75,6 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
         errors=_errors(world, folder),
         power_state=_power(world, folder),
     )
-
-
-def _class(world: World, address: str) -> str | None:
-    return word_of(world, f"{FOLDER}/{address}/class")
 
 
 def _hex(world: World, address: str, *, name: str) -> str | None:

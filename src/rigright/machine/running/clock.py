@@ -22,17 +22,13 @@ def clock(world: World) -> tuple[bool | None, float | None]:
     """Synchronised, and the seconds it may be off, by whichever keeper of time answers."""
     chrony = told(world, "chronyc", "-n", "tracking")
     if chrony:
-        return _of_chrony(chrony)
+        off, state = _CHRONY_OFF.search(chrony), _CHRONY_STATE.search(chrony)
+        synced = None if state is None else "not synchronised" not in state[1].lower()
+        return synced, None if off is None or not synced else float(off[1])
     said = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
     if said in {"yes", "no"}:
         return said == "yes", None
     return _of_kernel() if world.is_own and world.commands is None else (None, None)
-
-
-def _of_chrony(text: str) -> tuple[bool | None, float | None]:
-    off, state = _CHRONY_OFF.search(text), _CHRONY_STATE.search(text)
-    synced = None if state is None else "not synchronised" not in state[1].lower()
-    return synced, None if off is None or not synced else float(off[1])
 
 
 def _of_kernel() -> tuple[bool | None, float | None]:

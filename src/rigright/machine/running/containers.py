@@ -38,7 +38,7 @@ def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | Non
     """Version, runtimes and the default one: as the daemon says, else as its file does."""
     said = (told(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
     if len(said) == 3 and said[0]:
-        return said[0], _names(said[1]), said[2] or None
+        return said[0], tuple(sorted(_json(said[1]))), said[2] or None
     text = world.text(_DAEMON)
     if text is None:
         return None, None, None
@@ -50,10 +50,6 @@ def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | Non
         tuple(sorted(map(str, runtimes))) if isinstance(runtimes, dict) else (),
         default if isinstance(default, str) else None,
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(sorted(_json(text)))
 
 
 def _json(text: str) -> dict[str, Any]:

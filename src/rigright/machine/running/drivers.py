@@ -38,13 +38,22 @@ def drivers(world: World) -> dict[str, Any]:
     loaded = world.text("/proc/driver/nvidia/version")
     line = (loaded or "").partition("\n")[0]
     version = _MODULE.search(line)
+    # versions of the driver's libraries, by the names of their files
+    found = {
+        match[1]
+        for folder in LIBRARY_FOLDERS
+        for name in world.names(folder)
+        if (match := _LIBRARY.fullmatch(name))
+    }
+    # the device files of accelerators; None where /dev cannot be seen
+    names = world.names("/dev")
     return {
         "kernel_driver": version[1] if version else world.text("/sys/module/nvidia/version"),
         "open_kernel": "Open Kernel Module" in line if line else None,
         "disk_driver": _on_disk(world),
-        "library_drivers": _libraries(world),
+        "library_drivers": tuple(sorted(found)),
         "dkms": dkms(world),
-        "device_files": _device_files(world),
+        "device_files": (tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None),
         "closed_files": _closed_files(world),
         "peermem": _peermem(world),
     }
@@ -57,17 +66,6 @@ def _on_disk(world: World) -> str | None:
         if version:
             return version
     return None
-
-
-def _libraries(world: World) -> tuple[str, ...]:
-    """Versions of the driver's libraries, by the names of their files."""
-    found = {
-        match[1]
-        for folder in LIBRARY_FOLDERS
-        for name in world.names(folder)
-        if (match := _LIBRARY.fullmatch(name))
-    }
-    return tuple(sorted(found))
 
 
 def dkms(world: World) -> tuple[tuple[str, str], ...]:
@@ -91,27 +89,21 @@ def _from_tree(world: World) -> dict[str, str]:
                 continue
             built = [kernel for kernel in world.names(f"{top}/{version}") if kernel[:1].isdigit()]
             for kernel in built:
-                state = "installed" if _is_installed(world, top, kernel=kernel, version=version) else "built"
+                # DKMS marks what it installed with a link: kernel-6.8.0-40-generic-x86_64 -> 550.54.15/
+                marks = [name for name in world.names(top) if name.startswith(f"kernel-{kernel}-")]
+                state = (
+                    "installed"
+                    if any(f"/{version}/" in (world.link(f"{top}/{mark}") or "") for mark in marks)
+                    else "built"
+                )
                 found[_named(name, version, kernel=kernel)] = state
             if not built:
                 found[_named(name, version, kernel=None)] = "added"
     return found
 
 
-def _is_installed(world: World, top: str, *, kernel: str, version: str) -> bool:
-    """DKMS marks what it installed with a link: kernel-6.8.0-40-generic-x86_64 -> 550.54.15/..."""
-    marks = [name for name in world.names(top) if name.startswith(f"kernel-{kernel}-")]
-    return any(f"/{version}/" in (world.link(f"{top}/{mark}") or "") for mark in marks)
-
-
 def _named(name: str, version: str, *, kernel: str | None) -> str:
     return f"{name}/{version}" + (f" {kernel.strip()}" if kernel else "")
-
-
-def _device_files(world: World) -> tuple[str, ...] | None:
-    """The device files of accelerators; None where /dev cannot be seen."""
-    names = world.names("/dev")
-    return tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None
 
 
 def _closed_files(world: World) -> tuple[str, ...] | None:

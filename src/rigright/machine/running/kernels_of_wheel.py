@@ -7,7 +7,6 @@ in the file, so nothing has to be imported and no GPU is woken.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from rigright.base.units import MIB
 from rigright.machine.world import World
@@ -24,7 +23,15 @@ _LIST = re.compile(rb"(?:sm|compute)_\d{2,3}[af]?(?: (?:sm|compute)_\d{2,3}[af]?
 def archs_of(world: World, folder: str) -> tuple[str, ...] | None:
     """The list: ("sm_90", "compute_90"); None where the library holds none."""
     raw = world.raw(f"{folder}/{LIBRARY}", most=_MOST_BYTES) or b""
-    longest = max(_lists(raw), key=len, default="")
+    # each string of the file that is such a list
+    lists: list[str] = []
+    at = raw.find(_FIRST)
+    while at >= 0:
+        match = _LIST.match(raw, at, at + _MOST_LIST)
+        if match and raw[at - 1 : at] in {b"", b"\0"}:
+            lists.append(match[0][:-1].decode())
+        at = raw.find(_FIRST, match.end() if match else at + 1)
+    longest = max(lists, key=len, default="")
     return tuple(longest.split()) or None
 
 
@@ -32,13 +39,3 @@ def rocm_archs_of(world: World, folder: str) -> tuple[str, ...] | None:
     """The same of a ROCm wheel: its rocBLAS has files for the chips that the wheel was built for."""
     names = world.names(f"{folder}/{ROCM_KERNELS}")
     return tuple(sorted({match[0] for name in names for match in _GFX.finditer(name)})) or None
-
-
-def _lists(raw: bytes) -> Iterator[str]:
-    """Each string of the file that is such a list."""
-    at = raw.find(_FIRST)
-    while at >= 0:
-        match = _LIST.match(raw, at, at + _MOST_LIST)
-        if match and raw[at - 1 : at] in {b"", b"\0"}:
-            yield match[0][:-1].decode()
-        at = raw.find(_FIRST, match.end() if match else at + 1)

@@ -41,17 +41,27 @@ _UNKNOWN = "<unknown>"
 def event_of(line: str) -> Event | None:
     """The event a line's text tells of, without its time; None where it tells of no fault."""
     line = line[:MOST_LOOKED_AT]
-    if not is_worth_a_look(line) or (len(line) > SHORT and _names_many(line)):
+    if not is_worth_a_look(line) or (
+        len(line) > SHORT and (sum(map(line.count, _WORTH_A_LOOK)) > MOST_NAMED)
+    ):
         return None
     for kind, pattern in _kinds():
         match = pattern.search(line)
         if match is not None:
-            return _event(kind, line, told=match.groupdict())
+            told = match.groupdict()
+            who = _WHO.search(line)
+            pid = told.get("pid") or (who["pid"] if who else None)
+            program = told.get("program") or (who["program"] if who else None)
+            code = told.get("code")
+            return Event(
+                kind=kind,
+                text=line.strip()[:MOST_CHARS],
+                pci=_address(told.get("pci")),
+                code=int(code[:9]) if code else None,
+                pid=int(pid[:9]) if pid else None,
+                program=None if program in {None, _UNKNOWN} else str(program).strip(),
+            )
     return None
-
-
-def _names_many(line: str) -> bool:
-    return sum(map(line.count, _WORTH_A_LOOK)) > MOST_NAMED
 
 
 def is_worth_a_look(line: str) -> bool:
@@ -71,21 +81,6 @@ def _filled(pattern: str) -> str:
     for name, place in _PLACES.items():
         pattern = pattern.replace(name, place)
     return pattern
-
-
-def _event(kind: str, line: str, *, told: dict[str, str | None]) -> Event:
-    who = _WHO.search(line)
-    pid = told.get("pid") or (who["pid"] if who else None)
-    program = told.get("program") or (who["program"] if who else None)
-    code = told.get("code")
-    return Event(
-        kind=kind,
-        text=line.strip()[:MOST_CHARS],
-        pci=_address(told.get("pci")),
-        code=int(code[:9]) if code else None,
-        pid=int(pid[:9]) if pid else None,
-        program=None if program in {None, _UNKNOWN} else str(program).strip(),
-    )
 
 
 def _address(said: str | None) -> str | None:

@@ -26,11 +26,7 @@ PATIENCE_S = 4.0
 
 def packages(world: World) -> tuple[Package, ...]:
     """All that matter, sorted."""
-    found = list(_of_dpkg(world)) or list(_of_pacman(world)) or list(_of_rpm(world))
-    return tuple(sorted(found, key=lambda one: (one.name, one.version or "")))
-
-
-def _of_dpkg(world: World) -> Iterator[Package]:
+    of_dpkg: list[Package] = []
     text = world.text(_DPKG, most=_MOST_BYTES)
     for block in (text or "").split("\n\n"):
         name = _field(block, "Package")
@@ -41,7 +37,11 @@ def _of_dpkg(world: World) -> Iterator[Package]:
         if state == "not-installed":
             continue
         held = state == "installed" and wish == "hold"
-        yield Package(name=name, version=_field(block, "Version") or None, state="held" if held else state)
+        of_dpkg.append(
+            Package(name=name, version=_field(block, "Version") or None, state="held" if held else state)
+        )
+    found = list(of_dpkg) or list(_of_pacman(world)) or list(_of_rpm(world))
+    return tuple(sorted(found, key=lambda one: (one.name, one.version or "")))
 
 
 def _field(block: str, name: str) -> str:

@@ -103,7 +103,17 @@ def _system_folders(world: World, name: str) -> list[str]:
 
 
 def _read(world: World, place: Place) -> Python:
-    packages = tuple(_packages(world, place.folders))
+    # what is installed, the first found first; one that stands twice is told twice
+    packages_found: list[Package] = []
+    for folder in place.folders:
+        for name in world.names(folder):
+            match = _FOLDER.fullmatch(name)
+            if match is None:
+                continue
+            own = canonical(match["name"])
+            if own.startswith(_PREFIXES):
+                packages_found.append(Package(name=own, version=match["version"].partition("-py3")[0]))
+    packages = tuple(packages_found)
     known = {one.name: one.version for one in reversed(packages)}
     return Python(
         path=place.path,
@@ -114,18 +124,6 @@ def _read(world: World, place: Place) -> Python:
         frameworks=frameworks(world, place.folders, packages=packages),
         index=index(world, place.path),
     )
-
-
-def _packages(world: World, folders: tuple[str, ...]) -> Iterator[Package]:
-    """What is installed, the first found first; one that stands twice is told twice."""
-    for folder in folders:
-        for name in world.names(folder):
-            match = _FOLDER.fullmatch(name)
-            if match is None:
-                continue
-            own = canonical(match["name"])
-            if own.startswith(_PREFIXES):
-                yield Package(name=own, version=match["version"].partition("-py3")[0])
 
 
 def canonical(name: str) -> str:

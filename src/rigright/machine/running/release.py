@@ -21,7 +21,9 @@ _MARKS_REBOOTS = {"ubuntu", "pop", "linuxmint"}  # systems that leave a mark whe
 
 def release(world: World) -> dict[str, Any]:
     """Fields of `System` that name system, kernel and board."""
-    found = _os_release(world)
+    text = next((text for file in RELEASE_FILES if (text := world.text(file)) is not None), "")
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    found = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
     kernel = world.text("/proc/sys/kernel/osrelease")
     return {
         "host": world.text("/proc/sys/kernel/hostname"),
@@ -36,12 +38,6 @@ def release(world: World) -> dict[str, Any]:
         "needs_reboot": _needs_reboot(world, found.get("ID")),
         **_board(world),
     }
-
-
-def _os_release(world: World) -> dict[str, str]:
-    text = next((text for file in RELEASE_FILES if (text := world.text(file)) is not None), "")
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
 
 
 def kernels(world: World) -> tuple[str, ...]:

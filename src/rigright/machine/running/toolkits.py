@@ -21,10 +21,7 @@ _MANAGERS = ("nvidia-fabricmanager", "nvidia-fabric-manager", "cuda-drivers-fabr
 
 def toolkits(world: World) -> tuple[Toolkit, ...]:
     """Each toolkit once, with the one that programs find by default."""
-    return (*_cudas(world), *_rocms(world))
-
-
-def _cudas(world: World) -> Iterator[Toolkit]:
+    cudas: list[Toolkit] = []
     current = world.link("/usr/local/cuda")
     places = {}
     for name in world.names("/usr/local"):
@@ -33,10 +30,11 @@ def _cudas(world: World) -> Iterator[Toolkit]:
             places[place] = _cuda_version(world, place)
     known = [(place, version) for place, version in places.items() if version]
     for place, version in sorted(known):
-        yield Toolkit(name="cuda", path=place, version=version, current=place == current)
+        cudas.append(Toolkit(name="cuda", path=place, version=version, current=place == current))
     asked = _RELEASE.search(told(world, "nvcc", "--version") or "")
     if asked and not any((version or "").startswith(asked[1]) for _, version in known):
-        yield Toolkit(name="cuda", path="nvcc", version=asked[2], current=current is None)
+        cudas.append(Toolkit(name="cuda", path="nvcc", version=asked[2], current=current is None))
+    return (*cudas, *_rocms(world))
 
 
 def _cuda_version(world: World, place: str) -> str | None:

@@ -33,7 +33,18 @@ class Flows:
     def rates(self, clock_s: float) -> dict[str, float]:
         """Fields of a HostTick; none at the first call."""
         if clock_s - self._listed_s >= _AGAIN_S:
-            self._list(clock_s)
+            self._listed_s = clock_s
+            world = self._world
+            self._disks = {name for name in world.names("/sys/block") if not _LAYERS.match(name)}
+            names = [name for name in world.names("/sys/class/net") if name != "lo"]
+            real = {name for name in names if world.has(f"/sys/class/net/{name}/device")}
+            self._ports = tuple(
+                f"/sys/class/infiniband/{card}/ports/{port}/counters"
+                for card in world.names("/sys/class/infiniband")
+                for port in world.names(f"/sys/class/infiniband/{card}/ports")
+            )
+            over_ib = {name for name in real if self._ports and self._kind(name) == _INFINIBAND}
+            self._cards = (real or set(names)) - over_ib
         totals, busy_ms = self._counted()
         return self._rates(clock_s, totals, busy_ms=busy_ms)
 
@@ -48,20 +59,6 @@ class Flows:
         if net is not None:
             totals |= {"net_rx_bytes_per_s": net.bytes_recv, "net_tx_bytes_per_s": net.bytes_sent}
         return self._rates(clock_s, totals, busy_ms={})
-
-    def _list(self, clock_s: float) -> None:
-        self._listed_s = clock_s
-        world = self._world
-        self._disks = {name for name in world.names("/sys/block") if not _LAYERS.match(name)}
-        names = [name for name in world.names("/sys/class/net") if name != "lo"]
-        real = {name for name in names if world.has(f"/sys/class/net/{name}/device")}
-        self._ports = tuple(
-            f"/sys/class/infiniband/{card}/ports/{port}/counters"
-            for card in world.names("/sys/class/infiniband")
-            for port in world.names(f"/sys/class/infiniband/{card}/ports")
-        )
-        over_ib = {name for name in real if self._ports and self._kind(name) == _INFINIBAND}
-        self._cards = (real or set(names)) - over_ib
 
     def _kind(self, card: str) -> str | None:
         return self._world.text(f"/sys/class/net/{card}/type")

@@ -54,7 +54,12 @@ class HostReader:
         if before is not None and now.at_s > before.at_s:
             passed_s = now.at_s - before.at_s
             found |= _shares(before.cores, now.cores)
-            found |= _stalls(before.stalled_us, now.stalled_us, passed_s=passed_s)
+            # the share of time in which some work waited for a thing
+            found |= {
+                name: min(max(now.stalled_us[name] - before.stalled_us[name], 0) / MEGA / passed_s, 1.0)
+                for name in now.stalled_us
+                if name in before.stalled_us
+            }
             found |= _swap_rate(before.swapped, now.swapped, passed_s=passed_s)
         return HostTick(**found)
 
@@ -68,24 +73,21 @@ class HostReader:
             match = _STALL.search(self._kept.text(f"/proc/pressure/{file}") or "")
             if match:
                 stalls[name] = int(match[1])
+        # clock ticks of all cores ("cpu") and of each: all, idle, and waiting for a disk
+        text = self._kept.text("/proc/stat") or ""
+        found = {}
+        for line in text.split("\n"):
+            if not line.startswith("cpu"):
+                break
+            words = line.split(None, _REAL + 1)
+            with suppress(ValueError, IndexError):
+                found[words[0]] = sum(map(int, words[1 : _REAL + 1])), int(words[_IDLE]), int(words[_WAIT])
         return _Counts(
             at_s=clock_s,
-            cores=_cores(self._kept.text("/proc/stat") or ""),
+            cores=found,
             swapped=_swapped(self._kept.text("/proc/vmstat") or "") if swaps else 0,
             stalled_us=stalls,
         )
-
-
-def _cores(text: str) -> dict[str, Core]:
-    """Clock ticks of all cores ("cpu") and of each: all, idle, and waiting for a disk."""
-    found = {}
-    for line in text.split("\n"):
-        if not line.startswith("cpu"):
-            break
-        words = line.split(None, _REAL + 1)
-        with suppress(ValueError, IndexError):
-            found[words[0]] = sum(map(int, words[1 : _REAL + 1])), int(words[_IDLE]), int(words[_WAIT])
-    return found
 
 
 def _swapped(text: str) -> int | None:
@@ -112,13 +114,6 @@ def _busy(before: Core, now: Core) -> tuple[float, float] | None:
         return None
     idle, wait = max(now[1] - before[1], 0), max(now[2] - before[2], 0)
     return max(total - idle - wait, 0) / total, min(wait / total, 1.0)
-
-
-def _stalls(before: Mapping[str, int], now: Mapping[str, int], *, passed_s: float) -> dict[str, float]:
-    """The share of time in which some work waited for a thing."""
-    return {
-        name: min(max(now[name] - before[name], 0) / MEGA / passed_s, 1.0) for name in now if name in before
-    }
 
 
 def _swap_rate(before: int | None, now: int | None, *, passed_s: float) -> dict[str, float]:

@@ -43,7 +43,19 @@ class TreeReader:
     def read(self, clock_s: float, devices: Iterable[DeviceTick] = ()) -> TreeTick:
         """The tree now; what it holds of the devices as their drivers tell."""
         if not self._world.has("/proc/self/stat"):
-            return _foreign(self._root)
+            # the same by psutil, where there is no /proc
+            try:
+                import psutil
+
+                top = psutil.Process(self._root)
+                members = [top, *top.children(recursive=True)]
+            except Exception:  # noqa: BLE001 - absent, or the process has ended
+                return TreeTick(n_processes=0)
+            mem_bytes = 0.0
+            for one in members:
+                with suppress(psutil.Error):
+                    mem_bytes += one.memory_info().rss
+            return TreeTick(n_processes=len(members), mem_bytes=mem_bytes)
         found = {one.pid: one for one in self._members()}
         self._known = {one.pid: one.started for one in found.values()}
         ticks = sum(one.cpu_ticks for one in found.values())
@@ -142,19 +154,3 @@ def _of_devices(devices: Iterable[DeviceTick], pids: set[int]) -> tuple[tuple[in
             if program.pid in pids and program.mem_bytes is not None:
                 found[device.index] = found.get(device.index, 0.0) + program.mem_bytes
     return tuple(sorted(found.items()))
-
-
-def _foreign(root: int) -> TreeTick:
-    """The same by psutil, where there is no /proc."""
-    try:
-        import psutil
-
-        top = psutil.Process(root)
-        members = [top, *top.children(recursive=True)]
-    except Exception:  # noqa: BLE001 - absent, or the process has ended
-        return TreeTick(n_processes=0)
-    mem_bytes = 0.0
-    for one in members:
-        with suppress(psutil.Error):
-            mem_bytes += one.memory_info().rss
-    return TreeTick(n_processes=len(members), mem_bytes=mem_bytes)

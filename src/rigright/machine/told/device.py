@@ -22,6 +22,8 @@ def device_from(found: Mapping[str, Any], *, vendor: str, index: int, **more: An
     part = {name: part_of(found, name) for name in _INNER}
     banks = tuple((name, found[f"banks.{name}"]) for name in _BANKS if f"banks.{name}" in found)
     retired = {**part["retired"], **({"banks": banks} if banks else {})}
+    # what slows it down; None where nothing of it was told
+    told = part_of(found, "slow")
     return Device(
         index=index,
         vendor=vendor,
@@ -33,7 +35,7 @@ def device_from(found: Mapping[str, Any], *, vendor: str, index: int, **more: An
         ecc=Ecc(**part["ecc"]) if part["ecc"].keys() - {"sram_over_threshold"} else None,
         retired=Retired(**retired) if retired else None,
         fabric=Fabric(**part["fabric"]) if part["fabric"] else None,
-        slowed_by=_slowed_by(found),
+        slowed_by=tuple(sorted(name for name, on in told.items() if on)) if told else None,
         slowed_s=tuple(part_of(found, "slowed").items()) or None,
         **more,
     )
@@ -42,9 +44,3 @@ def device_from(found: Mapping[str, Any], *, vendor: str, index: int, **more: An
 def part_of(found: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The fields of one inner record."""
     return {key.partition(".")[2]: value for key, value in found.items() if key.startswith(f"{name}.")}
-
-
-def _slowed_by(found: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """What slows it down; None where nothing of it was told."""
-    told = part_of(found, "slow")
-    return tuple(sorted(name for name, on in told.items() if on)) if told else None

@@ -33,13 +33,7 @@ def read(world: World) -> Read:
     first = None if said is None else parsed(said.out)
     if not listed(first):
         return Read(fields=(("devices", seen),), unseen=(_without_tool(),)) if seen else Read()
-    told = dict(_asked(world, first).fields)
-    devices: tuple[Device, ...] = told["devices"]  # type: ignore[assignment]
-    return Read(fields=tuple({**told, "devices": devices_filled(devices, seen)}.items()))
-
-
-def _asked(world: World, first: object) -> Read:
-    """The list, each device in full, and its figures."""
+    # the list, each device in full, and its figures
     more, now = [], {}
     for place, one in enumerate(listed(first)):
         index = one.get("device_id", place)
@@ -48,7 +42,9 @@ def _asked(world: World, first: object) -> Read:
         more += [] if full is None else [parsed(full.out)]
         if stats is not None and isinstance(index, int):
             now[index] = parsed(stats.out)
-    return read_list(first, *more, now=now)
+    told = dict(read_list(first, *more, now=now).fields)
+    devices: tuple[Device, ...] = told["devices"]  # type: ignore[assignment]
+    return Read(fields=tuple({**told, "devices": devices_filled(devices, seen)}.items()))
 
 
 def _cards(world: World) -> tuple[Device, ...]:

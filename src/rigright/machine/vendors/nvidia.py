@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from rigright.base.errors import DataError
 from rigright.machine.device import Device
-from rigright.machine.host import Path
 from rigright.machine.jetson import with_board
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
@@ -21,7 +20,23 @@ _NVIDIA = "0x10de"
 def read(world: World) -> Read:
     """Every NVIDIA device, how they reach each other, and the driver."""
     told = _live(world) if world.is_live else _recorded(world)
-    return _shared_memory(world, with_board(world, told))
+    # A device that shares the processor's memory has as much of it as the system has
+    read = with_board(world, told)
+    from rigright.machine.meminfo import meminfo
+
+    fields = dict(read.fields)
+    devices: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
+    if not any(one.unified_memory and one.mem_total_bytes is None for one in devices):
+        return read
+    memory = meminfo(world)
+    total, free = memory.get("MemTotal"), memory.get("MemAvailable")
+    shared = tuple(
+        replace(one, mem_total_bytes=total, mem_free_bytes=free)
+        if one.unified_memory and one.mem_total_bytes is None
+        else one
+        for one in devices
+    )
+    return Read(fields=tuple({**fields, "devices": shared}.items()), unseen=read.unseen)
 
 
 def _live(world: World) -> Read:
@@ -64,13 +79,19 @@ def _recorded(world: World) -> Read:
     topo = _out(world, "topo", "-m")
     fields = dict(read.fields)
     devices: tuple[Device, ...] = tuple(fields["devices"])  # type: ignore[arg-type]
-    devices = _with_links(devices, _out(world, "nvlink", "-s"))
+    status = _out(world, "nvlink", "-s")
+    from rigright.machine.nvidia_smi.text import links_of
+
+    links = links_of(status)
+    devices = tuple(replace(one, links=links[one.index]) if one.index in links else one for one in devices)
     numa = numa_of(topo)
     devices = tuple(
         replace(one, numa_node=numa[one.index]) if one.numa_node is None and one.index in numa else one
         for one in devices
     )
-    paths = _paths(topo)
+    from rigright.machine.nvidia_smi.text import paths_of
+
+    paths = paths_of(topo) if topo.strip() else None
     rest = () if paths is None else (("paths", paths),)
     return Read(fields=(*{**fields, "devices": devices}.items(), *rest), unseen=read.unseen)
 
@@ -78,35 +99,3 @@ def _recorded(world: World) -> Read:
 def _out(world: World, *argv: str) -> str:
     said = world.run(_SMI, *argv)
     return "" if said is None or said.code not in {0, -1} else said.out
-
-
-def _paths(topo: str) -> tuple[Path, ...] | None:
-    from rigright.machine.nvidia_smi.text import paths_of
-
-    return paths_of(topo) if topo.strip() else None
-
-
-def _with_links(devices: tuple[Device, ...], status: str) -> tuple[Device, ...]:
-    from rigright.machine.nvidia_smi.text import links_of
-
-    links = links_of(status)
-    return tuple(replace(one, links=links[one.index]) if one.index in links else one for one in devices)
-
-
-def _shared_memory(world: World, read: Read) -> Read:
-    """A device that shares the processor's memory has as much of it as the system has."""
-    from rigright.machine.meminfo import meminfo
-
-    fields = dict(read.fields)
-    devices: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
-    if not any(one.unified_memory and one.mem_total_bytes is None for one in devices):
-        return read
-    memory = meminfo(world)
-    total, free = memory.get("MemTotal"), memory.get("MemAvailable")
-    shared = tuple(
-        replace(one, mem_total_bytes=total, mem_free_bytes=free)
-        if one.unified_memory and one.mem_total_bytes is None
-        else one
-        for one in devices
-    )
-    return Read(fields=tuple({**fields, "devices": shared}.items()), unseen=read.unseen)

@@ -93,7 +93,14 @@ def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, scree
     """The pieces, the free rest, and a mark where the limit stands; a cell wider than its room."""
     pieces = _real(bar.pieces)
     free, edge = ("·", "│") if screen.unicode else (".", "|")
-    cells = _shares([piece.size / scale * room for piece in pieces])
+    # whole cells for parts of cells: none vanishes, and together they take what they take
+    wanted = [piece.size / scale * room for piece in pieces]
+    cells = [max(1, round(part)) for part in wanted]
+    spare = max(round(sum(wanted)), len(wanted)) - sum(cells)
+    while spare and cells:
+        largest = cells.index(max(cells))
+        cells[largest] += 1 if spare > 0 else -1
+        spare += -1 if spare > 0 else 1
     letters = [
         (fill(orders[piece.name], screen), orders[piece.name])
         for piece, count in zip(pieces, cells, strict=True)
@@ -103,17 +110,6 @@ def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, scree
     taken, over = _runs(letters[:limit], screen), _runs(letters[limit:], screen)
     rest = toned(free * (limit - len(letters)), "dim", screen=screen)
     return taken + rest + edge + over + " " * (room - max(limit, len(letters)))
-
-
-def _shares(wanted: list[float]) -> list[int]:
-    """Whole cells for parts of cells: none vanishes, and together they take what they take."""
-    cells = [max(1, round(part)) for part in wanted]
-    spare = max(round(sum(wanted)), len(wanted)) - sum(cells)
-    while spare and cells:
-        largest = cells.index(max(cells))
-        cells[largest] += 1 if spare > 0 else -1
-        spare += -1 if spare > 0 else 1
-    return cells
 
 
 def _runs(letters: list[tuple[str, int]], screen: Screen) -> str:

@@ -29,7 +29,9 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     cells = _dots(plot, scales, room=room, screen=screen) | _letters(plot, scales, room=room)
     ticks = {round(scales.up(tick) * (_LINES - 1)): shown_tick(tick) for tick in scales.y_ticks}
     edge = "│" if screen.unicode else "|"
-    lines = _wrapped(plot.y_name, screen)
+    lines = [
+        toned(line, "dim", screen=screen) for line in wrap(_told(plot.y_name, screen), screen.width) if line
+    ]
     for line in reversed(range(_LINES)):
         drawn = "".join(_cell(cells.get((column, line)), screen) for column in range(room))
         lines.append(f"{pad(ticks.get(line, ''), side, right=True)} {edge}{drawn}".rstrip())
@@ -65,22 +67,20 @@ def _dots(plot: Plot, scales: Scales, *, room: int, screen: Screen) -> Cells:
     cells: Cells = {}
     for order, curve in enumerate(plot.curves):
         patterns: dict[tuple[int, int], int] = {}
-        for across, up in _line(scales.places(curve.points), steps=2 * wide):
+        # points close together along the stretches between places
+        places = scales.places(curve.points)
+        steps = 2 * wide
+        found = list(places[:1])
+        for (x, y), (to_x, to_y) in pairwise(places):
+            count = max(int(max(abs(to_x - x), abs(to_y - y)) * steps), 1)
+            found += [(x + (to_x - x) * n / count, y + (to_y - y) * n / count) for n in range(1, count + 1)]
+        for across, up in found:
             column, line = round(across * wide), round(up * high)
             where = column // _ACROSS, line // _UP
             patterns[where] = patterns.get(where, 0) | _BRAILLE[column % _ACROSS][line % _UP]
         for where, pattern in patterns.items():
             cells[where] = (chr(_BLANK + pattern) if screen.unicode else ".", order)
     return cells
-
-
-def _line(places: list[Place], *, steps: int) -> list[Place]:
-    """Points close together along the stretches between places."""
-    found = list(places[:1])
-    for (x, y), (to_x, to_y) in pairwise(places):
-        count = max(int(max(abs(to_x - x), abs(to_y - y)) * steps), 1)
-        found += [(x + (to_x - x) * n / count, y + (to_y - y) * n / count) for n in range(1, count + 1)]
-    return found
 
 
 def _foot(plot: Plot, scales: Scales, *, sizes: tuple[int, int], screen: Screen) -> list[str]:
@@ -117,10 +117,6 @@ def _letter(text: str) -> str:
     """What stands for a curve or a point: one cell."""
     letter = cut(clean(text), 1, mark="")
     return letter if width(letter) == 1 else "*"  # a mark that combines takes no cell of its own
-
-
-def _wrapped(said: Shown, screen: Screen) -> list[str]:
-    return [toned(line, "dim", screen=screen) for line in wrap(_told(said, screen), screen.width) if line]
 
 
 def _told(said: Shown, screen: Screen) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from rigright.base.record import dataclass
 from rigright.report.page import Plot
 
 Place = tuple[float, float]

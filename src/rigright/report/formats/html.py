@@ -24,9 +24,9 @@ _WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 
 def render(page: Page, screen: Screen) -> str:
     """The page as a whole HTML document; the screen only tells the language."""
-    title = _told(page.title, screen)
+    title = f"{escape(mark(page.tone, screen))}{_told(page.title, screen)}"
     style = (DATA / "page.css").read_text(encoding="utf-8")
-    body = [f"<h1>{title}</h1>"]
+    body = [f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>']
     for part in page.parts:
         head = getattr(part, "title", None)
         body += [f"<h2>{_told(head, screen)}</h2>"] if head is not None else []

@@ -22,7 +22,7 @@ _OPENING = re.compile(r"\A(\d{0,9})([#=+.)-])(?=[\s#=-]|\Z)")  # would open a he
 
 def render(page: Page, screen: Screen) -> str:
     """The page as Markdown; the screen only tells the language."""
-    blocks = [f"# {_told(page.title, screen)}"]
+    blocks = [f"# {escape(mark(page.tone, screen))} {_told(page.title, screen)}".replace("#  ", "# ")]
     for part in page.parts:
         title = getattr(part, "title", None)
         blocks += [f"## {_told(title, screen)}"] if title is not None else []

@@ -11,15 +11,19 @@ from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips
 from rigright.report.draw.tables import draw_table
-from rigright.report.page import Bars, Commands, Line, Page, Part, Plot, Points, Shown, Strips, Table
+from rigright.report.page import Bars, Commands, Line, Page, Part, Plot, Points, Shown, Strips, Table, Tone
 from rigright.report.screen import Screen
 
+_MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})
 _WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read
 
 
 def render(page: Page, screen: Screen) -> str:
     """The page as lines of text, none wider than the screen but commands, which are to be copied."""
-    blocks = [_heading(page.title, screen)]
+    answered = page.tone in _MARKED
+    blocks = [
+        _line(Line(said=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
+    ]
     for before, part in zip((None, *page.parts), page.parts, strict=False):
         lines = _draw(part, screen)
         if lines and isinstance(part, Line) and isinstance(before, Line) and not part.apart:

@@ -53,21 +53,7 @@ def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     busy = (say("busy"), words.share(device.busy_share), f"{device.card}.busy")
     power = (say("power"), words.power(device.power_w, device.power_limit_w), f"{device.card}.power")
     gauges = [_gauge(*one[:2], past=recent.past(one[2]), room=half, screen=screen) for one in (busy, power)]
-    return [
-        f"{head}  {toned(said, tone, screen=screen)}",
-        f"{gauges[0]}  {gauges[1].lstrip()}",
-        _fit(_details(device), screen),
-    ]
-
-
-def _gauge(label: Sentence, shown: str, *, past: Past, room: int, screen: Screen) -> str:
-    head = f"  {pad(tell(label, screen.language), 5)} {pad(shown, 10, right=True)} "
-    cells = min(room - width(head), MOST_PICTURE)
-    return head + picture(past, cells, screen=screen) if cells >= LEAST_PICTURE else head
-
-
-def _details(device: DeviceTick) -> list[tuple[Sentence | str, Tone]]:
-    """Pieces of a card's last line, the most important first."""
+    # pieces of a card's last line, the most important first
     plain: Tone = "plain"
     memory = words.memory(device.mem_used_bytes, device.mem_total_bytes)
     found: list[tuple[Sentence | str, Tone]] = [(say("memory {memory}", memory=memory), plain)]
@@ -82,7 +68,17 @@ def _details(device: DeviceTick) -> list[tuple[Sentence | str, Tone]]:
         found.append((say("fan {share}", share=words.share(device.fan_share)), plain))
     if device.pcie_gen is not None and device.pcie_lanes is not None:
         found.append((f"PCIe {device.pcie_gen} x{device.pcie_lanes}", plain))
-    return found
+    return [
+        f"{head}  {toned(said, tone, screen=screen)}",
+        f"{gauges[0]}  {gauges[1].lstrip()}",
+        _fit(found, screen),
+    ]
+
+
+def _gauge(label: Sentence, shown: str, *, past: Past, room: int, screen: Screen) -> str:
+    head = f"  {pad(tell(label, screen.language), 5)} {pad(shown, 10, right=True)} "
+    cells = min(room - width(head), MOST_PICTURE)
+    return head + picture(past, cells, screen=screen) if cells >= LEAST_PICTURE else head
 
 
 def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen) -> str:

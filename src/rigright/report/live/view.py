@@ -19,9 +19,25 @@ def lines(recent: Recent, screen: Screen, *, height: int) -> list[str]:
     moment = recent.moment
     if moment is None:
         return [line_of(say("looking at the machine ..."), screen)]
-    head = _head(moment, screen) + _host(recent, moment, screen=screen)
+    # as many pieces on each of two lines as there is room for
+    found, at = ["", ""], 0
+    for piece in words.host(moment.tick.host):
+        told = clean(tell(piece, screen.language))
+        while at < len(found) and width(found[at]) + 3 + width(told) > screen.width:
+            at += 1
+        if at == len(found):
+            break
+        found[at] += ("   " if found[at] else "") + told
+    room = screen.width - width(found[0]) - 3
+    if room >= LEAST_PICTURE:
+        found[0] += "   " + picture(recent.past("cpu"), min(room, MOST_PICTURE), screen=screen)
+    head = _head(moment, screen) + [line for line in found if line]
     cards = draw_cards(recent, moment, screen=screen, room=height - len(head) - 1)
-    rest = _notes(moment, screen) + _events(recent, screen) + _programs(moment, screen)
+    rest = (
+        [line_of(note, screen, tone="warn") for note in moment.notes]
+        + _events(recent, screen)
+        + _programs(moment, screen)
+    )
     shown = [*head, "", *cards]
     return ([*shown, "", *rest] if rest else shown)[:height]
 
@@ -38,22 +54,6 @@ def _head(moment: Moment, screen: Screen) -> list[str]:
     if moment.serves:
         found.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
     return found
-
-
-def _host(recent: Recent, moment: Moment, *, screen: Screen) -> list[str]:
-    """As many pieces on each of two lines as there is room for."""
-    found, at = ["", ""], 0
-    for piece in words.host(moment.tick.host):
-        told = clean(tell(piece, screen.language))
-        while at < len(found) and width(found[at]) + 3 + width(told) > screen.width:
-            at += 1
-        if at == len(found):
-            break
-        found[at] += ("   " if found[at] else "") + told
-    room = screen.width - width(found[0]) - 3
-    if room >= LEAST_PICTURE:
-        found[0] += "   " + picture(recent.past("cpu"), min(room, MOST_PICTURE), screen=screen)
-    return [line for line in found if line]
 
 
 def _programs(moment: Moment, screen: Screen) -> list[str]:
@@ -78,7 +78,3 @@ def _events(recent: Recent, screen: Screen) -> list[str]:
         told, tone = words.event(event)
         found.append(f"  {at}  {line_of(told, screen, tone=tone, less=12)}")
     return found
-
-
-def _notes(moment: Moment, screen: Screen) -> list[str]:
-    return [line_of(note, screen, tone="warn") for note in moment.notes]

@@ -43,7 +43,29 @@ def page(result: Benched) -> Page:
     for name, title in result.titles:
         figures = [one for one in result.held if one.result.part == name]
         if figures:
-            parts.append(_table(title, figures))
+            # where nothing could be held against anything, the figures stand alone
+            judged = any(one.verdict != "unknown" for one in figures)
+            heads = (
+                Column(head=say("figure"), flexible=True),
+                Column(head=say("where"), flexible=True),
+                Column(head=say("measured"), right=True),
+            )
+            more = (
+                Column(head=say("should be"), right=True),
+                Column(head=say("of the full figure")),
+                Column(head=say("verdict")),
+            )
+            parts.append(
+                Table(
+                    title=title,
+                    columns=heads + (more if judged else ()),
+                    rows=tuple(
+                        _row(one) + ((_should(one), _bar(one), verdict(one)) if judged else ())
+                        for one in figures
+                    ),
+                    tones=tuple(TONES[one.verdict] for one in figures),
+                )
+            )
             how = _how(figures)
             parts += [how] if how else []
     parts += _best(result)
@@ -106,29 +128,6 @@ def basis(one: Held) -> Sentence | str:
         "stated": say("a share of what the hardware states"),
         "floor": say("usual for its kind"),
     }[one.basis]
-
-
-def _table(title: Sentence, figures: list[Held]) -> Table:
-    """Where nothing could be held against anything, the figures stand alone."""
-    judged = any(one.verdict != "unknown" for one in figures)
-    heads = (
-        Column(head=say("figure"), flexible=True),
-        Column(head=say("where"), flexible=True),
-        Column(head=say("measured"), right=True),
-    )
-    more = (
-        Column(head=say("should be"), right=True),
-        Column(head=say("of the full figure")),
-        Column(head=say("verdict")),
-    )
-    return Table(
-        title=title,
-        columns=heads + (more if judged else ()),
-        rows=tuple(
-            _row(one) + ((_should(one), _bar(one), verdict(one)) if judged else ()) for one in figures
-        ),
-        tones=tuple(TONES[one.verdict] for one in figures),
-    )
 
 
 def _row(one: Held) -> tuple[Shown, ...]:
@@ -199,24 +198,7 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
         for note in one.notes
     )
     yield from result.notes
-    yield from _unsteady(result)
-    yield from _once(result)
-    if result.quick:
-        yield say("a quick run: short, so rougher; the disk's file was small")
-    if result.kept is not None:
-        yield say(
-            "added to the history ({path}); it took {time}",
-            path=result.kept,
-            time=show_seconds(result.seconds),
-        )
-    if result.saved is not None:
-        yield say("written to {file}", file=result.saved)
-    for file in result.rows:
-        yield say("runs for `calibrate --from`: {file}", file=file)
-
-
-def _unsteady(result: Benched) -> Iterator[Sentence]:
-    """That repeats of one and the same thing lay far apart, of the worst."""
+    # that repeats of one and the same thing lay far apart, of the worst
     told = [one.result for one in result.held if one.result.repeats > 1 and one.result.low > 0]
     far = [one for one in told if one.high > FAR_APART * one.low]
     if far:
@@ -229,10 +211,7 @@ def _unsteady(result: Benched) -> Iterator[Sentence]:
             low=show_measured(worst.low, worst.unit),
             high=show_measured(worst.high, worst.unit),
         )
-
-
-def _once(result: Benched) -> Iterator[Sentence]:
-    """Which figures stand on one measurement: of a part by its name, where all of its figures do."""
+    # which figures stand on one measurement: of a part by its name, where all of its figures do
     names: list[str] = []
     for part in dict.fromkeys(one.result.part for one in result.held):
         mine = [one.result for one in result.held if one.result.part == part]
@@ -240,6 +219,18 @@ def _once(result: Benched) -> Iterator[Sentence]:
         names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
     if names:
         yield say("measured once, so how far it varies is not known: {names}", names=", ".join(names))
+    if result.quick:
+        yield say("a quick run: short, so rougher; the disk's file was small")
+    if result.kept is not None:
+        yield say(
+            "added to the history ({path}); it took {time}",
+            path=result.kept,
+            time=show_seconds(result.seconds),
+        )
+    if result.saved is not None:
+        yield say("written to {file}", file=result.saved)
+    for file in result.rows:
+        yield say("runs for `calibrate --from`: {file}", file=file)
 
 
 def _next(result: Benched) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page of `compare`: who wins what, figures side by side, rooflines, where the time goes."""
+"""The page of `compare`: ratios, figures side by side, rooflines, where the time goes."""
 
 from __future__ import annotations
 
@@ -7,69 +7,136 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.units import TERA
+from rigright.base.units import TERA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
 from rigright.demand import Training
-from rigright.report.compared import Compared, Contender, Pass, Roof
+from rigright.report.compared import LESS, Compared, Contender, Pass, Roof
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.report.pages import plan_words as words
+from rigright.report.pages.brief import model_name, note_lines, short
 from rigright.report.pages.plan_data import plain_plan
+from rigright.report.pages.plan_details import ROWS
 from rigright.report.pages.plan_next import explain_flags
+from rigright.report.pages.plan_table import plans_table
 from rigright.report.pages.speed import TIME_NAMES, plain_estimate, plain_speed
 
 LETTERS = "ABCDEFGH"
-HEADS = {
-    "ttft_s": say("first token"),
-    "tpot_s": say("next tokens"),
-    "output_tok_per_s": say("tok/s"),
-    "train_tok_per_s": say("tok/s"),
-    "images_per_s": say("images/s"),
-    "texts_per_s": say("texts/s"),
-    "latency_s": say("a batch"),
-    "mfu": say("MFU"),
-    "days": say("done in"),
-    "usd": say("to buy"),
-    "usd_per_h": say("an hour"),
-    "usd_per_mtok": say("M tokens"),
-    "usd_per_image": say("1,000 images"),
-    "usd_per_text": say("1,000 texts"),
-    "usd_total": say("in all"),
-    "power_w": say("power"),
-    "tok_per_joule": say("tokens a joule"),
-    "headroom": say("memory free"),
-}
+HEADS = dict(ROWS)
+CLAIMS = (  # in the order of the verdict: the first of the figures that two of them have
+    (("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"), "faster"),
+    (("usd_per_mtok",), "per token"),
+    (("usd_total",), "in total"),
+    (("usd_per_image",), "per image"),
+    (("usd_per_text",), "per text"),
+    (("usd",), "to buy"),
+    (("usd_per_h",), "to rent"),
+    (("power_w",), "power"),
+)
+RATE = "output_tok_per_s"
+APART = 1.1  # below it two figures are the same
+NEARLY = 0.06
+FRACTIONS = {
+    2: say("half"), 3: say("a third"), 4: say("a quarter"), 5: say("a fifth"), 6: say("a sixth"),
+    7: say("a seventh"), 8: say("an eighth"), 9: say("a ninth"), 10: say("a tenth"),
+}  # fmt: skip
 LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
 
 
-def page(result: Compared) -> Page:
-    """The page for people."""
-    parts: list[Part] = [_verdict(result), _table(result)]
-    parts += [_roofs(result)] if any(one.roof for one in result.contenders) else []
-    parts += [Line(said=note, tone="dim") for note in _notes(result)]
+def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people; `why` shows what each stands under: its roof."""
+    answer, able = _verdict(result), [one.plan for one in result.contenders if one.plan is not None]
+    parts: list[Part] = []
+    if details:
+        told = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
+        parts += [Line(said=told, tone="dim"), _table(result)]
+    elif able:
+        parts.append(plans_table(able, wish=result.wish, compared=True))
+    if (why or details) and any(one.roof for one in result.contenders):
+        parts.append(_roofs(result))
+    parts += [Line(said=said, tone="bad") for said in _misses(result)]
+    stale = sorted({str(plan.supply.as_of) for plan in able if plan.supply.stale})
+    if stale:
+        said = say("prices of {date}: check before you pay", date=", ".join(stale))
+        parts.append(Line(said=said, tone="warn"))
+    parts += note_lines(_notes(result), details=details)
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    title = say("{model}: {work}", model=result.model, work=words.work(result.wish))
-    return Page(title=title, parts=tuple(parts))
+        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
-def _name(place: int, one: Contender) -> str:
-    return f"{LETTERS[place]}. {one.asked if one.plan is None else words.machine(one.plan)}"
+def _name(one: Contender) -> str:
+    return short(one.asked) if one.plan is None else words.machine(one.plan).removeprefix("1x ")
 
 
 def _verdict(result: Compared) -> Line:
-    """Who is first in what."""
+    """Who is how much faster, cheaper, or content with less power."""
     if not any(one.plan for one in result.contenders):
-        return Line(said=say("none of them can do it"), tone="bad")
-    told: list[Shown] = []
-    for place, one in enumerate(result.contenders):
-        won = [HEADS[name] for name in HEADS if place in result.wins.get(name, ())]
-        if won:
-            told.append(say("{name} is first in {figures}", name=_name(place, one), figures=with_commas(won)))
-    missed = [_name(place, one) for place, one in enumerate(result.contenders) if not one.fits]
-    said: Shown = with_semicolons(told) or say("all are alike")
+        return Line(said=say("none of them can run {model}", model=model_name(result.model)), tone="bad")
+    told: dict[int, list[Sentence]] = {}
+    even = len({one.plan.concurrency for one in result.contenders if one.plan}) == 1  # under the same load
+    for names, claim in CLAIMS:
+        for name in names:
+            known = {
+                place: one.figures[name].value
+                for place, one in enumerate(result.contenders)
+                if name in one.figures and one.fits and _is_alike(one, name)
+            }
+            if len(known) < 2:
+                continue
+            best, *others = sorted(known, key=lambda place: known[place] * (1 if name in LESS else -1))
+            ratio = known[others[0]] / known[best] if name in LESS else known[best] / known[others[0]]
+            if ratio >= APART:
+                told.setdefault(best, []).append(
+                    _claim(claim if name != RATE or even else "throughput", ratio)
+                )
+            break
+    said: Sentence = with_semicolons(
+        say("{name}: {claims}", name=_name(result.contenders[place]), claims=with_commas(claims) or "")
+        for place, claims in told.items()
+    ) or say("no difference worth paying for")
+    if told and len(result.contenders) > 2:
+        said = say("{verdict} (against the next best)", verdict=said)
+    missed = [_name(one) for one in result.contenders if not one.fits]
     if missed:
-        said = say("{verdict}; not within the limits: {names}", verdict=said, names=", ".join(missed))
+        said = (
+            say("{verdict}; misses the limits: {names}", verdict=said, names=", ".join(missed))
+            if told
+            else say("misses the limits: {names}", names=", ".join(missed))
+        )
     return Line(said=said, tone="warn" if missed else "good")
+
+
+def _is_alike(one: Contender, name: str) -> bool:
+    """Prices to buy are held against prices to buy, an hour's rent against an hour's rent."""
+    how = {"usd": "buy", "usd_per_h": "rent"}.get(name)
+    return one.plan is not None and how in {None, one.plan.supply.how}
+
+
+def _claim(kind: str, ratio: float) -> Sentence:
+    """One ratio: "4.4x faster", "a ninth of the power"."""
+    part = FRACTIONS.get(round(ratio)) if abs(ratio - round(ratio)) < NEARLY * ratio else None
+    times = show_short(ratio)
+    if kind == "power" and part is not None:
+        return say("{part} of the power", part=part)
+    return {
+        "throughput": say("{times}x the throughput", times=times),
+        "faster": say("{times}x faster", times=times),
+        "per token": say("{times}x cheaper per token", times=times),
+        "in total": say("{times}x cheaper in total", times=times),
+        "per image": say("{times}x cheaper per image", times=times),
+        "per text": say("{times}x cheaper per text", times=times),
+        "to buy": say("{times}x cheaper to buy", times=times),
+        "to rent": say("{times}x cheaper to rent", times=times),
+        "power": say("{times}x less power", times=times),
+    }[kind]
+
+
+def _misses(result: Compared) -> Iterator[Sentence]:
+    """What each breaks that breaks a limit."""
+    for one in result.contenders:
+        if not one.fits:
+            reasons: Shown = with_commas(broken.reason for broken in one.broken) or say("nothing fits")
+            yield say("{label}: {reason}", label=_name(one), reason=reasons)
 
 
 def _table(result: Compared) -> Table:
@@ -78,29 +145,31 @@ def _table(result: Compared) -> Table:
     served = any(one.speed for one in things)
     learns = any(one.plan is not None and isinstance(one.plan.work, Training) for one in things)
     rows: list[tuple[Shown, ...]] = [
-        (say("from"), *_each(things, words.supply)),
+        (say("source"), *_each(things, words.supply)),
         (say("layout"), *_each(things, words.workers)),
         (say("method") if learns else say("weights"), *_each(things, words.formats)),
         (say("engine"), *_each(things, words.engine)),
     ]
-    rows += [] if learns else [(say("at once"), *_each(things, words.at_once))]
+    rows += [] if learns else [(say("concurrency"), *_each(things, words.concurrency))]
     for name, head in HEADS.items():
-        cells = tuple(words.figure(name, one.figures.get(name)) for one in things)
+        cells = tuple(
+            words.figure(name, one.figures.get(name), currency=result.wish.currency) for one in things
+        )
         best = result.wins.get(name, ())
         marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
         told = words.at_percentile(name, head, wish=result.wish)
         rows += [(told, *marked)] if any(cells) else []
-    waits = (say("tokens wait for"), "token_pass"), (say("prompts wait for"), "prompt_pass")
+    waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
     if served:
         rows += [(head, *(_bound(one, which) for one in things)) for head, which in waits]
-    rows.append((say("speed known by"), *_each(things, words.known_by)))
+    rows.append((say("based on"), *_each(things, words.basis)))
     if not all(one.fits for one in things):
-        rows.append((say("breaks"), *(one.broken[0].reason if one.broken else "" for one in things)))
+        rows.append((say("limits missed"), *(one.broken[0].reason if one.broken else "" for one in things)))
     names = [one.asked if one.plan is None else words.machine(one.plan) for one in things]
     rows.insert(0, (say("machine"), *names))
     heads = [Column(head=LETTERS[place], flexible=True) for place in range(len(things))]
     return Table(
-        title=say("side by side (* best of its row)"), columns=(Column(head=""), *heads), rows=tuple(rows)
+        title=say("side by side (* best in its row)"), columns=(Column(head=""), *heads), rows=tuple(rows)
     )
 
 
@@ -121,21 +190,21 @@ def _roofs(result: Compared) -> Plot:
     curves, spots = [], []
     for order, (place, one, roof) in enumerate(known):
         letter = LETTERS[place]
-        chip = "" if one.plan is None else one.plan.chip.name
+        chip = "" if one.plan is None else short(one.plan.chip.name)
         curves.append(
             Curve(letter=letter, name=_roof_name(chip, roof), points=_edge(roof, left, right=right))
         )
         spots.append(
-            _spot(letter.lower(), say("next tokens of {name}", name=letter), part=roof.token, curve=order)
+            _spot(letter.lower(), say("decode on {name}", name=letter), part=roof.token, curve=order)
         )
         spots.append(
-            _spot(str(place + 1), say("prompts of {name}", name=letter), part=roof.prompt, curve=order)
+            _spot(str(place + 1), say("prefill on {name}", name=letter), part=roof.prompt, curve=order)
         )
     return Plot(
         curves=tuple(curves),
         spots=tuple(spots),
-        x_name=say("FLOP for each byte read"),
-        y_name=say("TFLOP/s of one card, dense"),
+        x_name=say("FLOP per byte read"),
+        y_name=say("TFLOP/s per GPU, dense"),
         title=say("roofline"),
     )
 
@@ -164,21 +233,22 @@ def _spot(letter: str, name: Sentence, *, part: Pass, curve: int) -> Spot:
 
 def _notes(result: Compared) -> Iterator[Shown]:
     yield from result.notes
-    for place, one in enumerate(result.contenders):
-        if one.plan is None:
-            reason = one.broken[0].reason if one.broken else say("nothing fits, and nothing comes near")
-            yield say("{label}: {reason}", label=_name(place, one), reason=reason)
-            continue
-        for note in one.plan.notes:
-            yield say("{label}: {reason}", label=_name(place, one), reason=note)
+    said: dict[Shown, list[str]] = {}
+    for one in result.contenders:
+        for note in () if one.plan is None else one.plan.notes:
+            if not (isinstance(note, Sentence) and note.text == words.OLD_PRICE):
+                said.setdefault(note, []).append(_name(one))
+    for told, names in said.items():
+        yield say("{label}: {reason}", label=", ".join(names), reason=told)
 
 
-def _next(result: Compared) -> Iterator[str]:
+def _next(result: Compared, *, details: bool) -> Iterator[str]:
     best = result.wins.get("usd_per_mtok") or result.wins.get("output_tok_per_s") or (0,)
     plan = result.contenders[best[0]].plan
     if plan is not None:
-        yield shlex.join(["rigright", "explain", result.model_asked, *explain_flags(plan)])
-    yield f"{result.asked} --json"
+        flags = explain_flags(plan, output_tok=result.wish.output_tok)
+        yield shlex.join(["rigright", "explain", result.model_asked, *flags])
+    yield f"{result.asked} --json" if details else f"{result.asked} --details"
 
 
 def plain(result: Compared, language: str) -> dict[str, Any]:

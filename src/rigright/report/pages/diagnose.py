@@ -41,12 +41,35 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
     diagnosis = result.diagnosis
     yield Line(said=verdict(result), tone="strong")
     if diagnosis.bounds:
-        yield _bar(result)
-        yield Strips(strips=tuple(_strips(result)), span=result.source)
+        bounds = result.diagnosis.bounds
+        pieces = tuple(
+            Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds
+        )
+        yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
+        strips: list[Strip] = []
+        names = dict(result.names)
+        for index in result.diagnosis.devices:
+            values = tuple(
+                next((one.busy_share for one in tick.devices if one.index == index), None)
+                for tick in result.ticks
+            )
+            strips.append(_strip(say("GPU {index} busy", index=index), values, what=names.get(index, "")))
+        strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
+        strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
+        yield Strips(strips=tuple(strips), span=result.source)
     for bound in diagnosis.bounds[:MOST_TOLD]:
         yield _told(bound)
     if result.drifts:
-        yield _drifted(result.drifts)
+        heads = (say("benchmark"), say("measured on"), say("of the first figure"))
+        rows = tuple(
+            (f"{one.now.part} {one.now.what}", one.now.on, f"{one.ratio:.0%}") for one in result.drifts
+        )
+        columns = (
+            Column(head=heads[0], flexible=True),
+            Column(head=heads[1]),
+            Column(head=heads[2], right=True),
+        )
+        yield Table(title=say("slower than it was"), columns=columns, rows=rows)
     if result.findings:
         items = tuple(
             say("{title} ({check})", title=finding.title, check=check) for check, finding in result.findings
@@ -79,24 +102,6 @@ def verdict(result: Diagnosed) -> Sentence:
     )  # fmt: skip
 
 
-def _bar(result: Diagnosed) -> Bars:
-    bounds = result.diagnosis.bounds
-    pieces = tuple(Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds)
-    return Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
-
-
-def _strips(result: Diagnosed) -> Iterator[Strip]:
-    names = dict(result.names)
-    for index in result.diagnosis.devices:
-        values = tuple(
-            next((one.busy_share for one in tick.devices if one.index == index), None)
-            for tick in result.ticks
-        )
-        yield _strip(say("GPU {index} busy", index=index), values, what=names.get(index, ""))
-    yield _strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks))
-    yield _strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks))
-
-
 def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "") -> Strip:
     seen = [value for value in values if value is not None]
     shown = f"{sum(seen) / len(seen):.0%} {what}".strip() if seen else "?"
@@ -125,13 +130,6 @@ def shown_gain(times: float) -> str:
     """Two digits: shares of time and rules of experience bear no more."""
     digits = 2 if times < _SMALL_GAIN else 1 if times < _LARGE_GAIN else 0
     return f"{times:.{digits}f}"
-
-
-def _drifted(drifts: tuple[Drift, ...]) -> Table:
-    heads = (say("benchmark"), say("measured on"), say("of the first figure"))
-    rows = tuple((f"{one.now.part} {one.now.what}", one.now.on, f"{one.ratio:.0%}") for one in drifts)
-    columns = (Column(head=heads[0], flexible=True), Column(head=heads[1]), Column(head=heads[2], right=True))
-    return Table(title=say("slower than it was"), columns=columns, rows=rows)
 
 
 def _next(result: Diagnosed) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.examine import Examined, group_of, manual_of
-from rigright.doctor.record import Evidence, Finding, Fine, NotSeen, Step
+from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
 from rigright.report.named import bus_cards, machine_name
@@ -37,11 +37,25 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     if notes and not everything:
         parts.append(Points(items=notes, title=say("worth knowing")))
     if everything:
-        parts.append(_all_fine(result))
+        parts.append(
+            Table(
+                title=say("fine"),
+                columns=(Column(head=say("check")), Column(head=say("of")), Column(head="", flexible=True)),
+                rows=tuple((checked.check, one.about or "", one.says) for checked, one in fine(result)),
+            )
+        )
     unseen = blind(result)
     if unseen:
         parts.append(_unseen(unseen, result.case.machine))
-    parts.append(Commands(items=tuple(_next(result, everything=everything)), title=say("next")))
+    commands: list[str] = []
+    origin = result.case.machine.origin
+    doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
+    if any(step.command for _, one in result.findings for step in one.fix):
+        commands.append(f"{doctor} --fix-script fixes.sh")
+    if not everything:
+        commands.append(f"{doctor} --all")
+    commands.append("rigright look-up checks")
+    parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
 
@@ -182,24 +196,6 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
 
 
-def _all_fine(result: Examined) -> Table:
-    return Table(
-        title=say("fine"),
-        columns=(Column(head=say("check")), Column(head=say("of")), Column(head="", flexible=True)),
-        rows=tuple((checked.check, one.about or "", one.says) for checked, one in fine(result)),
-    )
-
-
-def _next(result: Examined, *, everything: bool) -> Iterator[str]:
-    origin = result.case.machine.origin
-    doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
-    if any(step.command for _, one in result.findings for step in one.fix):
-        yield f"{doctor} --fix-script fixes.sh"
-    if not everything:
-        yield f"{doctor} --all"
-    yield "rigright look-up checks"
-
-
 def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, Any]:
     """Everything, for scripts."""
     wanted = result.case.wanted
@@ -241,7 +237,7 @@ def _plain_finding(check: str, one: Finding, *, why: bool) -> dict[str, Any]:
         "confidence": one.confidence,
         "about": one.about,
         "title": one.title,
-        "evidence": [_plain_evidence(item) for item in one.evidence],
+        "evidence": [{"shows": item.shows, "command": item.command} for item in one.evidence],
         "why": one.why,
         "fix": [
             {"says": step.says, "command": step.command, "as_root": step.as_root, "disturbs": step.disturbs}
@@ -250,7 +246,3 @@ def _plain_finding(check: str, one: Finding, *, why: bool) -> dict[str, Any]:
         "verify": one.verify,
         **({"manual": manual_of(check)} if why else {}),
     }
-
-
-def _plain_evidence(item: Evidence) -> dict[str, Any]:
-    return {"shows": item.shows, "command": item.command}

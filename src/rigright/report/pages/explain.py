@@ -2,100 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from rigright.base.units import GIB, show_bytes, to_gib
-from rigright.base.words import Sentence, say, tell
-from rigright.report.explained import PARTS, CardUse, Explained, Limits
+from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
+from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
+from rigright.report.explained import PARTS, CardUse, Explained, Limits, Remedy
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
-from rigright.report.pages.samples import plain_samples, sample_lines, sample_table
-from rigright.report.pages.speed import plain_speed, speed_lines, speed_table
+from rigright.report.pages.brief import (
+    DECIDING,
+    again,
+    memory_bar,
+    model_name,
+    note_lines,
+    short,
+    short_format,
+)
+from rigright.report.pages.samples import (
+    plain_samples,
+    sample_lines,
+    sample_rate,
+    sample_table,
+    samples_table,
+)
+from rigright.report.pages.speed import figures_table, limited_by, plain_speed, speed_lines, speed_table
 from rigright.report.pages.why import reasons_table
 
 NAMES = {
     "weights": say("weights"),
-    "cache": say("cache"),
+    "cache": say("KV cache"),
     "states": say("states"),
-    "step": say("step"),
+    "step": say("activations"),
     "tables": say("workspaces"),
-    "graphs": say("graphs"),
+    "graphs": say("CUDA graphs"),
     "collectives": say("collectives"),
-    "context": say("process"),
+    "context": say("CUDA context"),
     "slack": say("libraries, fragments"),
-    "unused": say("cache, spare"),
-    "memory": say("memory of a card"),
+    "unused": say("spare KV cache"),
+    "memory": say("memory per GPU"),
     "rates": say("rates"),
 }
 BESIDE_TENSORS = frozenset({"graphs", "collectives", "context", "slack"})
-GENEROUS_SPARE = 0.1  # of a card: below it the verdict says that it is tight
+MOST_REMEDIES = 3
+LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
 
 
-def page(result: Explained, *, why: bool = False) -> Page:
+def page(result: Explained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = [_verdict(result), _bars(result), _table(result)]
-    if result.limits is not None:
-        parts.append(Points(items=tuple(_limits(result, result.limits))))
-    if result.speed is not None:
-        parts += [speed_table(result.speed), Points(items=tuple(speed_lines(result.speed)))]
-    if result.samples is not None:
-        parts += [sample_table(result.samples), Points(items=tuple(sample_lines(result.samples)))]
-    if result.remedies:
-        parts.append(_remedies(result))
+    answer = _verdict(result)
+    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
     if why:
         parts.append(reasons_table(result.reasons, NAMES))
-    parts += [Line(said=note, tone="dim") for note in result.notes]
+    parts += note_lines(result.notes, details=details)
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    return Page(title=_title(result), parts=tuple(parts))
+        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
-def _title(result: Explained) -> Sentence:
-    return say(
-        "{model} in {format} on {machine} with {engine} {version}",
-        model=result.model,
-        format=result.weights_format,
-        machine=result.machine,
-        engine=result.engine,
-        version=result.engine_version,
-    )
+def _brief(result: Explained) -> Iterator[Part]:
+    """Memory of the fullest card, then speed and limits, or what to change."""
+    card = result.fullest
+    yield memory_bar(pieces(card), limit=card.total_bytes)
+    if not result.fits:
+        if result.remedies:
+            yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
+        return
+    if result.speed is not None:
+        yield figures_table(result.speed, more=tuple(_reach(result)))
+        yield limited_by(result.speed)
+    elif result.samples is not None:
+        yield samples_table(result.samples)
+
+
+def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
+    """How far it goes, as rows."""
+    limits, serving = result.limits, result.serving
+    if limits is None:
+        return
+    if limits.context_tok is not None:
+        head = say("max context at concurrency {batch}, tokens", batch=serving.batch)
+        yield head, f"{limits.context_tok:,}", ""
+    head = say("max concurrency at {context} tokens", context=f"{serving.context_tok:,}")
+    yield head, f"{limits.batch:,}", ""
+
+
+def _detailed(result: Explained) -> Iterator[Part]:
+    """Everything but notes."""
+    machine = say("{machine}, {engine} {version}", machine=result.machine, engine=result.engine,
+                  version=result.engine_version)  # fmt: skip
+    yield Line(said=machine, tone="dim")
+    yield _bars(result)
+    yield _table(result)
+    if result.limits is not None:
+        yield Points(items=tuple(_limits(result, result.limits)))
+    if result.speed is not None:
+        yield speed_table(result.speed)
+        if result.speed.audio_h_per_h is None:
+            yield Points(items=tuple(speed_lines(result.speed)))
+    if result.samples is not None:
+        yield sample_table(result.samples)
+        yield Points(items=tuple(sample_lines(result.samples)))
+    if result.remedies:
+        yield _remedies(result.remedies)
 
 
 def _verdict(result: Explained) -> Line:
-    card, limits = result.fullest, result.limits
-    sizes = dict(card.parts_bytes)
+    card = result.fullest
     if not result.fits:
         return Line(said=_refusal(result, card), tone="bad")
-    tight = card.spare_bytes < GENEROUS_SPARE * card.total_bytes
+    doubts: list[Sentence] = []
+    fills = result.limits is not None and result.limits.pool_tok is not None
+    if not fills and card.spare_bytes < LEAST_SPARE * card.total_bytes:
+        doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
+    if any(isinstance(note, Sentence) and note.text in DECIDING for note in result.notes):
+        doubts.append(say("longer than the model's own context"))
     told = {
-        "machine": result.machine,
-        "weights": show_bytes(sizes["weights"]),
-        "total": show_bytes(card.total_bytes),
+        "machine": short(result.machine),
+        "model": model_name(result.model),
+        "format": short_format(result.serving.weights),
+        "figures": _figures(result) or "",
     }
-    start = (
-        say("fits: {machine}; weights take {weights} of the {total} of each card", **told)
-        if len(groups(result.cards)) == 1
-        else say("fits: {machine}; weights take {weights} of the {total} of the fullest card", **told)
-    )
-    if limits is not None and limits.pool_tok is not None:
-        said = say("{start}; room for {tokens} tokens of cache", start=start, tokens=f"{limits.pool_tok:,}")
-    else:
-        said = say("{start}; {spare} to spare", start=start, spare=show_bytes(card.spare_bytes))
-    return Line(said=said, tone="warn" if tight else "good")
+    said = say("{machine} runs {model} in {format}: {figures}", **told)
+    return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+
+
+def _figures(result: Explained) -> Sentence | None:
+    """What a person wants to know first."""
+    limits = result.limits
+    if result.speed is not None and result.speed.audio_h_per_h is not None:
+        hours = show_short(result.speed.audio_h_per_h.value)
+        users = say("concurrency {users}", users=f"{result.speed.running:,.0f}")
+        return with_commas([say("{hours} hours of audio an hour", hours=hours), users])
+    if result.speed is not None:
+        speed = result.speed
+        rate = show_short(
+            speed.output_tok_per_s.value if speed.concurrency > 1 else speed.user_tok_per_s.value
+        )
+        told = say("{rate} tok/s", rate=rate)
+        if speed.concurrency > 1:
+            told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{speed.running:,.0f}")
+        ttft = say("TTFT {time}", time=show_seconds(speed.ttft_s.value))
+        cache = None
+        if limits is not None and limits.pool_tok is not None:
+            cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
+        return with_commas([told, ttft, cache])
+    if result.samples is not None:
+        return with_commas([sample_rate(result.samples)])
+    return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 
 
 def _refusal(result: Explained, card: CardUse) -> Sentence:
-    missing = say(
-        "does not fit: {missing} too much on {chip}", missing=show_bytes(-card.spare_bytes), chip=card.chip
-    )
+    """What it takes and what there is, and the best change that helps."""
+    need = card.need_bytes
+    able = need + card.spare_bytes  # what the engine may use
+    have = card.free_bytes if need > card.free_bytes else able
+    told = {"need": show_bytes(need), "chip": short(card.chip), "have": show_bytes(max(have, 0.0))}
+    said = say("does not fit: needs {need}, the {chip} has {have}", **told)
+    if need <= card.free_bytes:
+        said = say(
+            "does not fit: needs {need}, {engine} may use {have} of the {chip}", engine=result.engine, **told
+        )
     first = next((one for one in result.remedies if one.fits), None)
-    return (
-        missing
-        if first is None
-        else say("{refusal}; {change} would do", refusal=missing, change=first.change)
+    if first is None:
+        return said
+    size = show_bytes(max(need - first.saves_bytes, 0.0))
+    if first.flag is None:
+        return say("{said}; use {change} ({size})", said=said, change=first.change, size=size)
+    return say(
+        "{said}; use {change} ({size}): {flag}", said=said, change=first.change, size=size, flag=first.flag
     )
 
 
@@ -104,7 +181,9 @@ def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
     asked = [sum(size for _, size in card.parts_bytes) for card in cards]
     kept = [card.free_bytes - need - card.spare_bytes for card, need in zip(cards, asked, strict=True)]
     return (
-        [(say("kept free by the engine"), *(_gib(size) for size in kept))] if max(kept) > 0.01 * GIB else []
+        [(say("reserved by the engine setting"), *(_gib(size) for size in kept))]
+        if max(kept) > 0.01 * GIB
+        else []
     )
 
 
@@ -132,7 +211,7 @@ def _bars(result: Explained) -> Bars:
     return Bars(
         bars=tuple(
             Bar(
-                label=_label(count, card),
+                label=short(_label(count, card)),
                 pieces=tuple(
                     Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in pieces(card)
                 ),
@@ -153,20 +232,20 @@ def _table(result: Explained) -> Table:
     ]
     rows += [
         (say("allocated by tensors"), *(_gib(_allocated(card)) for _, card in shown)),
-        (say("shown by the driver"), *(_gib(card.used_bytes) for _, card in shown)),
+        (say("reported by the driver"), *(_gib(card.used_bytes) for _, card in shown)),
         (
             say("  80 % band"),
             *(f"{to_gib(card.low_bytes):.2f}-{to_gib(card.high_bytes):.2f}" for _, card in shown),
         ),
-        (say("free on the card"), *(_gib(card.free_bytes) for _, card in shown)),
+        (say("free before start"), *(_gib(card.free_bytes) for _, card in shown)),
         *_kept_free([card for _, card in shown]),
-        (say("left after what was asked"), *(_gib(card.spare_bytes) for _, card in shown)),
+        (say("left over"), *(_gib(card.spare_bytes) for _, card in shown)),
     ]
     if any(card.layers for _, card in shown):
         rows.insert(0, (say("layers"), *(_layers(card) for _, card in shown)))
     heads = [Column(head=_label(count, card), right=True) for count, card in shown]
     return Table(
-        title=say("memory of a card, GiB"),
+        title=say("memory per GPU, GiB"),
         columns=(Column(head=say("part"), flexible=True), *heads),
         rows=tuple(rows),
     )
@@ -189,18 +268,18 @@ def _allocated(card: CardUse) -> float:
 def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
     serving = result.serving
     yield say(
-        "asked: {batch} x {context} tokens, cache in {kv}; each further token costs {bytes} a card",
+        "asked: {batch} x {context} tokens, {kv} KV cache; each further token takes {bytes} per GPU",
         batch=serving.batch,
         context=f"{serving.context_tok:,}",
         kv=serving.kv,
         bytes=show_bytes(limits.token_bytes),
     )
     if limits.context_tok == 0 and limits.pool_tok == 0:
-        yield say("the engine will not start: nothing is left for the cache")
+        yield say("the engine will not start: no memory is left for the KV cache")
         return
     if limits.pool_tok is not None:
         yield say(
-            "the engine will log about {tokens} tokens of cache ({low} to {high}) in {blocks} blocks",
+            "the engine will log about {tokens} tokens of KV cache ({low} to {high}) in {blocks} blocks",
             tokens=f"{limits.pool_tok:,}",
             low=f"{limits.pool_low_tok:,}",
             high=f"{limits.pool_high_tok:,}",
@@ -208,49 +287,49 @@ def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
         )
     if limits.context_tok is None:
         yield say(
-            "largest context with {batch} at once: no limit, nothing grows with it", batch=serving.batch
+            "max context at concurrency {batch}: unlimited, memory does not grow with it", batch=serving.batch
         )
     elif limits.context_tok == limits.model_context_tok:
         yield say(
-            "largest context with {batch} at once: {context} tokens, all the model allows",
+            "max context at concurrency {batch}: {context} tokens, the model's limit",
             batch=serving.batch,
             context=f"{limits.context_tok:,}",
         )
     else:
         yield say(
-            "largest context with {batch} at once: {context} tokens",
+            "max context at concurrency {batch}: {context} tokens",
             batch=serving.batch,
             context=f"{limits.context_tok:,}",
         )
     yield say(
-        "most at once with {context} tokens each: {batch}",
+        "max concurrency at {context} tokens: {batch}",
         context=f"{serving.context_tok:,}",
         batch=f"{limits.batch:,}",
     )
 
 
-def _remedies(result: Explained) -> Table:
+def _remedies(remedies: Sequence[Remedy]) -> Table:
     return Table(
-        title=say("what to change, most bytes saved first"),
+        title=say("what to change"),
         columns=(
             Column(head=say("change"), flexible=True),
-            Column(head=say("saves GiB"), right=True),
+            Column(head=say("saves, GiB"), right=True),
             Column(head=say("then")),
-            Column(head=say("price"), flexible=True),
+            Column(head=say("cost"), flexible=True),
         ),
         rows=tuple(
-            (one.change, _gib(one.saves_bytes), say("fits") if one.fits else say("not yet"), one.price)
-            for one in result.remedies
+            (one.change, _gib(one.saves_bytes), say("fits") if one.fits else say("too big"), one.price)
+            for one in remedies
         ),
-        tones=tuple("good" if one.fits else "plain" for one in result.remedies),
+        tones=tuple("good" if one.fits else "plain" for one in remedies),
     )
 
 
-def _next(result: Explained) -> Iterator[str]:
+def _next(result: Explained, *, details: bool) -> Iterator[str]:
     fitting = next((one for one in result.remedies if one.fits and one.flag), None)
     if fitting is not None:
-        yield f"{result.asked} {fitting.flag}"
-    yield f"{result.asked} --why"
+        yield again(result.asked, fitting.flag or "")
+    yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
 def plain(result: Explained, language: str) -> dict[str, Any]:

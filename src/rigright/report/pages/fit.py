@@ -2,57 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rigright.base.units import show_bytes, show_count, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.words import Sentence, say, with_commas
+from rigright.cost.estimate import Estimate
 from rigright.report.fitted import Fitted, Fitting
-from rigright.report.page import Column, Commands, Line, Page, Part, Table
+from rigright.report.page import Column, Commands, Page, Part, Shown, Table
+from rigright.report.pages.brief import model_name, note_lines, short, short_format, show_tokens
 from rigright.report.pages.speed import between, plain_estimate
 
+MOST_ROWS = 12
+TIGHT = 0.05  # of the memory: less is left
 
-def page(result: Fitted) -> Page:
-    """The page for people."""
-    parts: list[Part] = [
-        Line(said=_verdict(result), tone="good" if result.rows else "bad"),
-        _table(result),
-        Line(
-            said=say(
-                "best first: most parameters, then the format that loses least; "
-                "each row holds {context} tokens, or all its model allows; tok/s: next tokens of one user",
-                context=f"{result.context_tok:,}",
-            ),
-            tone="dim",
-        ),
-    ]
-    if any(row.samples_per_s for row in result.rows):
-        said = say("images or texts/s: 32 at once on each card; one at a time where images are made")
-        parts.append(Line(said=said, tone="dim"))
+
+def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people; what fits has no formulas here, so `why` adds nothing."""
+    del why
+    shown = result.rows if details else result.rows[:MOST_ROWS]
+    parts: list[Part] = [_full_table(result) if details else _table(shown)] if shown else []
+    notes = [*result.notes, *_assumed(result, shown)]
     if result.unread:
-        parts.append(
-            Line(
-                said=say("{count} models of the zoo cannot be read yet", count=len(result.unread)), tone="dim"
-            )
-        )
-    parts += [Line(said=note, tone="dim") for note in result.notes]
+        notes.append(say("{count} models have no readable config yet", count=len(result.unread)))
+    parts += note_lines(notes, details=details)
     if result.rows and result.asked:
-        parts.append(Commands(items=(_next(result),), title=say("next")))
-    return Page(title=say("what runs on {machine}", machine=result.machine), parts=tuple(parts))
+        rest = [] if details else [f"{result.asked} --details"]
+        parts.append(Commands(items=(_next(result), *rest), title=say("next")))
+    return Page(title=_verdict(result), tone="good" if result.rows else "bad", parts=tuple(parts))
+
+
+def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
+    """What each row stands for."""
+    parts = [say("at least {tokens} context", tokens=show_tokens(result.context_tok)), say("1 user")]
+    if any(row.samples_per_s for row in shown):
+        parts.append(say("batch 32 for texts and images read, 1 for images made"))
+    yield say("assumed: {parts}", parts=with_commas(parts) or "")
 
 
 def _verdict(result: Fitted) -> Sentence:
+    machine, free = short(result.machine), show_bytes(result.free_bytes)
     if not result.rows:
-        return say("nothing that was asked for fits in {free}", free=show_bytes(result.free_bytes))
+        return say("nothing fits: {machine} has {free} free", machine=machine, free=free)
+    first = result.rows[0]
+    told = {"model": model_name(first.model), "format": short_format(first.weights_format)}
+    best = say("{model} in {format}", **told)
+    if first.user_tok_per_s is not None:
+        best = say("{model} in {format} at {rate} tok/s", rate=show_short(first.user_tok_per_s.value), **told)
+    counts = {"found": result.found, "looked": result.looked_at}
     return say(
-        "{found} of {looked} models fit in {free}; the first {shown} are shown",
-        found=result.found,
-        looked=result.looked_at,
-        free=show_bytes(result.free_bytes),
-        shown=len(result.rows),
+        "{machine} runs {found} of {looked} models; first: {best}", machine=machine, best=best, **counts
     )
 
 
-def _table(result: Fitted) -> Table:
+def _table(rows: Sequence[Fitting]) -> Table:
+    """One screen: what it is, how large, how fast."""
+    sampled = any(row.samples_per_s for row in rows)
+    generates = any(row.user_tok_per_s for row in rows)
+    columns: list[tuple[Column, list[Shown]]] = [
+        (Column(head=say("model"), flexible=True), [model_name(row.model) for row in rows]),
+        (Column(head=say("format")), [short_format(row.weights_format) for row in rows]),
+        (Column(head=say("size, GiB"), right=True), [f"{to_gib(row.weights_bytes):.1f}" for row in rows]),
+    ]
+    if generates:
+        columns.append((Column(head=say("max context"), right=True), [_context(row) for row in rows]))
+        columns.append((Column(head=say("tok/s"), right=True), [_value(row.user_tok_per_s) for row in rows]))
+    if sampled:
+        head = Column(head=say("images or texts/s"), right=True)
+        columns.append((head, [_value(row.samples_per_s) for row in rows]))
+    columns.append((Column(head=say("note"), flexible=True), [_note(row) for row in rows]))
+    kept = [(column, cells) for column, cells in columns if any(cells)]
+    return Table(
+        columns=tuple(column for column, _ in kept),
+        rows=tuple(zip(*(cells for _, cells in kept), strict=True)),
+    )
+
+
+def _value(found: Estimate | None) -> str:
+    return "" if found is None else show_short(found.value)
+
+
+def _note(row: Fitting) -> Shown:
+    """What a buyer should know of a row."""
+    tight = row.spare_bytes < TIGHT * (row.used_bytes + row.spare_bytes)
+    sparse = row.active_params < row.params
+    return (
+        with_commas(
+            [
+                say("{active} active", active=show_count(row.active_params)) if sparse else "",
+                say("tight") if tight else "",
+            ]
+        )
+        or ""
+    )
+
+
+def _full_table(result: Fitted) -> Table:
     sampled = any(row.samples_per_s for row in result.rows)
     samples = (Column(head=say("images or texts/s"), right=True),) if sampled else ()
     return Table(
@@ -61,17 +106,17 @@ def _table(result: Fitted) -> Table:
             Column(head=say("parameters"), right=True),
             Column(head=say("format")),
             Column(head=say("engine")),
-            Column(head=say("largest context"), right=True),
+            Column(head=say("max context"), right=True),
             Column(head=say("tok/s"), right=True),
             *samples,
-            Column(head=say("used GiB"), right=True),
-            Column(head=say("spare GiB"), right=True),
+            Column(head=say("used, GiB"), right=True),
+            Column(head=say("spare, GiB"), right=True),
         ),
         rows=tuple(
             (
                 row.model,
                 _params(row),
-                row.weights_format.removeprefix("gguf:"),
+                short_format(row.weights_format),
                 row.engine,
                 _context(row),
                 "" if row.user_tok_per_s is None else between(row.user_tok_per_s),
@@ -95,17 +140,15 @@ def _params(row: Fitting) -> str:
 
 def _context(row: Fitting) -> Sentence | str:
     if row.is_endless:
-        return say("no limit")
+        return say("unlimited")
     if row.context_tok is None:
         return ""
-    if row.context_tok == row.model_context_tok:
-        return say("{context}, all", context=f"{row.context_tok:,}")
-    return f"{row.context_tok:,}"
+    return show_tokens(row.context_tok)
 
 
 def _next(result: Fitted) -> str:
     row = result.rows[0]
-    own = row.weights_format.removeprefix("gguf:")
+    own = short_format(row.weights_format)
     return f"{result.asked.replace('fit', f'explain {row.model}', 1)} --engine {row.engine} --weights {own}"
 
 

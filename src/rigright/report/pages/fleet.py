@@ -31,9 +31,36 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     """The page for people; `everything`: no table is cut short."""
     most = None if everything else MOST_ROWS
     parts: list[Part] = [_verdict(result)]
-    tables = (_nodes(result, most), _findings(result, most), _odd(result, most))
+    rows = rows_of(result)
+    cells = [_node_cells(row, result) for row in rows]
+    tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
+    shown_rows = _cut(cells, most)
+    tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
+    columns = (
+        *(Column(head=say("nodes"), flexible=True), Column(head=say("count"), right=True)),
+        *(Column(head=say("state")), Column(head=say("cards"), flexible=True)),
+        Column(head=say("worst finding") if _of_doctor(result) else say("driver"), flexible=True),
+    )
+    table = Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
+    tables = (
+        table if any(len(row.nodes) > 1 for row in rows) else _without(table, 1),
+        _findings(result, most),
+        _odd(result, most),
+    )
     parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
-    parts += [*_silent(result), *_unmeasured(result)]
+    # parts that were left out, each with its reason and the nodes it holds for
+    unmeasured: list[Part] = []
+    found: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
+    for node in result.nodes:
+        for one in node.skipped:
+            found.setdefault((one.part, str(one.why)), (one.why, []))[1].append(node.node)
+    items = tuple(
+        say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
+        for (part, _), (why, nodes) in found.items()
+    )
+    if items:
+        unmeasured.append(Points(items=items, title=say("not measured"), tone="dim"))
+    parts += [*_silent(result), *unmeasured]
     commands = tuple(_next(result, everything=everything))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
     count, over = len(result.nodes), result.over
@@ -78,21 +105,6 @@ def _cut(rows: list[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, 
         return tuple(rows)
     left = say("and {count} more rows; --all shows them", count=len(rows) - most)
     return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
-
-
-def _nodes(result: Fleet, most: int | None) -> Table:
-    rows = rows_of(result)
-    cells = [_node_cells(row, result) for row in rows]
-    tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
-    shown_rows = _cut(cells, most)
-    tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
-    columns = (
-        *(Column(head=say("nodes"), flexible=True), Column(head=say("count"), right=True)),
-        *(Column(head=say("state")), Column(head=say("cards"), flexible=True)),
-        Column(head=say("worst finding") if _of_doctor(result) else say("driver"), flexible=True),
-    )
-    table = Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
-    return table if any(len(row.nodes) > 1 for row in rows) else _without(table, 1)
 
 
 def _without(table: Table, place: int) -> Table:
@@ -219,20 +231,6 @@ def _silent(result: Fleet) -> Iterator[Part]:
     )
     if items:
         yield Points(items=items, title=say("nothing came from"), tone="warn")
-
-
-def _unmeasured(result: Fleet) -> Iterator[Part]:
-    """Parts that were left out, each with its reason and the nodes it holds for."""
-    found: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
-    for node in result.nodes:
-        for one in node.skipped:
-            found.setdefault((one.part, str(one.why)), (one.why, []))[1].append(node.node)
-    items = tuple(
-        say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
-        for (part, _), (why, nodes) in found.items()
-    )
-    if items:
-        yield Points(items=items, title=say("not measured"), tone="dim")
 
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:

@@ -85,7 +85,16 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     parts += [Line(said=said, tone="bad") for said in _absences(span)]
     parts.append(_pictures(span))
     if span.cards:
-        parts.append(_table(span))
+        heads = (
+            *(say("energy"), say("mean power"), say("most power"), say("mean busy"), say("most memory")),
+            *(say("most heat"), say("memory's most heat")),
+        )
+        columns = (
+            Column(head=say("card")),
+            *(Column(head=head, right=True) for head in heads),
+            Column(head=say("held back"), flexible=True),
+        )
+        parts.append(Table(columns=columns, rows=tuple(_row(card, span) for card in span.cards)))
     return parts, say("from {since} to {until}", since=_date(since), until=_date(until))
 
 
@@ -120,19 +129,6 @@ def _strip(label: Sentence, one: Figures, *, name: str) -> Strip:
         "mean {mean}, p95 {p95}, most {most}", mean=show(one.mean), p95=show(one.p95), most=show(one.most)
     )
     return Strip(label=label, values=one.values, shown=told, high=top)
-
-
-def _table(span: Span) -> Table:
-    heads = (
-        *(say("energy"), say("mean power"), say("most power"), say("mean busy"), say("most memory")),
-        *(say("most heat"), say("memory's most heat")),
-    )
-    columns = (
-        Column(head=say("card")),
-        *(Column(head=head, right=True) for head in heads),
-        Column(head=say("held back"), flexible=True),
-    )
-    return Table(columns=columns, rows=tuple(_row(card, span) for card in span.cards))
 
 
 def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:

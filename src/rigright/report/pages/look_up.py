@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rigright.base.words import Sentence, say, tell
-from rigright.report.listing import Field, Kind, Listing
+from rigright.report.listing import Field, Findings, Kind, Listing
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 
 UNKNOWN = "-"
+MOST_COMMANDS = 3  # commands a page of findings ends with
 
 
 def page(result: Listing) -> Page:
@@ -20,6 +22,54 @@ def page(result: Listing) -> Page:
         parts = [_table(kind, result.records)] if result.records else []
     notes = tuple(Line(said=note, tone="dim") for note in result.notes)
     return Page(title=kind.title, parts=(*_count(result), *parts, *notes, *_sources(result)))
+
+
+def findings_page(found: Findings) -> Page:
+    """The one thing a word names in full, then the other kinds that speak of it."""
+    if found.hit is not None:
+        shown = page(found.hit)
+        others = {name: one.total for name, one in found.found.items() if one.kind is not found.hit.kind}
+        commands = tuple(f"rigright look-up {name} {_quoted(found.text)}" for name in others)
+        counts = ", ".join(f"{name} {count}" for name, count in others.items())
+        also = (Line(said=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
+        return Page(title=shown.title, parts=(*shown.parts, *also, *_commands(commands)))
+    parts = [
+        part
+        for name, one in found.found.items()
+        for part in (replace(_table(one.kind, one.records), title=_heading(name, one)),)
+    ]
+    commands = tuple(
+        f"rigright look-up {name} {_quoted(found.text)}"
+        for name, one in found.found.items()
+        if one.total > len(one.records) or len(found.found) == 1
+    )
+    title = say('"{text}" in everything that is known', text=found.text)
+    return Page(title=title, parts=(*parts, *_commands(commands)))
+
+
+def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
+    return (Commands(items=items[:MOST_COMMANDS]),) if items else ()
+
+
+def _heading(name: str, one: Listing) -> Shown:
+    if one.total > len(one.records):
+        return say("{kind}: {shown} of {total}", kind=name, shown=len(one.records), total=one.total)
+    return name
+
+
+def _quoted(text: str) -> str:
+    return text if text.replace("-", "").replace(".", "").isalnum() else f'"{text}"'
+
+
+def findings_plain(found: Findings, language: str) -> dict[str, Any]:
+    """The same as data: the thing it names, and what speaks of it by kind."""
+    return {
+        "text": found.text,
+        "hit": plain(found.hit, language)[0] if found.hit is not None else None,
+        "found": {
+            name: {"total": one.total, "records": plain(one, language)} for name, one in found.found.items()
+        },
+    }
 
 
 def plain(result: Listing, language: str) -> list[dict[str, Any]]:
@@ -38,7 +88,7 @@ def kinds_page(summaries: dict[str, Sentence]) -> Page:
     """Everything that can be looked up."""
     rows = tuple((name, summary) for name, summary in summaries.items())
     table = Table(columns=(Column(head=say("kind")), Column(head="", flexible=True)), rows=rows)
-    examples = ("rigright look-up chips 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
+    examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
     return Page(title=say("What can be looked up"), parts=(table, Commands(items=examples)))
 
 

@@ -24,7 +24,8 @@ def page(measured: Measured) -> Page:
 
 def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
-    yield _table(measured)
+    rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
+    yield Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
     moved = tuple(one for one in measured.courses if one.unit != "bytes_per_s" or one.peak)
     if moved:
         span = say("from start to end: {time}", time=show_seconds(measured.lasted_s))
@@ -32,7 +33,15 @@ def _parts(measured: Measured) -> Iterator[Part]:
     if measured.held:
         yield _against(measured.held)
     if measured.slowed_s:
-        yield Points(title=say("held back"), items=tuple(_slowed(measured)), tone="warn")
+        slowed: list[Sentence] = []
+        for name, time_s in measured.slowed_s:
+            _, index, word = name.split(" ", 2)
+            share = time_s / measured.lasted_s if measured.lasted_s else 0.0
+            slowed.append(say(
+                "GPU {index}: {word} for {time} ({share} of the time)",
+                index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
+            ))  # fmt: skip
+        yield Points(title=say("held back"), items=tuple(slowed), tone="warn")
     for note in measured.notes:
         yield Line(said=note, tone="dim")
     if any(not held.inside for held in measured.held):
@@ -64,11 +73,6 @@ def _verdict(measured: Measured) -> Line:
     return Line(said=said, tone="warn" if measured.exit_code else "good")
 
 
-def _table(measured: Measured) -> Table:
-    rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
-    return Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
-
-
 def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
     for (index, size), name in zip(measured.gpu_peak_bytes, measured.chips, strict=False):
         yield say("peak memory, GPU {index} {name}", index=index, name=name), show_bytes(size)
@@ -83,7 +87,8 @@ def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
     if measured.written_bytes is not None:
         yield say("written to disks"), show_bytes(measured.written_bytes)
     if measured.total_energy_j is not None:
-        yield say("energy of the cards"), _energy(measured.total_energy_j)
+        hours = measured.total_energy_j / _JOULES_PER_WH
+        yield say("energy of the cards"), f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
     yield from _rates(measured)
 
 
@@ -94,11 +99,6 @@ def _rates(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
         yield say("tokens a second"), show_count(measured.tokens / measured.lasted_s)
         if measured.total_energy_j:
             yield say("energy of a token"), f"{measured.total_energy_j / measured.tokens:.3g} J"
-
-
-def _energy(joules: float) -> str:
-    hours = joules / _JOULES_PER_WH
-    return f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
 
 
 def _strip(course: Course) -> Strip:
@@ -146,16 +146,6 @@ def _judged(held: Held) -> Sentence:
     if held.inside:
         return say("as planned: {share} of it", share=share)
     return say("outside the plan's band: {share} of it", share=share)
-
-
-def _slowed(measured: Measured) -> Iterator[Sentence]:
-    for name, time_s in measured.slowed_s:
-        _, index, word = name.split(" ", 2)
-        share = time_s / measured.lasted_s if measured.lasted_s else 0.0
-        yield say(
-            "GPU {index}: {word} for {time} ({share} of the time)",
-            index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
-        )  # fmt: skip
 
 
 def plain(measured: Measured, language: str) -> dict[str, Any]:

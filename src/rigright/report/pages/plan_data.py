@@ -10,6 +10,7 @@ from rigright.demand import Layout, Serving
 from rigright.report.page import Column, Page, Table
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_words as words
+from rigright.report.pages.plan_details import memory_parts
 from rigright.report.pages.speed import plain_estimate
 from rigright.report.planned import Planned
 from rigright.search.record import Plan, Rejection
@@ -54,10 +55,13 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
             "how": plan.supply.how,
             "label": plan.supply.label,
             "n_units": plan.supply.n_units,
+            "used": plan.supply.used,
             "usd": plain_estimate(plan.supply.usd),
+            "host_usd": plain_estimate(plan.supply.host_usd),
             "usd_per_h": plain_estimate(plan.supply.usd_per_h),
             "as_of": plan.supply.as_of,
             "stale": plan.supply.stale,
+            "n_chips": plan.supply.n_chips,
         },
         "layout": _layout(plan.layout),
         "prefill": None if plan.prefill is None else _layout(plan.prefill),
@@ -65,12 +69,12 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
         "work": {field.name: _bare(getattr(plan.work, field.name)) for field in fields(plan.work)},
         "concurrency": plan.concurrency,
         "figures": {name: plain_estimate(one) for name, one in plan.figures.items()},
-        "memory": [
-            {part: round(size) for part, size in pages.memory_parts(memory)} for memory in plan.memory
-        ],
+        "memory": [{part: round(size) for part, size in memory_parts(memory)} for memory in plan.memory],
         "rank_bytes": plain_estimate(plan.rank_bytes),
         "room_bytes": round(plan.room_bytes),
         "bound": plan.bound,
+        "held": dict(plan.held),
+        "machines_needed": plan.machines_needed,
         "reasons": [tell(reason, language) for reason in plan.reasons],
         "notes": [tell(note, language) for note in plan.notes],
     }

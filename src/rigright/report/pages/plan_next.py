@@ -8,8 +8,11 @@ from dataclasses import replace
 
 from rigright.demand import Serving, Training
 from rigright.report.pages import plan_words as words
+from rigright.report.pages.brief import again
 from rigright.report.planned import Planned
 from rigright.search.record import Plan
+
+LENGTHS = frozenset({"--prompt", "--output", "--context"})  # fixed where windows of sound are heard
 
 
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
@@ -17,7 +20,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     model = result.model_asked
     for pool in _pools(first):
         yield shlex.join(["rigright", "explain", model, *_there(result, pool), *_picture(result, pool)])
-    plays = isinstance(first.work, Serving) and not words.takes_samples(first)
+    plays = isinstance(first.work, Serving) and not (words.takes_samples(first) or words.transcribes(first))
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
@@ -30,12 +33,12 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
 def on_instead(result: Planned, plan: Plan) -> str:
     """The same question of a machine that does."""
     machine = words.machine_flag(plan)
-    return shlex.join(["rigright", "plan", result.model_asked, "--on", machine, *_work_flags(result)])
+    return again(result.asked, f"--on {shlex.quote(machine)}")
 
 
 def _there(result: Planned, plan: Plan) -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
-    flags = explain_flags(plan)
+    flags = explain_flags(plan, output_tok=result.wish.output_tok)
     if result.wish.on is None or result.seen_cards != plan.n_chips:
         return flags
     return ["--on", result.wish.on, *flags[2:]]
@@ -75,18 +78,17 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     place = flags.index("--batch") if "--batch" in flags else len(flags)
     load = {
         "--prefill-workers": _alike_workers(plan) or None,
-        "--output": wish.output_tok,
         "--concurrency": None if plan.concurrency is None else f"{plan.concurrency:.12g}",
         "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
-        "--slo-ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
-        "--slo-tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
+        "--ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
+        "--tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
     }
     told = [word for flag, value in load.items() if value is not None for word in (flag, str(value))]
     return [*flags[:place], *flags[place + 2 :], *told]
 
 
-def explain_flags(plan: Plan) -> list[str]:
-    """The plan as `explain` is asked for it."""
+def explain_flags(plan: Plan, *, output_tok: int | None = None) -> list[str]:
+    """The plan as `explain` is asked for it; `output_tok`: of the load that it was planned for."""
     flags = ["--on", words.machine_flag(plan)]
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
@@ -96,8 +98,10 @@ def explain_flags(plan: Plan) -> list[str]:
         return [*flags, "--weights", work.weights, *length, "--batch", str(int(work.batch))]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
-        "--context": work.context_tok, "--prompt": work.prompt_tok, "--batch": work.batch,
+        "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": output_tok,
+        "--batch": work.batch,
     }  # fmt: skip
+    told = {flag: value for flag, value in told.items() if not (words.transcribes(plan) and flag in LENGTHS)}
     flags += [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
     cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep")]
     flags += [word for name, count in cuts if count > 1 for word in (f"--{name}", str(count))]
@@ -108,12 +112,15 @@ def _training_flags(plan: Plan, work: Training) -> list[str]:
     layout = plan.layout
     told = {
         "--trainer": work.trainer, "--optimizer": work.optimizer, "--offload": work.offload,
+        "--precision": work.precision,
         "--seq": work.seq_tok, "--micro-batch": work.micro_batch, "--accumulate": work.accumulate,
         "--virtual-stages": work.virtual_stages,
         "--schedule": work.schedule if layout.pp > 1 else None,
         **{f"--{name}": getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
     }  # fmt: skip
-    said = {flag: value for flag, value in told.items() if value not in {None, "none", 1}}
+    kept = {"--micro-batch", "--accumulate"}
+    kept |= {"--ep"} if max(layout.tp, layout.pp, layout.cp, layout.ep) > 1 else set()
+    said = {flag: value for flag, value in told.items() if flag in kept or value not in {None, "none", 1}}
     said |= {} if work.recompute is None else {"--recompute": work.recompute}  # a trainer may have its own
     flags = [word for flag, value in said.items() for word in (flag, str(value))]
     flags += ["--sharding", work.sharding] if layout.dp > 1 or work.sharding != "none" else []
@@ -127,11 +134,13 @@ def _work_flags(result: Planned) -> list[str]:
         "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
         "--draft": None if wish.draft is None else f"{wish.draft:g}",
         "--draft-tokens": wish.draft_tok,
-        "--users": None if wish.users is None else f"{wish.users:.12g}",
+        "--concurrency": None if wish.users is None else f"{wish.users:.12g}",
         "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
         "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",
         "--image-size": wish.image_px, "--steps": wish.steps,
         "--seq": wish.seq_tok, "--batch": wish.global_batch,
         "--method": wish.method,
     }  # fmt: skip
-    return [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
+    fixed = LENGTHS if wish.work == "speech" else frozenset()
+    kept = {flag: value for flag, value in told.items() if value is not None and flag not in fixed}
+    return [word for flag, value in kept.items() for word in (flag, str(value))]

@@ -5,36 +5,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.base.units import KILO, show_count, show_seconds, show_short, show_usd, show_watts
+from rigright.base.money import show_money
+from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.report.page import Shown
+from rigright.report.pages.brief import amount, limit_time, short, show_tokens, symbol
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search.record import Plan
 
 DAY_S = 86400
 MARKS = {
-    "measured": say("your own runs"),
-    "fitted": say("runs of such chips"),
+    "measured": say("your own benchmarks"),
+    "fitted": say("benchmarks of this GPU generation"),
     "physics": say("the data sheet alone"),
 }
 SAMPLES = ("images_per_s", "texts_per_s")
 SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
+RATES = ("audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES)
+UNITS = {
+    "audio_h_per_h": say("audio h/h"),
+    "output_tok_per_s": "tok/s", "train_tok_per_s": "tok/s",
+    "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
+}  # fmt: skip
+NO_PRICE = say("no price known: ranked last")
+USED_CARDS = say("used cards carry no warranty")
+OLD_PRICE = "prices of {date}: check before you pay"
+OF_PRICES = frozenset({NO_PRICE.text, OLD_PRICE, USED_CARDS.text})  # what the page says in words of its own
 BOUNDS = {
     **TIME_NAMES,
-    "cache": say("room for caches: requests wait"),
-    "prompts": say("workers for prompts: requests wait"),
+    "cache": say("KV cache full: requests queue"),
+    "prompts": say("prefill workers busy: requests queue"),
 }
 
 WORKS = {
     "serve": say("serve"),
     "chat": say("chat"),
+    "rag": say("RAG"),
+    "agent": say("agent"),
     "batch": say("batch"),
+    "rerank": say("rerank"),
+    "speech": say("speech to text"),
     "finetune": say("fine-tune"),
     "pretrain": say("pre-train"),
     "image": say("images"),
-    "embed": say("texts to vectors"),
+    "embed": say("embeddings"),
 }
 
 
@@ -44,15 +60,14 @@ def is_mixed(plan: Plan) -> bool:
 
 
 def machine(plan: Plan) -> str:
-    """The cards of a plan: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
+    """The cards of a plan as people call them: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
+    name = short(plan.chip.name)
     if is_mixed(plan):
-        return plan.chip.name
-    if plan.n_nodes <= 1:
-        return f"{plan.n_chips}x {plan.chip.name}"
-    each = -(-plan.n_chips // plan.n_nodes)
-    if each * plan.n_nodes != plan.n_chips:
-        return f"{plan.n_chips}x {plan.chip.name}"
-    return f"{plan.n_nodes} x ({each}x {plan.chip.name})"
+        return name
+    each = -(-plan.n_chips // max(plan.n_nodes, 1))
+    if plan.n_nodes <= 1 or each * plan.n_nodes != plan.n_chips:
+        return f"{plan.n_chips}x {name}"
+    return f"{plan.n_nodes} x ({each}x {name})"
 
 
 def machine_flag(plan: Plan) -> str:
@@ -69,8 +84,16 @@ def supply(plan: Plan) -> Sentence:
     """Where the cards come from."""
     own = plan.supply
     if own.how == "own":
-        return say("yours already")
+        return say("your own")
     return say("rent {label}", label=own.label) if own.how == "rent" else say("buy")
+
+
+def source(plan: Plan) -> Shown:
+    """The machine: whether its cards are used, and of a rented one who rents it out."""
+    if plan.supply.how != "rent":
+        return say("{machine}, used", machine=machine(plan)) if plan.supply.used else machine(plan)
+    cloud = plan.supply.label.removeprefix(f"{plan.supply.n_units}x ").partition(" ")[0]
+    return say("{machine}, {cloud}", machine=machine(plan), cloud=cloud)
 
 
 def workers(plan: Plan) -> Sentence | str:
@@ -94,9 +117,9 @@ def layout(found: Layout) -> Sentence | str:
     cuts += ["attention dp"] if found.attention_dp else []
     told = ", ".join(cuts)
     if found.dp == 1:
-        return told or say("one card")
+        return told or say("one GPU")
     if not told:
-        return say("{count} replicas, a card each", count=found.dp)
+        return say("{count} replicas, one GPU each", count=found.dp)
     return say("{cuts}; {count} replicas", cuts=told, count=found.dp)
 
 
@@ -106,9 +129,7 @@ def formats(plan: Plan) -> Sentence | str:
         told = [plan.work.method, "" if plan.work.sharding == "none" else plan.work.sharding]
         return ", ".join(filter(None, told))
     weights = plan.work.weights.removeprefix("gguf:")
-    return (
-        weights if plan.work.kv == "16bit" else say("{weights}, cache {kv}", weights=weights, kv=plan.work.kv)
-    )
+    return weights if plan.work.kv == "16bit" else say("{weights}, {kv} KV", weights=weights, kv=plan.work.kv)
 
 
 def step(work: Training) -> Sentence:
@@ -119,26 +140,28 @@ def step(work: Training) -> Sentence:
     return say("micro-batches {size}, recompute {recompute}", size=size, recompute=work.recompute)
 
 
-def figure(name: str, found: Estimate | None) -> str:
-    """One figure with its band, as its kind is shown."""
-    if found is None:
-        return ""
-    return _SHOWN.get(name, between)(found)
-
-
-def _usd_between(found: Estimate) -> str:
-    edges = f"{show_usd(found.low).lstrip('$')}-{show_usd(found.high).lstrip('$')}"
-    return show_usd(found.value) if found.low == found.high else f"{show_usd(found.value)} ({edges})"
-
-
-def _usd_of_thousand(found: Estimate) -> str:
-    return _usd_between(
-        replace(found, value=found.value * KILO, low=found.low * KILO, high=found.high * KILO)
+def _usd_between(found: Estimate, currency: str) -> str:
+    shown = show_money(found.value, currency)
+    return (
+        shown
+        if found.low == found.high
+        else (f"{shown} ({amount(found.low, currency)}-{amount(found.high, currency)})")
     )
 
 
-def _share(found: Estimate) -> str:
-    return f"{found.value:.0%}"
+def _of_thousand(found: Estimate) -> Estimate:
+    return replace(found, value=found.value * KILO, low=found.low * KILO, high=found.high * KILO)
+
+
+def figure(name: str, found: Estimate | None, *, currency: str = "USD") -> str:
+    """One figure with its band, as its kind is shown."""
+    if found is None:
+        return ""
+    if name in {"usd_per_image", "usd_per_text"}:
+        return _usd_between(_of_thousand(found), currency)
+    if name.startswith("usd"):
+        return _usd_between(found, currency)
+    return _SHOWN.get(name, between)(found)
 
 
 def _days(found: Estimate) -> str:
@@ -146,33 +169,17 @@ def _days(found: Estimate) -> str:
     return time_between(seconds)
 
 
-def _power(found: Estimate) -> str:
-    return show_watts(found.value)
-
-
 _SHOWN: dict[str, Callable[[Estimate], str]] = {
     **dict.fromkeys(("ttft_s", "tpot_s", "latency_s"), time_between),
-    **dict.fromkeys(("usd", "usd_per_h", "usd_per_mtok", "usd_total"), _usd_between),
-    **dict.fromkeys(("usd_per_image", "usd_per_text"), _usd_of_thousand),
-    **dict.fromkeys(("headroom", "mfu"), _share),
-    "power_w": _power,
+    **dict.fromkeys(("headroom", "mfu"), lambda found: f"{found.value:.0%}"),
+    "power_w": lambda found: show_watts(found.value),
     "days": _days,
 }
 
 
-def speed(plan: Plan) -> Shown:
-    """How fast, in a verdict."""
-    trained = plan.figures.get("train_tok_per_s")
-    if trained is not None:
-        return _training(plan, trained)
-    if takes_samples(plan):
-        return _sampled(plan)
-    found, users = plan.figures.get("output_tok_per_s"), plan.concurrency
-    if found is None:
-        return ""
-    if users is None or users <= 1:
-        return say("{rate} tok/s", rate=between(found))
-    return say("{rate} tok/s for {users} at once", rate=between(found), users=f"{users:,.0f}")
+def transcribes(plan: Plan) -> bool:
+    """Whether it writes down what is said."""
+    return "audio_h_per_h" in plan.figures
 
 
 def takes_samples(plan: Plan) -> bool:
@@ -180,34 +187,59 @@ def takes_samples(plan: Plan) -> bool:
     return any(name in plan.figures for name in SAMPLES)
 
 
-def _sampled(plan: Plan) -> Shown:
-    """How many a second, and how long all of them take where that is known."""
-    drawn, read = (plan.figures.get(name) for name in SAMPLES)
-    told = say("{rate} images/s", rate=between(drawn)) if drawn else ""
-    told = say("{rate} texts/s", rate=between(read)) if read else told
-    days = plan.figures.get("days")
-    return told if days is None else with_commas([say("done in {time}", time=_days(days)), told]) or ""
+def speed(plan: Plan) -> Shown:
+    """How fast, and how long all of it takes where that is known, in a verdict."""
+    name = next((name for name in RATES if name in plan.figures), None)
+    if name is None:
+        return ""
+    rate = show_short(plan.figures[name].value)
+    told: Shown = {
+        "audio_h_per_h": say("{hours} hours of audio an hour", hours=rate),
+        "images_per_s": say("{rate} images/s", rate=rate),
+        "texts_per_s": say("{rate} texts/s", rate=rate),
+    }.get(name, say("{rate} tok/s", rate=rate))
+    users, days = plan.concurrency, plan.figures.get("days")
+    if name == "output_tok_per_s" and users is not None and users > 1:
+        told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{users:,.0f}")
+    return (
+        told
+        if days is None
+        else with_commas([say("done in {time}", time=show_seconds(days.value * DAY_S)), told]) or ""
+    )
 
 
-def _training(plan: Plan, rate: Estimate) -> Shown:
-    """How long it takes, where that is known, and how fast."""
-    days, told = plan.figures.get("days"), say("{rate} tok/s", rate=between(rate))
-    return told if days is None else with_commas([say("done in {time}", time=_days(days)), told]) or ""
+def load(plan: Plan) -> Shown:
+    """Requests in flight, in a verdict."""
+    return say("concurrency {users}", users=f"{plan.concurrency:,.0f}") if plan.concurrency else ""
 
 
-def money(plan: Plan) -> Shown:
-    """What it costs, in a verdict."""
-    figures = plan.figures
-    if plan.supply.how == "own":
-        return say("yours already")
-    if plan.supply.how == "buy":
+def context(plan: Plan, wish: PlanWish) -> Shown:
+    """How long a sequence may be, in a verdict where that is asked or one person chats."""
+    if not isinstance(plan.work, Serving) or takes_samples(plan) or transcribes(plan):
+        return ""
+    if wish.context_tok is None and wish.work != "chat":
+        return ""
+    return say("{tokens} context", tokens=show_tokens(plan.work.context_tok))
+
+
+def money_of(plan: Plan, wish: PlanWish) -> Shown:
+    """What it costs and when that was so, in a verdict."""
+    figures, supply, currency = plan.figures, plan.supply, wish.currency
+    if supply.how == "own":
+        return say("your own")
+    if supply.how == "buy":
         known = figures.get("usd")
-        return say("no price known") if known is None else say("{usd} to buy", usd=show_usd(known.value))
-    whole = figures.get("usd_total") if "days" in figures else None
-    if whole is not None:
-        return say("{usd} in all", usd=show_usd(whole.value))
-    known = figures.get("usd_per_h")
-    return say("no price known") if known is None else say("{usd} an hour", usd=show_usd(known.value))
+        told: Shown = "" if known is None else show_money(known.value, currency)
+        if told and supply.used:
+            told = say("{usd} with used cards", usd=told)
+    elif "days" in figures and "usd_total" in figures:
+        told = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
+    else:
+        known = figures.get("usd_per_h")
+        told = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
+    if not told:
+        return say("no price known")
+    return told if supply.as_of is None else say("{usd} ({date})", usd=told, date=supply.as_of[:7])
 
 
 def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
@@ -218,15 +250,20 @@ def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
 
 
 def known_by(plan: Plan) -> Shown:
-    """What the speed is known by."""
+    """What the speed is based on, with its band."""
+    name = next((name for name in RATES if name in plan.figures), None)
+    if name is None or not basis(plan):
+        return ""
+    found = plan.figures[name]
+    band = f"{show_short(found.low)}-{show_short(found.high)}"
+    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=UNITS.get(name, ""),
+               basis=basis(plan))  # fmt: skip
+
+
+def basis(plan: Plan) -> Shown:
+    """What the speed is known from."""
     found = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
     return "" if found is None else MARKS.get(found.mark, found.mark)
-
-
-def power(plan: Plan) -> str:
-    """What it draws, in a verdict."""
-    found = plan.figures.get("power_w")
-    return "" if found is None else show_watts(found.value)
 
 
 def engine(plan: Plan) -> Sentence | str:
@@ -241,9 +278,30 @@ def engine(plan: Plan) -> Sentence | str:
     return say("{engine}, drafts {count}", **shown)
 
 
-def at_once(plan: Plan) -> str:
+def concurrency(plan: Plan) -> str:
     """Requests in flight."""
     return "" if not plan.concurrency else f"{plan.concurrency:,.0f}"
+
+
+def why(plan: Plan) -> Shown:
+    """Why it is among the options, in a cell; of a doubt no more than that there is one."""
+    if not plan.reasons:
+        return ""
+    first = plan.reasons[0]
+    doubtful = isinstance(first, Sentence) and first.text.startswith("cheaper, but")
+    return say("cheaper, less certain") if doubtful else first
+
+
+def limit(name: str, wish: PlanWish) -> Shown:
+    """A limit as it was set: "TTFT <= 1 s"."""
+    bounds: dict[str, Shown] = {
+        "ttft_s": "" if wish.ttft_s is None else f"TTFT <= {limit_time(wish.ttft_s)}",
+        "tpot_s": "" if wish.tpot_s is None else f"TPOT <= {limit_time(wish.tpot_s)}",
+        "requests_per_s": ""
+        if wish.rate_per_s is None
+        else say("{rate} requests/s", rate=f"{wish.rate_per_s:g}"),
+    }
+    return bounds.get(name) or name
 
 
 def work(wish: PlanWish) -> Shown:
@@ -251,14 +309,16 @@ def work(wish: PlanWish) -> Shown:
     lengths: Shown = ""
     if wish.prompt_tok and wish.output_tok:
         prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
-        lengths = say("{prompt} tokens in, {output} out", prompt=prompt, output=output)
+        lengths = say("{prompt} prompt + {output} output tokens", prompt=prompt, output=output)
+    if wish.work == "speech":
+        lengths = ""
     lengths = lengths or _size(wish)
     load: Shown = ""
     if wish.users is not None:
-        load = say("{users} at once", users=_plainly(wish.users))
+        load = say("concurrency {users}", users=_plainly(wish.users))
     elif wish.rate_per_s is not None:
-        load = say("{rate} requests a second", rate=_plainly(wish.rate_per_s))
-    told = [WORKS[wish.work], *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+        load = say("{rate} requests/s", rate=_plainly(wish.rate_per_s))
+    told = [WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
     return with_commas(told) or ""
 
 
@@ -301,19 +361,24 @@ def _learning(wish: PlanWish) -> list[Shown]:
 
 def limits(wish: PlanWish) -> list[Sentence]:
     """What was asked for, limit by limit."""
-    told = {
-        "TTFT": None if wish.ttft_s is None else show_seconds(wish.ttft_s),
-        "TPOT": None if wish.tpot_s is None else show_seconds(wish.tpot_s),
-        say("a batch"): None if wish.latency_s is None else show_seconds(wish.latency_s),
-        "$/h": None if wish.usd_per_h is None else show_usd(wish.usd_per_h),
-        "$/M tok": None if wish.usd_per_mtok is None else show_usd(wish.usd_per_mtok),
-        "W": None if wish.power_w is None else show_watts(wish.power_w),
-    }
-    found = [say("{name} at most {bound}", name=name, bound=bound) for name, bound in told.items() if bound]
+    currency = wish.currency
+    hour, million = wish.usd_per_h, wish.usd_per_mtok
+    told: tuple[tuple[Shown, str | None], ...] = (
+        ("TTFT", None if wish.ttft_s is None else limit_time(wish.ttft_s)),
+        ("TPOT", None if wish.tpot_s is None else limit_time(wish.tpot_s)),
+        (say("batch time"), None if wish.latency_s is None else show_seconds(wish.latency_s)),
+        (say("{sign}/hour", sign=symbol(currency)), None if hour is None else amount(hour, currency)),
+        (
+            say("{sign}/1M tok", sign=symbol(currency)),
+            None if million is None else amount(million, currency),
+        ),
+        (say("power"), None if wish.power_w is None else show_watts(wish.power_w)),
+    )
+    found = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in told if bound]
     if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
         found.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
     if wish.budget_usd is not None:
-        found.append(say("budget {usd}", usd=wish.budget_said or show_usd(wish.budget_usd)))
+        found.append(say("budget {usd}", usd=wish.budget_said or show_money(wish.budget_usd, currency)))
     if wish.tok_per_s is not None:
         found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return found

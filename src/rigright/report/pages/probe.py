@@ -32,7 +32,32 @@ def page(
     """The page for people."""
     parts: list[Part] = [_verdict(machine)]
     if machine.devices:
-        parts.append(_cards(machine))
+        # A row a card; a name that all share stands above them
+        states = [state_of(device) for device in machine.devices]
+        names = {device.name for device in machine.devices} - {None}
+        alike = len(machine.devices) > 1 and len(names) == 1
+        own = () if alike else (Column(head=say("card"), flexible=True),)
+        parts.append(
+            Table(
+                title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
+                columns=(
+                    Column(head="#", right=True),
+                    *own,
+                    Column(head=say("free GiB"), right=True),
+                    Column(head=say("all GiB"), right=True),
+                    Column(head="PCIe"),
+                    Column(head="W", right=True),
+                    Column(head="°C", right=True),
+                    Column(head=say("busy"), right=True),
+                    Column(head=say("state"), flexible=True),
+                ),
+                rows=tuple(
+                    (str(device.index), *(() if alike else (_name(device),)), *_now(device, machine), said)
+                    for device, (said, _) in zip(machine.devices, states, strict=True)
+                ),
+                tones=tuple(tone for _, tone in states),
+            )
+        )
     parts += _downshifted(machine)
     parts += _slices(machine)
     if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
@@ -93,44 +118,19 @@ def _none(machine: Machine) -> Line:
     return Line(said=say("no accelerator was found"), tone="warn")
 
 
-def _cards(machine: Machine) -> Table:
-    """A row a card; a name that all share stands above them."""
-    states = [state_of(device) for device in machine.devices]
-    names = {device.name for device in machine.devices} - {None}
-    alike = len(machine.devices) > 1 and len(names) == 1
-    own = () if alike else (Column(head=say("card"), flexible=True),)
-    return Table(
-        title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
-        columns=(
-            Column(head="#", right=True),
-            *own,
-            Column(head=say("free GiB"), right=True),
-            Column(head=say("all GiB"), right=True),
-            Column(head="PCIe"),
-            Column(head="W", right=True),
-            Column(head="°C", right=True),
-            Column(head=say("busy"), right=True),
-            Column(head=say("state"), flexible=True),
-        ),
-        rows=tuple(
-            (str(device.index), *(() if alike else (_name(device),)), *_now(device, machine), said)
-            for device, (said, _) in zip(machine.devices, states, strict=True)
-        ),
-        tones=tuple(tone for _, tone in states),
-    )
-
-
 def _name(device: Device) -> str:
     return (device.name or device.pci_id or device.vendor).removeprefix("NVIDIA ")
 
 
 def _now(device: Device, machine: Machine) -> tuple[str, ...]:
     """Memory, link, power, heat, work."""
+    power = device.power
+    told = "" if power.draw_w is None else f"{power.draw_w:.0f}"
     return (
         _gib(free_bytes(device, machine)),
         _gib(total_bytes(device, machine)),
         _link(device),
-        _watts(device),
+        told if power.limit_w is None else f"{told or '?'}/{power.limit_w:.0f}",
         _whole(device.thermal.gpu_c),
         "" if device.busy_share is None else f"{device.busy_share:.0%}",
     )
@@ -142,12 +142,6 @@ def _gib(size_bytes: float | None) -> str:
 
 def _whole(number: float | None) -> str:
     return "" if number is None else f"{number:.0f}"
-
-
-def _watts(device: Device) -> str:
-    power = device.power
-    told = "" if power.draw_w is None else f"{power.draw_w:.0f}"
-    return told if power.limit_w is None else f"{told or '?'}/{power.limit_w:.0f}"
 
 
 def _link(device: Device) -> str:

@@ -10,7 +10,7 @@ from rigright.base.words import say, with_commas
 from rigright.machine.host import Cpu, Disk, Memory, Port
 from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.record import Machine
-from rigright.machine.system import Event, Software, System
+from rigright.machine.system import Event, Software
 from rigright.report.page import Shown
 
 MOST_LINES = 4  # of disks and of ports
@@ -29,11 +29,31 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     yield from _row("", _modules(machine.memory))
     yield from _row("", _swap(machine.memory))
     yield from _rows(say("disks"), [_disk(one) for one in machine.disks or ()], most=most)
-    yield from _rows(say("network"), _ports(_real(machine.ports or ())), most=most)
+    # ports one can plug a cable into, and those that are up
+    yield from _rows(
+        say("network"),
+        _ports([port for port in (machine.ports or ()) if port.kind != "virtual" or port.state == "up"]),
+        most=most,
+    )
     yield from _row(say("board"), _words(machine.system.maker, machine.system.product, machine.system.board))
-    yield from _row(say("system"), _system(machine.system))
+    told: list[Shown | None] = [
+        machine.system.os_name,
+        None if machine.system.kernel is None else say("kernel {version}", version=machine.system.kernel),
+        machine.system.virtual if machine.system.virtual not in {None, "none", "unknown"} else None,
+        None
+        if machine.system.container in {None, "none"}
+        else say("in a container: {kind}", kind=machine.system.container),
+        None if machine.system.up_s is None else say("up {time}", time=show_seconds(machine.system.up_s)),
+        None if machine.system.as_root is not False else say("read without root"),
+    ]
+    yield from _row(say("system"), with_commas(told))
     yield from _row(say("driver"), _driver(machine.software))
-    yield from _row(say("toolkits"), _toolkits(machine.software))
+    yield from _row(
+        say("toolkits"),
+        ", ".join(
+            f"{_CALLED.get(one.name, one.name)} {one.version or '?'}" for one in machine.software.toolkits
+        ),
+    )
     yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
     yield from _row(say("containers"), _containers(machine.software))
     yield from _row(say("kernel's log"), _events(machine.events or ()))
@@ -127,16 +147,13 @@ def _disk(disk: Disk) -> Shown:
     return _words(disk.model, disk.kind, size, link) or disk.name
 
 
-def _real(ports: tuple[Port, ...]) -> list[Port]:
-    """Ports one can plug a cable into, and those that are up."""
-    return [port for port in ports if port.kind != "virtual" or port.state == "up"]
-
-
 def _ports(ports: list[Port]) -> list[Shown]:
     """Ports that differ in nothing but their names, in one line."""
     kinds: dict[str, list[str]] = {}
     for port in ports:
-        kinds.setdefault(_port(port), []).append(port.name)
+        rate = None if not port.bytes_per_s else f"{port.bytes_per_s * BITS / GIGA:g} Gbit/s"
+        kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
+        kinds.setdefault(_words(kind, port.driver, rate, port.state) or "?", []).append(port.name)
     return [f"{_named(names)}: {kind}" for kind, names in kinds.items()]
 
 
@@ -144,24 +161,6 @@ def _named(names: list[str]) -> str:
     if len(names) <= _FEW_NAMES:
         return ", ".join(names)
     return f"{names[0]} ... {names[-1]} ({len(names)})"
-
-
-def _port(port: Port) -> str:
-    rate = None if not port.bytes_per_s else f"{port.bytes_per_s * BITS / GIGA:g} Gbit/s"
-    kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
-    return _words(kind, port.driver, rate, port.state) or "?"
-
-
-def _system(system: System) -> Shown | None:
-    told: list[Shown | None] = [
-        system.os_name,
-        None if system.kernel is None else say("kernel {version}", version=system.kernel),
-        system.virtual if system.virtual not in {None, "none", "unknown"} else None,
-        None if system.container in {None, "none"} else say("in a container: {kind}", kind=system.container),
-        None if system.up_s is None else say("up {time}", time=show_seconds(system.up_s)),
-        None if system.as_root is not False else say("read without root"),
-    ]
-    return with_commas(told)
 
 
 def _driver(software: Software) -> Shown | None:
@@ -173,10 +172,6 @@ def _driver(software: Software) -> Shown | None:
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",
     ]
     return with_commas(told)
-
-
-def _toolkits(software: Software) -> str | None:
-    return ", ".join(f"{_CALLED.get(one.name, one.name)} {one.version or '?'}" for one in software.toolkits)
 
 
 def _frameworks(software: Software) -> list[Shown]:

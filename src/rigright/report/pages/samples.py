@@ -11,7 +11,33 @@ from rigright.report.page import Column, Table
 from rigright.report.pages.speed import TIME_NAMES, between, plain_estimate, time_between
 from rigright.report.timed import SampleSpeed
 
-STARTING = say("starting kernels")
+STARTING = say("kernel launches")
+
+
+def sample_rate(speed: SampleSpeed) -> Sentence:
+    """How many a second, in a verdict."""
+    rate = show_short(speed.rate.value)
+    if speed.tok is not None:
+        return say("{rate} texts/s", rate=rate)
+    return say("{rate} images/s", rate=rate)
+
+
+def samples_table(speed: SampleSpeed) -> Table:
+    """What a person wants of it, with its band."""
+    head = say("texts/s") if speed.tok is not None else say("images/s")
+    known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
+    known += [] if speed.compiled is None else [(say("images/s with torch.compile"), speed.compiled)]
+    rows = tuple(
+        (name, show_short(one.value), f"{show_short(one.low)}-{show_short(one.high)}") for name, one in known
+    )
+    return Table(
+        columns=(
+            Column(head="", flexible=True),
+            Column(head=say("estimate"), right=True),
+            Column(head=say("80 % band"), right=True),
+        ),
+        rows=(*rows, (say("batch size"), f"{speed.each:,}", ""), (say("limited by"), _name(speed.bound), "")),
+    )
 
 
 def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
@@ -19,40 +45,39 @@ def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     told = {"rate": between(speed.rate), "each": speed.each, "time": time_between(speed.batch_s)}
     if speed.tok is not None:
         yield say(
-            "{rate} texts a second of {tok} tokens, {each} at once on each card; a batch takes {time}",
+            "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
             tok=speed.tok, **told,
         )  # fmt: skip
     elif speed.made:
         yield say(
-            "{rate} images a second of {px} x {px} pixels in {steps} steps, {each} at once on each card;"
-            " a batch takes {time}",
+            "{rate} images/s at {px} x {px}, {steps} steps, batch size {each} per GPU; a batch takes {time}",
             px=speed.image_px, steps=speed.steps, **told,
         )  # fmt: skip
     else:
-        yield say("{rate} images a second, {each} at once on each card; a batch takes {time}", **told)
+        yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **told)
     if speed.compiled is not None:
-        yield say("with torch.compile: {rate} images a second", rate=between(speed.compiled))
+        yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
     if speed.beside_bytes:
         yield say(
-            "what reads the prompt and what draws take {size} more on each card; `rigright plan` counts them",
+            "text encoder and VAE take {size} more per GPU; `rigright plan` counts them",
             size=show_bytes(speed.beside_bytes),
         )
-    yield say("what limits it: {part}", part=_name(speed.bound))
+    yield say("limited by {part}", part=_name(speed.bound))
 
 
 def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """The same of a network that learns."""
     yield say(
-        "learns from {rate} images a second, {each} at once on each of {cards} cards; a step takes {time}",
+        "trains on {rate} images/s, batch size {each} on each of {cards} GPUs; a step takes {time}",
         rate=between(speed.rate), each=speed.each, cards=speed.cards, time=time_between(speed.batch_s),
     )  # fmt: skip
-    yield say("what limits it: {part}", part=_name(speed.bound))
+    yield say("limited by {part}", part=_name(speed.bound))
 
 
 def sample_table(speed: SampleSpeed) -> Table:
     """What each part of a batch would take if it were alone: they overlap."""
     return Table(
-        title=say("time of a batch on one card, ms: each part as if alone"),
+        title=say("time of a batch on one GPU, ms: each part as if alone"),
         columns=(Column(head=say("part"), flexible=True), Column(head=say("time"), right=True)),
         rows=tuple((_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
     )

@@ -31,7 +31,15 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     if unknown:
         parts.append(Points(items=unknown, title=say("not known"), tone="warn"))
     if result.pick is not None:
-        parts.append(Commands(items=tuple(_next(result, asked)), title=say("next")))
+        commands: list[str] = []
+        in_windows = result.target.os_id == WINDOWS
+        commands.append(f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}")
+        if result.pick is not None and result.pick.pip:
+            commands.append(f"{asked} --requirements requirements.txt")
+        if not in_windows and "apple" not in result.target.vendors:  # a container there sees no card
+            commands.append(f"{asked} --docker Dockerfile")
+        commands.append("rigright doctor --only driver,software,containers")
+        parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
 
 
@@ -139,16 +147,6 @@ def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
     if step.commands:
         commands = (typed(one, needs_root=step.as_root, by_root=by_root) for one in step.commands)
         yield Commands(items=tuple(commands))
-
-
-def _next(result: SetUp, asked: str) -> Iterator[str]:
-    in_windows = result.target.os_id == WINDOWS
-    yield f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}"
-    if result.pick is not None and result.pick.pip:
-        yield f"{asked} --requirements requirements.txt"
-    if not in_windows and "apple" not in result.target.vendors:  # a container there sees no card
-        yield f"{asked} --docker Dockerfile"
-    yield "rigright doctor --only driver,software,containers"
 
 
 def plain(result: SetUp, language: str) -> dict[str, Any]:

@@ -1,70 +1,128 @@
-"""The page of `simulate`: waiting, first and next tokens, what met its targets, and how the time went."""
+"""The page of `simulate`: whether the load is carried and targets are met, times by percentile, the time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from math import isnan
 from typing import Any
 
-from rigright.base.units import show_seconds
-from rigright.base.words import Sentence, say
-from rigright.cost.estimate import Estimate
-from rigright.report.page import Bar, Bars, Column, Line, Page, Part, Piece, Points, Table
+from rigright.base.units import KILO, show_seconds, show_short
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.report.page import (
+    Bar,
+    Bars,
+    Column,
+    Line,
+    Page,
+    Part,
+    Piece,
+    Strip,
+    Strips,
+    Table,
+    Tone,
+)
+from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short
 from rigright.report.simulated import Against, Simulated
 from rigright.sim.tally import Moment, Spread
 
 ROWS = 16  # of the picture of the time
 SHARES = 100
+BACKLOG = 0.05  # of all requests still queue when the last one arrives: more is an overload
+CARRIED = 0.9  # of the requests that arrive a second
+MET = 0.9  # of the requests meet their targets: a tick
+ALL_MET = 0.9995  # a share that is not worth saying
 
 
-def page(result: Simulated) -> Page:
-    """The page for people."""
-    counted = result.tally
-    parts: list[Part] = [
-        Line(said=_verdict(result), tone="good" if counted.served == counted.requests else "warn"),
-        Line(said=result.load, tone="dim"),
-        Line(said=_served_by(result), tone="dim"),
-        _table(result),
-        Line(said=_throughput(result)),
-    ]
-    if _has_targets(result):
-        parts.append(_good(result))
-    parts.append(Points(title=say("what holds it back"), items=result.binds))
+def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people; a simulation has no formulas to show, so `why` adds nothing."""
+    del why
+    answer, counted = _verdict(result), result.tally
+    parts: list[Part] = [Line(said=result.load, tone="dim")]
+    parts += [Line(said=_served_by(result), tone="dim")] if details else []
+    parts += [_table(result, details=details), Line(said=_throughput(result))]
+    parts += [Line(said=bind, tone="dim") for bind in result.binds]
     if counted.timeline:
-        parts.append(_picture(result))
+        parts.append(_picture(result) if details else _strips(counted.timeline))
     if result.against is not None:
         parts.append(_against(result, result.against))
     if result.wrote is not None:
-        parts.append(Line(said=say("each request's tokens are in {file}", file=result.wrote), tone="dim"))
-    parts += [Line(said=note, tone="dim") for note in result.notes]
-    return Page(
-        title=say("{model} on {machine}, played", model=result.model, machine=result.machine),
-        parts=tuple(parts),
+        parts.append(Line(said=say("tokens of each request: {file}", file=result.wrote), tone="dim"))
+    parts += note_lines(result.notes, details=details)
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def _verdict(result: Simulated) -> Line:
+    """Whether the load is carried and its targets are met, before any figure."""
+    counted, rate = result.tally, result.rate_per_s
+    if not counted.served:
+        return Line(said=say("no request was served"), tone="bad")
+    late = list(_late(result))
+    if rate is not None and counted.backlog_share > BACKLOG and counted.requests_per_s < CARRIED * rate:
+        served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
+        said = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
+        return Line(said=with_semicolons([said, *late]) or said, tone="bad")
+    told = [
+        say("TTFT p95 {time}", time=_time(counted.ttft_s.p95)),
+        say("TPOT p95 {time}", time=_time(counted.tpot_s.p95)),
+    ]
+    refused = counted.requests - counted.served
+    if late:
+        tone: Tone = "good" if counted.good_share >= MET else "warn"
+        said = with_semicolons(late) or late[0]
+    else:
+        tone = "good"
+        figures = with_commas([*told, _rate(result)]) or ""
+        said = say("{machine} serves {model}: {figures}", machine=short(result.machine),
+                   model=model_name(result.model), figures=figures)  # fmt: skip
+        if _has_targets(result):
+            said = say("{figures}: every request meets its targets", figures=with_commas(told) or "")
+    if refused:
+        tone = "warn"
+        said = say("{said}; requests not served: {count}", said=said, count=f"{refused:,}")
+    return Line(said=said, tone=tone)
+
+
+def _rate(result: Simulated) -> Sentence:
+    return say("{rate} tok/s", rate=show_short(result.output_tok_per_s.value))
+
+
+def _late(result: Simulated) -> Iterator[Sentence]:
+    """Each target that some requests miss, with how many do."""
+    counted, targets = result.tally, result.targets
+    known = (
+        ("TTFT", counted.ttft_s, targets.ttft_s, counted.ttft_share),
+        ("TPOT", counted.tpot_s, targets.tpot_s, counted.tpot_share),
     )
+    for name, times, target, share in known:
+        if target is not None and share < ALL_MET:
+            yield say(
+                "{name} p95 {time}: over the {target} target in {share} % of requests",
+                name=name, time=_time(times.p95), target=limit_time(target),
+                share=f"{SHARES * (1 - share):.0f}" if share < 0.99 else f"{SHARES * (1 - share):.1f}",
+            )  # fmt: skip
 
 
-def _verdict(result: Simulated) -> Sentence:
-    if not result.tally.served:
-        return say("no request was served")
-    return say(
-        "first token after {ttft}, then {tpot} a token; {rate} tok/s in all",
-        ttft=_banded(result.ttft_s),
-        tpot=_banded(result.tpot_s),
-        rate=f"{result.output_tok_per_s.value:,.0f}",
+def _strips(timeline: tuple[Moment, ...]) -> Strips:
+    """Requests at work and waiting over the time, a line each."""
+    shown = (
+        (say("running"), tuple(moment.running for moment in timeline)),
+        (say("queued"), tuple(moment.waiting for moment in timeline)),
     )
-
-
-def _banded(found: Estimate) -> Sentence | str:
-    if isnan(found.value):  # nobody was served, or nobody had a second token
-        return say("never")
-    return f"{show_seconds(found.value)} ({show_seconds(found.low)}-{show_seconds(found.high)})"
+    return Strips(
+        strips=tuple(
+            Strip(label=name, values=values, shown=say("max {most}", most=show_short(max(values))))
+            for name, values in shown
+        ),
+        span=say("over {time}", time=show_seconds(timeline[-1].end_s - timeline[0].start_s)),
+    )
 
 
 def _served_by(result: Simulated) -> Sentence:
     layout = result.layout
     return say(
-        "{engine} {version}, {weights}, tp {tp} pp {pp}, replicas: {replicas}, policy {policy}: "
-        "{seats} seats, {budget} tokens a pass, {pool} tokens of cache each",
+        "{engine} {version}, {weights}, tp {tp} pp {pp}, {replicas} replicas, policy {policy}: "
+        "{slots} slots, {budget} tokens per step, KV cache for {pool} tokens each",
         engine=result.engine,
         version=result.engine_version,
         weights=result.weights_format,
@@ -72,26 +130,35 @@ def _served_by(result: Simulated) -> Sentence:
         pp=layout.pp,
         replicas=result.replicas,
         policy=result.policy.replace("_", "-"),
-        seats=f"{result.max_seqs:,}",
+        slots=f"{result.max_seqs:,}",
         budget=f"{result.budget_tok:,}",
-        pool=say("endless") if result.pool_tok is None else f"{result.pool_tok:,}",
+        pool=say("unlimited") if result.pool_tok is None else f"{result.pool_tok:,}",
     )
 
 
-def _table(result: Simulated) -> Table:
+def _table(result: Simulated, *, details: bool) -> Table:
+    """Times by percentile, their unit in the name of the row."""
     counted = result.tally
     rows = (
-        (say("in the queue"), counted.queue_s),
-        (say("first token (TTFT)"), counted.ttft_s),
-        (say("a further token, a request's mean (TPOT)"), counted.tpot_s),
-        (say("gap between tokens (ITL)"), counted.itl_s),
-        (say("whole answer"), counted.latency_s),
+        (say("TTFT, s"), counted.ttft_s, 1.0),
+        (say("TPOT, ms"), counted.tpot_s, KILO),
+        (say("gap between tokens (ITL), ms"), counted.itl_s, KILO),
+        (say("queue, s"), counted.queue_s, 1.0),
+        (say("whole request, s"), counted.latency_s, 1.0),
     )
-    heads = (say("mean"), "p50", "p90", "p95", "p99", say("most"))
+    heads = (say("mean"), "p50", "p90", "p95", "p99", say("max"))
+    kept = range(len(heads)) if details else (0, 1, 3, 4)
     return Table(
-        columns=(Column(head="", flexible=True), *(Column(head=head, right=True) for head in heads)),
-        rows=tuple((name, *(_time(value) for value in _values(spread))) for name, spread in rows),
+        columns=(Column(head="", flexible=True), *(Column(head=heads[place], right=True) for place in kept)),
+        rows=tuple(
+            (name, *(_number(_values(spread)[place] * scale) for place in kept))
+            for name, spread, scale in rows
+        ),
     )
+
+
+def _number(value: float) -> str:
+    return "-" if isnan(value) else show_short(value) if value > 0.001 else "0"
 
 
 def _values(spread: Spread) -> tuple[float, ...]:
@@ -105,12 +172,11 @@ def _time(value_s: float) -> str:
 def _throughput(result: Simulated) -> Sentence:
     counted = result.tally
     return say(
-        "requests served: {served} of {requests} in {span}, {rate} a second; "
-        "cache at most {most} % full; at work {busy} % of the time",
-        served=f"{counted.served:,}",
-        requests=f"{counted.requests:,}",
-        span=show_seconds(counted.span_s),
+        "{rate} requests/s, {tokens} output tok/s ({low}-{high}); KV cache peak {most} %, GPU busy {busy} %",
         rate=f"{counted.requests_per_s:.3g}",
+        tokens=show_short(result.output_tok_per_s.value),
+        low=show_short(result.output_tok_per_s.low),
+        high=show_short(result.output_tok_per_s.high),
         most=f"{SHARES * counted.cache_most:.0f}",
         busy=f"{SHARES * counted.busy_share:.0f}",
     )
@@ -120,38 +186,19 @@ def _has_targets(result: Simulated) -> bool:
     return result.targets.ttft_s is not None or result.targets.tpot_s is not None
 
 
-def _good(result: Simulated) -> Line:
-    share = result.tally.good_share
-    return Line(
-        said=say(
-            "{share} % of the requests meet the targets (first token {ttft}, further ones {tpot}): "
-            "{rate} good ones a second",
-            share=f"{SHARES * share:.1f}",
-            ttft=_limit(result.targets.ttft_s),
-            tpot=_limit(result.targets.tpot_s),
-            rate=f"{result.tally.good_per_s:.3g}",
-        ),
-        tone="good" if share >= 0.9 else "warn",
-    )
-
-
-def _limit(limit_s: float | None) -> Sentence | str:
-    return say("any") if limit_s is None else show_seconds(limit_s)
-
-
 def _picture(result: Simulated) -> Bars:
     """Requests at work and waiting over the time."""
     moments = _thinned(result.tally.timeline)
     most = max((moment.running + moment.waiting for moment in moments), default=0.0)
     began = moments[0].start_s
     return Bars(
-        title=say("requests over time; on the right, share of the cache in use"),
+        title=say("requests over time: running + queued, KV cache in use"),
         bars=tuple(
             Bar(
                 label=show_seconds(moment.start_s - began) if moment.start_s > began else "0",
                 pieces=(
-                    Piece(name=say("at work"), size=moment.running, shown=f"{moment.running:.0f}"),
-                    Piece(name=say("waiting"), size=moment.waiting, shown=f"{moment.waiting:.0f}"),
+                    Piece(name=say("running"), size=moment.running, shown=f"{moment.running:.0f}"),
+                    Piece(name=say("queued"), size=moment.waiting, shown=f"{moment.waiting:.0f}"),
                 ),
                 limit=most,
                 shown=f"{moment.running:.0f} + {moment.waiting:.0f}, {SHARES * moment.cache_share:.0f} %",
@@ -177,16 +224,16 @@ def _together(part: tuple[Moment, ...]) -> Moment:
 
 def _against(result: Simulated, found: Against) -> Table:
     rows = (
-        (say("first token (TTFT)"), result.tally.ttft_s.mean, found.ttft_s,
+        ("TTFT", result.tally.ttft_s.mean, found.ttft_s,
          found.ttft_error, found.request_ttft_error),
-        (say("a further token, a request's mean (TPOT)"), result.tally.tpot_s.mean, found.tpot_s,
+        ("TPOT", result.tally.tpot_s.mean, found.tpot_s,
          found.tpot_error, found.request_tpot_error),
     )  # fmt: skip
     return Table(
         title=say("against what was measured"),
         columns=(
             Column(head="", flexible=True),
-            Column(head=say("played"), right=True),
+            Column(head=say("simulated"), right=True),
             Column(head=say("measured"), right=True),
             Column(head=say("error of the mean"), right=True),
             Column(head=say("median error of a request"), right=True),

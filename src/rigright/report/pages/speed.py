@@ -8,14 +8,14 @@ from typing import Any
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.report.page import Column, Table
+from rigright.report.page import Column, Line, Shown, Table
 from rigright.report.timed import TIME_PARTS, Speed, TimeParts
 
 TIME_NAMES = {
-    "memory": say("reading memory"),
-    "compute": say("computing"),
-    "links": say("links between cards"),
-    "fixed": say("fixed costs"),
+    "memory": say("memory bandwidth"),
+    "compute": say("compute"),
+    "links": say("interconnect"),
+    "fixed": say("fixed overhead"),
 }
 FIGURES = ("ttft_s", "tpot_s", "user_tok_per_s", "output_tok_per_s", "prefill_tok_per_s")
 
@@ -33,43 +33,78 @@ def time_between(found: Estimate) -> str:
     return f"{shown} ({show_short(found.low / scale)}-{show_short(found.high / scale)})" if unit else shown
 
 
-def speed_lines(speed: Speed) -> Iterator[Sentence]:
+def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+    """What users see, with its band; then how far it goes."""
+    crowd, audio = speed.concurrency > 1, speed.audio_h_per_h
+    rows: list[tuple[Shown, ...]] = [
+        *([] if audio is None else [_figure(say("audio h/h"), audio)]),
+        _figure(say("TTFT, s"), speed.ttft_s),
+        _figure(say("TPOT, ms"), speed.tpot_s, scale=KILO),
+        _figure(say("tok/s per user"), speed.user_tok_per_s),
+        *([_figure(say("output tok/s"), speed.output_tok_per_s)] if crowd else []),
+        *([_figure(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
+        *more,
+    ]
+    return Table(
+        columns=(
+            Column(head="", flexible=True),
+            Column(head=say("estimate"), right=True),
+            Column(head=say("80 % band"), right=True),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _figure(name: Sentence, found: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
+    low, high = show_short(found.low * scale), show_short(found.high * scale)
+    return name, show_short(found.value * scale), f"{low}-{high}"
+
+
+def limited_by(speed: Speed) -> Line:
+    """What limits tokens and prompts."""
+    token, prompt = TIME_NAMES[speed.token_pass.bound], TIME_NAMES[speed.prompt_pass.bound]
+    if speed.audio_h_per_h is not None:
+        heard = say("limited by {decoder} (decoder), {encoder} (encoder)", decoder=token, encoder=prompt)
+        return Line(said=heard, tone="dim")
+    return Line(
+        said=say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt), tone="dim"
+    )
+
+
+def speed_lines(speed: Speed) -> Iterator[Shown]:
     """What users see, and what limits it."""
     yield say(
-        "first token after {ttft} with a prompt of {prompt} tokens; each next one {tpot}",
+        "TTFT {ttft} with a prompt of {prompt} tokens; TPOT {tpot}",
         ttft=time_between(speed.ttft_s),
         prompt=f"{speed.prompt_tok:,.0f}",
         tpot=time_between(speed.tpot_s),
     )
     if speed.concurrency > 1:
         yield say(
-            "{each} tokens a second for each of {users} at once, {all} for all",
+            "{each} tok/s per user at concurrency {users}, {all} tok/s in total",
             each=between(speed.user_tok_per_s),
             users=f"{speed.running:,.0f}",
             all=between(speed.output_tok_per_s),
         )
     else:
         yield say(
-            "{each} tokens a second; a prompt is read at {prefill} a second",
+            "{each} tok/s; prefill {prefill} tok/s",
             each=between(speed.user_tok_per_s),
             prefill=between(speed.prefill_tok_per_s),
         )
-    yield say(
-        "what limits next tokens: {token}; what limits prompts: {prompt}",
-        token=TIME_NAMES[speed.token_pass.bound],
-        prompt=TIME_NAMES[speed.prompt_pass.bound],
-    )
+    yield limited_by(speed).said
 
 
 def speed_table(speed: Speed) -> Table:
     """Where the time of a token and of a prompt goes."""
     token, prompt = speed.token_pass, speed.prompt_pass
+    hears = speed.audio_h_per_h is not None
     return Table(
         title=say("time of a pass, ms"),
         columns=(
             Column(head=say("part"), flexible=True),
-            Column(head=say("next tokens"), right=True),
-            Column(head=say("a prompt alone"), right=True),
+            Column(head=say("decode step"), right=True),
+            Column(head=say("one window alone") if hears else say("prefill of one prompt"), right=True),
         ),
         rows=(
             *(
@@ -77,7 +112,7 @@ def speed_table(speed: Speed) -> Table:
                 for part in TIME_PARTS
                 if token.of(part) > 0 or prompt.of(part) > 0
             ),
-            (say("together"), _ms(token.total_s), _ms(prompt.total_s)),
+            (say("total"), _ms(token.total_s), _ms(prompt.total_s)),
         ),
     )
 
@@ -95,6 +130,7 @@ def plain_speed(speed: Speed | None) -> dict[str, Any] | None:
         "output_tok": round(speed.output_tok),
         "concurrency": speed.concurrency,
         "running": speed.running,
+        **({} if speed.audio_h_per_h is None else {"audio_h_per_h": plain_estimate(speed.audio_h_per_h)}),
         **{name: plain_estimate(getattr(speed, name)) for name in FIGURES},
         "token_pass": _plain_parts(speed.token_pass),
         "prompt_pass": _plain_parts(speed.prompt_pass),

@@ -5,27 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Line, Page, Part, Points, Table
-from rigright.report.swept import Answered, Question, Swept
+from rigright.report.pages.brief import short, short_format
+from rigright.report.swept import Swept
 
 MOST_ROWS = 20
+FEW_ROWS = 12  # of one screen
 MOST_LINES = 4  # of the grid, named beside one reason
-SHOWN = ("supply", "weights", "ttft_s", "tpot_s", "output_tok_per_s", "days", "usd_per_h", "usd_per_mtok")
+SHOWN = (  # of an answer: its head and what its number is multiplied by; None: a text
+    ("supply", say("machine"), None),
+    ("weights", say("format"), None),
+    ("ttft_s", say("TTFT, s"), 1.0),
+    ("tpot_s", say("TPOT, ms"), KILO),
+    ("output_tok_per_s", say("tok/s"), 1.0),
+    ("days", say("days"), 1.0),
+    ("usd_per_h", say("{sign}/hour", sign="$"), 1.0),
+    ("usd_per_mtok", say("{sign}/1M tok", sign="$"), 1.0),
+)
 
 
-def page(result: Swept) -> Page:
-    """The page for people."""
-    title = say("{file}: {questions} questions", file=result.file, questions=f"{len(result.questions):,}")
-    parts: list[Part] = [_verdict(result), _table(result)]
+def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people; a sweep has no formulas to show, so `why` adds nothing."""
+    del why
+    answer, most = _verdict(result), MOST_ROWS if details else FEW_ROWS
+    parts: list[Part] = [_table(result, most)]
     parts += [
         Points(items=items, title=title, tone="warn")
-        for title, fits in ((say("not answered"), ""), (say("nothing keeps every limit"), "no"))
-        if (items := tuple(_reasons(result, fits=fits)))
+        for title, fits in ((say("not answered"), ""), (say("nothing meets every limit"), "no"))
+        if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
     ]
     if result.out is not None:
         parts.append(Line(said=say("all answers: {file}", file=result.out), tone="dim"))
-    return Page(title=title, parts=tuple(parts))
+    elif len(result.questions) > most:
+        more = say("{count} more rows: --csv", count=len(result.questions) - most)
+        parts.append(Line(said=more, tone="dim"))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
@@ -41,37 +57,47 @@ def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
 
 
 def _verdict(result: Swept) -> Line:
-    fits = sum(one.cells.get("fits") == "yes" for one in result.answers)
+    fits, questions = sum(one.cells.get("fits") == "yes" for one in result.answers), len(result.questions)
     said = say(
-        "{fits} of {questions} have a plan that keeps every limit; {fresh} answered now in {places} places, "
-        "{kept} kept from before, {seconds} s",
+        "{fits} of {questions} questions have a plan that meets every limit ({seconds} s, {kept} cached)",
         fits=f"{fits:,}",
-        questions=f"{len(result.questions):,}",
-        fresh=f"{sum(result.places.values()):,}",
-        places=len(result.places),
+        questions=f"{questions:,}",
         kept=f"{result.kept:,}",
         seconds=f"{result.seconds:.1f}",
     )
-    return Line(said=said, tone="good" if fits else "warn")
+    return Line(said=said, tone="good" if fits == questions else "warn" if fits else "bad")
 
 
-def _table(result: Swept) -> Table:
+def _table(result: Swept, most: int) -> Table:
     asked = [
         name
         for name in dict.fromkeys(name for one in result.questions for name in one.words)
         if len({one.words.get(name) for one in result.questions}) > 1 or name == "model"
     ]
-    given = [name for name in SHOWN if any(name in one.cells for one in result.answers)]
-    pairs = list(zip(result.questions, result.answers, strict=True))[:MOST_ROWS]
+    given = [one for one in SHOWN if any(one[0] in answer.cells for answer in result.answers)]
+    pairs = list(zip(result.questions, result.answers, strict=True))[:most]
     return Table(
-        columns=tuple(Column(head=name, flexible=name == "supply") for name in (*asked, "fits", *given)),
-        rows=tuple(_cells(one, answer, asked=asked, given=given) for one, answer in pairs),
+        columns=(
+            *(Column(head=name, flexible=name == "model") for name in asked),
+            Column(head=say("fits")),
+            *(Column(head=head, flexible=scale is None, right=scale is not None) for _, head, scale in given),
+        ),
+        rows=tuple(
+            (
+                *(one.words.get(name, "") for name in asked),
+                say("yes") if answer.cells.get("fits") == "yes" else say("no"),
+                *(_shown(answer.cells.get(name, ""), scale) for name, _, scale in given),
+            )
+            for one, answer in pairs
+        ),
     )
 
 
-def _cells(one: Question, answer: Answered, *, asked: list[str], given: list[str]) -> tuple[str, ...]:
-    found = [answer.cells.get(name, "") for name in ("fits", *given)]
-    return (*(one.words.get(name, "") for name in asked), *found)
+def _shown(cell: str, scale: float | None) -> str:
+    """A cell for people: names as they are said, numbers to three digits."""
+    if not cell:
+        return ""
+    return short(short_format(cell)) if scale is None else show_short(float(cell) * scale)
 
 
 def sheet(result: Swept) -> Page:

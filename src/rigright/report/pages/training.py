@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from rigright.base.units import show_bytes, show_count
-from rigright.base.words import Sentence, say, tell
+from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
+from rigright.report.explained import Remedy
 from rigright.report.page import (
     Bar,
     Bars,
@@ -24,19 +24,20 @@ from rigright.report.page import (
     Table,
     Tone,
 )
+from rigright.report.pages.brief import TRAINED, again, memory_bar, model_name, note_lines, short
 from rigright.report.pages.samples import learning_lines, plain_samples, sample_table
+from rigright.report.pages.training_time import BOUNDS, plain_step, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
-from rigright.report.pages.training_time import plain_step, speed_facts, speed_line, time_table
 from rigright.report.trained import RankUse, Trained
 
 NAMES = {
     "frozen": say("frozen weights"),
-    "weights": say("weights that learn"),
+    "weights": say("trainable weights"),
     "master": say("master weights"),
     "gradients": say("gradients"),
     "optimizer": say("optimizer"),
     "activations": say("activations"),
-    "working": say("working set of a layer"),
+    "working": say("layer workspace"),
     "loss": say("logits and loss"),
     "gathered": say("gathered weights"),
     "buckets": say("buckets"),
@@ -51,67 +52,101 @@ PHASES = {
     "backward-end": say("end of the backward pass"),
     "step": say("optimizer step"),
 }
+MOST_REMEDIES = 3
+IDLE = "{used} of {cards} GPUs in use"  # how notes on cards without work begin
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 
-def page(result: Trained, *, why: bool = False) -> Page:
+def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = [_verdict(result)]
-    if result.step is not None:
-        parts.append(speed_line(result.step))
-    parts += [_bars(result), _table(result)]
-    if result.step is not None:
-        parts.append(time_table(result.step))
-    if result.samples is not None:
-        parts += [sample_table(result.samples), Points(items=tuple(learning_lines(result.samples)))]
-    parts.append(Points(items=tuple(_facts(result))))
-    if result.remedies:
-        parts.append(_remedies(result))
+    answer = _verdict(result)
+    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
     if why:
         parts.append(_reasons(result))
-    parts += [Line(said=note, tone="dim") for note in result.notes]
+    parts += note_lines(result.notes, details=details)
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    return Page(title=_title(result), parts=tuple(parts))
+        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
-def _title(result: Trained) -> Sentence:
-    return say(
-        "training {model} ({method}) on {machine} with {trainer}",
-        model=result.model,
-        method=result.training.method,
-        machine=result.machine,
-        trainer=result.trainer,
+def _brief(result: Trained) -> Iterator[Part]:
+    """Memory of the fullest rank, then speed and limits, or what to change."""
+    worst = result.worst
+    sizes = [*worst.parts_bytes, ("rest", worst.device_bytes - sum(size for _, size in worst.parts_bytes))]
+    yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
+    if not result.fits:
+        if result.remedies:
+            yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
+        return
+    rows: list[tuple[Shown, ...]] = []
+    if result.step is not None:
+        rows += step_rows(result.step)
+    if result.samples is not None:
+        rows.append((say("images/s"), show_short(result.samples.rate.value), ""))
+    rows.append((say("max micro-batch"), f"{result.reach.micro_batch:,}", ""))
+    if result.reach.seq_tok is not None:
+        rows.append((say("max sequence, tokens"), f"{result.reach.seq_tok:,}", ""))
+    yield Table(
+        columns=(
+            Column(head="", flexible=True),
+            Column(head=say("estimate"), right=True),
+            Column(head=say("80 % band"), right=True),
+        ),
+        rows=tuple(rows),
     )
+    if result.step is not None:
+        yield Line(said=BOUNDS[result.step.bound], tone="dim")
+
+
+def _detailed(result: Trained) -> Iterator[Part]:
+    """Everything but notes."""
+    machine = say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer)
+    yield Line(said=machine, tone="dim")
+    yield _bars(result)
+    yield _table(result)
+    if result.step is not None:
+        yield time_table(result.step)
+    if result.samples is not None:
+        yield sample_table(result.samples)
+        yield Points(items=tuple(learning_lines(result.samples)))
+    yield Points(items=tuple(_facts(result)))
+    if result.remedies:
+        yield _remedies(result.remedies)
 
 
 def _verdict(result: Trained) -> Line:
     worst = result.worst
-    peak = say(
-        "{size} ({low} to {high}) of {total} on the worst rank, stage {stage}, at the {phase}",
-        size=show_bytes(worst.device_bytes),
-        low=show_bytes(worst.low_bytes),
-        high=show_bytes(worst.high_bytes),
-        total=show_bytes(worst.total_bytes),
-        stage=worst.stage,
-        phase=PHASES[worst.peak_phase],
-    )
+    size, total = show_bytes(worst.device_bytes), show_bytes(worst.total_bytes)
     if not result.fits:
-        return Line(
-            said=say(
-                "does not fit, {missing} too much: {peak}", missing=show_bytes(-worst.spare_bytes), peak=peak
-            ),
-            tone="bad",
-        )
-    tight = worst.high_bytes > worst.total_bytes
-    said = say("fits, but tightly: {peak}", peak=peak) if tight else say("fits: {peak}", peak=peak)
-    return Line(said=said, tone="warn" if tight else "good")
+        said = say("does not fit: needs {need} on the fullest GPU, it has {have}", need=size, have=total)
+        helping = next((one for one in result.remedies if one.fits), None)
+        if helping is not None:
+            less = show_bytes(worst.device_bytes - helping.saves_bytes)
+            said = say("{said}; use {change} ({size})", said=said, change=helping.change, size=less)
+            if helping.flag:
+                said = say("{said}: {flag}", said=said, flag=helping.flag)
+        return Line(said=said, tone="bad")
+    figures = [say("peak {size} of {total}", size=size, total=total)]
+    if result.step is not None:
+        figures.insert(0, say("{rate} tok/s", rate=show_short(result.step.tok_per_s)))
+    elif result.samples is not None:
+        figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
+    said = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
+               model=model_name(result.model), format=result.training.method,
+               figures=with_commas(figures) or "")  # fmt: skip
+    doubts: list[Sentence] = []
+    if worst.high_bytes > worst.total_bytes:
+        doubts.append(say("tight: the peak may reach {high}", high=show_bytes(worst.high_bytes)))
+    for note in result.notes:
+        if isinstance(note, Sentence) and note.text.startswith(IDLE):
+            counts = dict(note.values)
+            idle = int(str(counts["cards"])) - int(str(counts["used"]))
+            doubts.append(say("{idle} of {paid} GPUs stay idle", idle=idle, paid=counts["cards"]))
+    return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
 
 def _bars(result: Trained) -> Bars:
-    return Bars(
-        bars=tuple(_bar(ranks) for ranks in _groups(result)), title=say("memory at the peak, by rank")
-    )
+    return Bars(bars=tuple(_bar(ranks) for ranks in _groups(result)), title=say("peak memory by rank"))
 
 
 def _groups(result: Trained) -> list[list[RankUse]]:
@@ -134,7 +169,7 @@ def _bar(ranks: list[RankUse]) -> Bar:
     rank = ranks[0]
     pieces = [Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in rank.parts_bytes]
     rest = (
-        (say("held by the allocator"), rank.reserved_bytes - rank.allocated_bytes),
+        (say("allocator cache"), rank.reserved_bytes - rank.allocated_bytes),
         (say("context and NCCL"), rank.device_bytes - rank.reserved_bytes),
     )
     pieces += [Piece(name=name, size=size, shown=show_bytes(size)) for name, size in rest if size > 0]
@@ -169,35 +204,40 @@ def _facts(result: Trained) -> Iterator[Sentence]:
     if result.step is not None:
         yield from speed_facts(result.step)
     yield say(
-        "{learns} of {params} parameters learn; {precision}; {optimizer}",
+        "{learns} of {params} parameters trainable; {precision}; {optimizer}",
         learns=show_count(result.learns),
         params=show_count(result.params),
         precision=result.precision,
         optimizer=result.optimizer,
     )
-    yield say("largest micro-batch at this length: {batch}", batch=result.reach.micro_batch)
+    yield say("max micro-batch at this length: {batch}", batch=result.reach.micro_batch)
     if result.reach.seq_tok is not None:
-        yield say("longest sequence at this micro-batch: {tokens} tokens", tokens=f"{result.reach.seq_tok:,}")
+        yield say("max sequence at this micro-batch: {tokens} tokens", tokens=f"{result.reach.seq_tok:,}")
     if result.host_bytes:
-        yield say("each rank keeps {size} in the host's memory", size=show_bytes(result.host_bytes))
+        yield say("each rank keeps {size} in host memory", size=show_bytes(result.host_bytes))
     if result.nvme_bytes:
         yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
 
 
-def _remedies(result: Trained) -> Table:
+def _remedies(remedies: Sequence[Remedy]) -> Table:
     return Table(
         columns=(
             Column(head=say("change"), flexible=True),
-            Column(head=say("saves"), right=True),
-            Column(head=say("fits then")),
-            Column(head=say("what it costs"), flexible=True),
+            Column(head=say("saves, GiB"), right=True),
+            Column(head=say("then")),
+            Column(head=say("cost"), flexible=True),
         ),
         rows=tuple(
-            (one.change, show_bytes(one.saves_bytes), say("yes") if one.fits else say("no"), one.price)
-            for one in result.remedies
+            (
+                one.change,
+                f"{to_gib(one.saves_bytes):.2f}",
+                say("fits") if one.fits else say("too big"),
+                one.price,
+            )
+            for one in remedies
         ),
         title=say("what to change"),
-        tones=tuple("good" if one.fits else "plain" for one in result.remedies),
+        tones=tuple("good" if one.fits else "plain" for one in remedies),
     )
 
 
@@ -215,23 +255,13 @@ def _reasons(result: Trained) -> Table:
     )
 
 
-def _next(result: Trained) -> Iterator[str]:
+def _next(result: Trained, *, details: bool) -> Iterator[str]:
     helping = next((one for one in result.remedies if one.fits and one.flag), None)
     if helping is not None and helping.flag:
         yield again(result.asked, helping.flag)
     elif not result.remedies and result.reach.micro_batch > result.training.micro_batch:
         yield again(result.asked, f"--micro-batch {result.reach.micro_batch}")
-    yield f"{result.asked} --why"
-
-
-def again(asked: str, flags: str) -> str:
-    """The command with flags that take the place of those it had."""
-    words, new = shlex.split(asked), shlex.split(flags)
-    for flag in (word for word in new if word.startswith("--") and word in words):
-        start = words.index(flag)
-        has_value = start + 1 < len(words) and not words[start + 1].startswith("--")
-        del words[start : start + 1 + has_value]
-    return shlex.join([*words, *new])
+    yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
 def plain(result: Trained, language: str) -> dict[str, Any]:

@@ -1,53 +1,47 @@
-"""The part of the page of `explain --train` that tells of time: step, parts, rates, what limits it."""
+"""The time of a training step: parts, rates, what limits it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from rigright.base.units import GIGA, show_count, show_seconds
+from rigright.base.units import GIGA, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.report.page import Column, Line, Part, Table, Tone
+from rigright.report.page import Column, Part, Shown, Table, Tone
 from rigright.report.trained import StepUse
 
+HOUR_S = 3600
 NAMES = {
     "forward": say("forward pass"),
     "backward": say("backward pass"),
     "recompute": say("recomputed and reference passes"),
     "optimizer": say("optimizer"),
-    "tp": say("tensor parallel, not hidden"),
-    "dp": say("gradients and weights of replicas, not hidden"),
-    "pp": say("from stage to stage"),
-    "ep": say("tokens to experts, not hidden"),
-    "cp": say("context parallel, not hidden"),
-    "bubble": say("waiting for other stages and ranks"),
-    "host": say("waiting for the host"),
+    "tp": say("tensor parallel, exposed"),
+    "dp": say("data parallel, exposed"),
+    "pp": say("pipeline transfers"),
+    "ep": say("expert parallel, exposed"),
+    "cp": say("context parallel, exposed"),
+    "bubble": say("pipeline bubble and stragglers"),
+    "host": say("CPU launch overhead"),
 }
 BOUNDS = {
-    "compute": say("computing takes most of a step"),
-    "links": say("waiting for links takes most of a step"),
-    "bubble": say("pipeline stages that wait take most of a step"),
-    "host": say("the host is slower than the cards: larger micro-batches help"),
-    "optimizer": say("the optimizer takes most of a step: gather more micro-batches"),
+    "compute": say("limited by compute"),
+    "links": say("limited by the interconnect"),
+    "bubble": say("limited by the pipeline bubble"),
+    "host": say("limited by CPU launches: use larger micro-batches"),
+    "optimizer": say("limited by the optimizer: accumulate more micro-batches"),
 }
 
 
-def speed_line(step: StepUse) -> Line:
-    """The verdict on speed."""
+def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
+    """What a person wants of a step, with its band."""
+    known = step.step_s
+    yield say("step, s"), show_short(known.value), f"{show_short(known.low)}-{show_short(known.high)}"
     rate = step.tok_per_s_per_chip
-    return Line(
-        said=say(
-            "{speed} tokens/s in all, {chip} a card ({low} to {high}); a step takes {step}; MFU {mfu}",
-            speed=f"{step.tok_per_s:,.0f}",
-            chip=f"{rate.value:,.0f}",
-            low=f"{rate.low:,.0f}",
-            high=f"{rate.high:,.0f}",
-            step=show_seconds(step.step_s.value),
-            mfu=f"{step.mfu:.1%}",
-        ),
-        tone="strong",
-    )
+    yield say("tok/s per GPU"), show_short(rate.value), f"{show_short(rate.low)}-{show_short(rate.high)}"
+    yield say("MFU, %"), show_short(100 * step.mfu), ""
+    yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / HOUR_S), ""
 
 
 def time_table(step: StepUse) -> Part:
@@ -79,11 +73,11 @@ def speed_facts(step: StepUse) -> Iterator[Sentence]:
     """What limits it, and how long a billion tokens take."""
     yield BOUNDS[step.bound]
     yield say(
-        "MFU {mfu} counts the model's own arithmetic; with what is recomputed, HFU {hfu}",
+        "MFU {mfu}; HFU {hfu} with recomputation",
         mfu=f"{step.mfu:.1%}",
         hfu=f"{step.hfu:.1%}",
     )
-    yield say("a billion tokens take {time}", time=show_seconds(GIGA / step.tok_per_s))
+    yield say("1B tokens take {time}", time=show_seconds(GIGA / step.tok_per_s))
 
 
 def _range(seconds: Estimate) -> str:

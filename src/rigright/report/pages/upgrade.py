@@ -19,27 +19,47 @@ _NO_CENTS_USD = 100.0  # from which the usual form has none either
 
 def page(result: Upgraded) -> Page:
     """The whole page."""
-    return Page(title=say("what to change first"), parts=tuple(_parts(result)))
-
-
-def _parts(result: Upgraded) -> Iterator[Part]:
-    yield _answer(result)
-    yield Points(title=say("1. baseline"), items=(_baseline(result),))
-    yield _bottleneck(result)
+    parts: list[Part] = []
+    parts.append(_answer(result))
+    parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
+    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
+    parts.append(
+        Bars(
+            title=say("2. bottleneck"), bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),)
+        )
+    )
     if result.findings:
         items = tuple(dict.fromkeys(finding.title for _, finding in result.findings))
-        yield Points(title=say("mend first: it may cost nothing"), items=items, tone="warn")
+        parts.append(Points(title=say("mend first: it may cost nothing"), items=items, tone="warn"))
     if result.worth:
-        yield _table(result)
-        yield Points(title=say("3. does it fit"), items=tuple(_fitting(result)))
-        yield Points(title=say("4. cost"), items=tuple(_costs(result)))
+        columns = (
+            Column(head=say("change"), flexible=True),
+            Column(head=say("at most"), right=True),
+            Column(head=say("cost"), right=True),
+            Column(head=say("1 % costs"), right=True),
+            Column(head=say("power"), right=True),
+        )
+        rows = tuple(_row(one) for one in result.worth)
+        tones: tuple[Tone, ...] = tuple("good" if one.per_kusd is None else "plain" for one in result.worth)
+        parts.append(
+            Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
+        )
+        parts.append(Points(title=say("3. does it fit"), items=tuple(_fitting(result))))
+        parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
     elif result.over_budget:
-        yield Line(said=_too_dear(result))
+        parts.append(Line(said=_too_dear(result)))
     if result.refused:
-        yield Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
+        parts.append(
+            Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
+        )
     if result.worth:
-        yield Points(title=say("5. roll-out"), items=tuple(_rollout(result)))
-    yield Commands(items=tuple(_next(result)), title=say("next"))
+        parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
+    commands: list[str] = []
+    if not result.baseline:
+        commands.append("rigright bench --quick")
+    commands.extend(dict.fromkeys(one.change.command for one in result.worth if one.change.command))
+    parts.append(Commands(items=tuple(commands), title=say("next")))
+    return Page(title=say("what to change first"), parts=tuple(parts))
 
 
 def _answer(result: Upgraded) -> Line:
@@ -64,36 +84,18 @@ def _baseline(result: Upgraded) -> Sentence:
     )
 
 
-def _bottleneck(result: Upgraded) -> Bars:
-    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
-    return Bars(
-        title=say("2. bottleneck"), bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),)
-    )
-
-
-def _table(result: Upgraded) -> Table:
-    columns = (
-        Column(head=say("change"), flexible=True),
-        Column(head=say("at most"), right=True),
-        Column(head=say("cost"), right=True),
-        Column(head=say("1 % costs"), right=True),
-        Column(head=say("power"), right=True),
-    )
-    rows = tuple(_row(one) for one in result.worth)
-    tones: tuple[Tone, ...] = tuple("good" if one.per_kusd is None else "plain" for one in result.worth)
-    return Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
-
-
 def _row(one: Worth) -> tuple[Sentence | str, ...]:
     change = one.change
     watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
-    return change.title, f"{shown_gain(one.gain)}x", _cost(change.usd), _a_percent(one), watts
-
-
-def _a_percent(one: Worth) -> str:
-    """What each percent of the gain costs; no line is drawn beyond the gain itself."""
+    # what each percent of the gain costs; no line is drawn beyond the gain itself
     usd = one.change.usd
-    return "" if usd is None else f"${float(f'{usd.value / (100 * (one.gain - 1)):.2g}'):,g}"
+    return (
+        change.title,
+        f"{shown_gain(one.gain)}x",
+        _cost(change.usd),
+        "" if usd is None else f"${float(f'{usd.value / (100 * (one.gain - 1)):.2g}'):,g}",
+        watts,
+    )
 
 
 def _cost(usd: Estimate | None) -> Sentence | str:
@@ -129,7 +131,15 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
                 "{change} in {count} machines: {usd}",
                 change=priced.change.title,
                 count=result.n_machines,
-                usd=_cost(_times(usd, result.n_machines)),
+                usd=_cost(
+                    Estimate(
+                        value=usd.value * result.n_machines,
+                        low=usd.low * result.n_machines,
+                        high=usd.high * result.n_machines,
+                        mark=usd.mark,
+                        as_of=usd.as_of,
+                    )
+                ),
             )
     if result.over_budget:
         yield _too_dear(result)
@@ -141,12 +151,6 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
 
 def _too_dear(result: Upgraded) -> Sentence:
     return say("{count} changes cost more than the budget", count=result.over_budget)
-
-
-def _times(usd: Estimate, count: int) -> Estimate:
-    return Estimate(
-        value=usd.value * count, low=usd.low * count, high=usd.high * count, mark=usd.mark, as_of=usd.as_of
-    )
 
 
 def _refused(change: Change) -> Sentence:
@@ -167,12 +171,6 @@ def _wave(wave: Wave, *, canary: bool) -> Sentence:
     if canary:
         return say("machine {first} alone, under real work for a day", first=wave.first)
     return say("machines {first} to {last}, once the wave before is proven", first=wave.first, last=wave.last)
-
-
-def _next(result: Upgraded) -> Iterator[str]:
-    if not result.baseline:
-        yield "rigright bench --quick"
-    yield from dict.fromkeys(one.change.command for one in result.worth if one.change.command)
 
 
 def plain(result: Upgraded, language: str) -> dict[str, Any]:

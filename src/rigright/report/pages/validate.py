@@ -10,7 +10,7 @@ from rigright.base.words import Sentence, say, tell
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
 from rigright.report.validation import Judged, Prediction, Score, Validation
 
-MOST_ROWS = 20  # of a table; the rest is told in `--json`
+MOST_ROWS = 8  # of a table; the rest is told in `--json`
 MOST_REASONS = 8
 UNTOLD = "-"  # the name of what rows leave empty
 
@@ -41,7 +41,8 @@ def page(result: Validation) -> Page:
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
         return Page(title=head, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
-    parts: list[Part] = [_verdict(result)]
+    answer = _verdict(result)
+    parts: list[Part] = [Line(said=head, tone="dim")]
     parts += [table for dimension in _TITLES if (table := _table(result, dimension)) is not None]
     reasons = tuple(_reasons(result))
     if reasons:
@@ -50,7 +51,7 @@ def page(result: Validation) -> Page:
     if faults:
         title = say("{count} measured figures cannot be read", count=len(faults))
         parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
-    return Page(title=head, parts=tuple(parts))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
 def _verdict(result: Validation) -> Line:

@@ -19,45 +19,43 @@ def page(moment: Moment | None) -> Page:
     tick = moment.tick
     parts: list[Part] = []
     if tick.devices:
-        parts.append(_table(moment))
+        heads = (say("busy"), say("memory"), say("power"), say("heat"), say("clock"))
+        rows: list[tuple[Shown, ...]] = []
+        tones: list[Tone] = []
+        for device in moment.tick.devices:
+            told, tone = words.state(device)
+            held = words.held_back(device)
+            wrong: list[Shown] = [*words.troubles(device), *([held[0]] if held else [])]
+            rows.append(
+                (
+                    device.card,
+                    words.name(device),
+                    words.share(device.busy_share),
+                    words.memory(device.mem_used_bytes, device.mem_total_bytes),
+                    words.power(device.power_w, device.power_limit_w),
+                    words.celsius(device.gpu_c),
+                    words.clock(device.sm_hz),
+                    with_commas(wrong if wrong and tone == "good" else [told, *wrong]) or "",
+                )
+            )
+            tones.append("plain" if tone == "good" else tone)
+        parts.append(
+            Table(
+                columns=(
+                    *(Column(head=say("card")), Column(head=say("name"))),
+                    *(Column(head=head, right=True) for head in heads),
+                    Column(head=say("state"), flexible=True),
+                ),
+                rows=tuple(rows),
+                tones=tuple(tones),
+            )
+        )
     else:
         parts.append(Line(said=say("no accelerator that a driver shows"), tone="dim"))
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
     parts += [Line(said=told, tone=tone) for told, tone in map(words.event, moment.events)]
     parts += [Line(said=note, tone="warn") for note in moment.notes]
     return Page(title=say("{host} at {time}", host=moment.host, time=clock(tick.at_s)), parts=tuple(parts))
-
-
-def _table(moment: Moment) -> Table:
-    heads = (say("busy"), say("memory"), say("power"), say("heat"), say("clock"))
-    rows: list[tuple[Shown, ...]] = []
-    tones: list[Tone] = []
-    for device in moment.tick.devices:
-        told, tone = words.state(device)
-        held = words.held_back(device)
-        wrong: list[Shown] = [*words.troubles(device), *([held[0]] if held else [])]
-        rows.append(
-            (
-                device.card,
-                words.name(device),
-                words.share(device.busy_share),
-                words.memory(device.mem_used_bytes, device.mem_total_bytes),
-                words.power(device.power_w, device.power_limit_w),
-                words.celsius(device.gpu_c),
-                words.clock(device.sm_hz),
-                with_commas(wrong if wrong and tone == "good" else [told, *wrong]) or "",
-            )
-        )
-        tones.append("plain" if tone == "good" else tone)
-    return Table(
-        columns=(
-            *(Column(head=say("card")), Column(head=say("name"))),
-            *(Column(head=head, right=True) for head in heads),
-            Column(head=say("state"), flexible=True),
-        ),
-        rows=tuple(rows),
-        tones=tuple(tones),
-    )
 
 
 def plain(moment: Moment, language: str) -> dict[str, Any]:

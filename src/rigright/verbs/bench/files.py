@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.files import read_bounded, save_text
@@ -54,22 +53,18 @@ def read_results(file: str) -> Told:
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and "rigright_bench" in data:
-        return _own(data, file)
+        lists = {name: data.get(name) for name in ("results", "skipped")}
+        if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
+            raise DataError(say("{file} is not what `bench --save` writes", file=file))
+        seconds = data.get("seconds")
+        return Told(
+            results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
+            skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
+            machine=restored(Machine, data.get("machine"), where=file),
+            quick=data.get("quick") is True,
+            seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
+        )
     return Told(results=_logged(text, file))
-
-
-def _own(data: dict[str, Any], file: str) -> Told:
-    lists = {name: data.get(name) for name in ("results", "skipped")}
-    if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
-        raise DataError(say("{file} is not what `bench --save` writes", file=file))
-    seconds = data.get("seconds")
-    return Told(
-        results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
-        skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
-        machine=restored(Machine, data.get("machine"), where=file),
-        quick=data.get("quick") is True,
-        seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
-    )
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:

@@ -45,7 +45,11 @@ def bench(
     wish, keep = wish or Wish(), keep or Keep()
     began = time.monotonic()
     names = pick(parts, wish)
-    _look_ahead(wish, keep)
+    # refuse before anything is measured what would be refused after it
+    if wish.endpoint is not None:
+        base_of(wish.endpoint)
+    if keep.save is not None:
+        check_place(keep.save)
     titles = known()
     machine = probe(here())
     results: list[Result] = []
@@ -64,7 +68,10 @@ def bench(
             stop.waits = True
         except KeyboardInterrupt:
             stop.waits = stopped = True
-            skipped += _unmeasured(names, begun)
+            # the part that was not ended when somebody broke it off, and those that were not begun
+            middle = [Skipped(part=name, why=say("broken off in the middle")) for name in begun[-1:] if name]
+            before = say("not begun: it was broken off before")
+            skipped += middle + [Skipped(part=name, why=before) for name in names if name not in begun]
         else:
             stopped = False
         made = Benched(
@@ -77,14 +84,6 @@ def bench(
             stopped=stopped,
         )
         return _kept(made, results, keep=keep)
-
-
-def _look_ahead(wish: Wish, keep: Keep) -> None:
-    """Refuse before anything is measured what would be refused after it."""
-    if wish.endpoint is not None:
-        base_of(wish.endpoint)
-    if keep.save is not None:
-        check_place(keep.save)
 
 
 def bench_from(file: str) -> Benched:
@@ -120,13 +119,6 @@ def listen(address: str, told: Callable[[str], None]) -> None:
         for thread in wire.attended(waiting):
             while thread.is_alive():
                 thread.join(0.5)
-
-
-def _unmeasured(names: Sequence[str], begun: Sequence[str]) -> list[Skipped]:
-    """The part that was not ended when somebody broke it off, and those that were not begun."""
-    middle = [Skipped(part=name, why=say("broken off in the middle")) for name in begun[-1:] if name]
-    before = say("not begun: it was broken off before")
-    return middle + [Skipped(part=name, why=before) for name in names if name not in begun]
 
 
 def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -105,13 +105,11 @@ def _collect(subject: Subject, read: Runs, *, found: dict[Place, list[float]]) -
                 )
             )
         else:
-            found.setdefault(_where(subject, keys), []).append(float(ratio))
+            figure = figure_of(keys.get("band") or keys["metric"]).partition(",")[0]
+            found.setdefault((subject.name, keys["chip"], keys.get("engine", ""), figure), []).append(
+                float(ratio)
+            )
     return told
-
-
-def _where(subject: Subject, keys: Mapping[str, str]) -> Place:
-    figure = figure_of(keys.get("band") or keys["metric"]).partition(",")[0]
-    return subject.name, keys["chip"], keys.get("engine", ""), figure
 
 
 def _made(place: Place, ratios: np.ndarray) -> AnchorMade:

@@ -71,7 +71,8 @@ def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
 
     Figures that stayed known in several sources teach both; of others, the band is what widening leaves.
     """
-    sure = _sure(runs)
+    # whether all of a run's like stayed known
+    sure = np.asarray((runs.chip_level == CHIP) & (runs.engine_level == TRAVELLED) & runs.kind_known)
     told = np.bincount(runs.figure[sure], minlength=len(runs.figures)) >= LEAST_ROWS
     surely = told[runs.figure]
     first = _bands(runs.only(sure & surely), aim=aim)
@@ -120,11 +121,6 @@ def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
     return Coverage(by=by, name=name, runs=len(held), inside=float(held.mean()))
 
 
-def _sure(runs: LeftRuns) -> np.ndarray:
-    """Whether all of a run's like stayed known."""
-    return np.asarray((runs.chip_level == CHIP) & (runs.engine_level == TRAVELLED) & runs.kind_known)
-
-
 def _tells(runs: LeftRuns, which: np.ndarray) -> bool:
     """Whether these are so many runs, of more than one source, that they say how far off others are."""
     units = runs.unit[which]
@@ -154,7 +150,9 @@ def _no_surer(bands: Bands, *, than: Bands) -> Bands:
 def _band(off: np.ndarray, units: np.ndarray, *, aim: float) -> dict[str, float]:
     """Low and high that leave out as much on either side, every unit alike."""
     weights = balanced(units)
-    tail = (1 - aim) / 2 * _modest(weights)
+    # the share of a tail that so few runs can speak for: conformal bands count the run to come too
+    runs = 1 / float((weights**2).sum())
+    tail = (1 - aim) / 2 * (runs / (runs + 1))
     low = min(quantile(off, tail, weights=weights), -NARROWEST)
     high = max(quantile(off, 1 - tail, weights=weights), NARROWEST)
     return {"low": float(np.exp(low)), "high": float(np.exp(high))}
@@ -231,12 +229,6 @@ def quantile(values: np.ndarray, share: float, *, weights: np.ndarray) -> float:
     order = np.argsort(values, kind="stable")
     heaped = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(heaped, share * heaped[-1]), len(values) - 1)])
-
-
-def _modest(weights: np.ndarray) -> float:
-    """The share of a tail that so few runs can speak for: conformal bands count the run to come too."""
-    runs = 1 / float((weights**2).sum())
-    return runs / (runs + 1)
 
 
 def shared_parts(runs: LeftRuns) -> dict[str, float]:

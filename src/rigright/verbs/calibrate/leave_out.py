@@ -47,7 +47,9 @@ def _without(fitted: Fitted, out: np.ndarray, *, fresh: bool) -> np.ndarray:
     """Errors of all rows after a fit on those that stay."""
     problem, slopes = fitted.problem, fitted.slopes
     weights = row_weights(problem.keys, ~out)
-    place = stand(problem, _freed(fitted, out), weights=weights)
+    # the steps of the full fit, but none for dials that no row moves any more
+    moves = np.abs(fitted.slopes[~out]).max(axis=0, initial=0.0) > 0
+    place = stand(problem, np.where(moves, fitted.steps, 0.0), weights=weights)
     for _ in range(STEPS):
         if fresh:
             slopes = slopes_at(problem, place)
@@ -56,12 +58,6 @@ def _without(fitted: Fitted, out: np.ndarray, *, fresh: bool) -> np.ndarray:
             break
         place = taken
     return place.errors
-
-
-def _freed(fitted: Fitted, out: np.ndarray) -> np.ndarray:
-    """The steps of the full fit, but none for dials that no row moves any more."""
-    moves = np.abs(fitted.slopes[~out]).max(axis=0, initial=0.0) > 0
-    return np.where(moves, fitted.steps, 0.0)
 
 
 def _folds(groups: tuple[str, ...]) -> np.ndarray:

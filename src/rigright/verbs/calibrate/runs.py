@@ -52,21 +52,17 @@ def taught(subject: Subject, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tupl
     try:
         subject.prepare(useful)
     except RigError:
-        return _one_by_one(subject, useful)
+        good: list[Row] = []
+        faults: list[Sentence] = []
+        for row in useful:
+            try:
+                subject.prepare((row,))
+            except RigError as error:
+                faults.append(say("row {id}: {why}", id=row.get("id") or "-", why=error.whole))
+            else:
+                good.append(row)
+        return tuple(good), tuple(faults)
     return useful, ()
-
-
-def _one_by_one(subject: Subject, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Sentence, ...]]:
-    good: list[Row] = []
-    faults: list[Sentence] = []
-    for row in rows:
-        try:
-            subject.prepare((row,))
-        except RigError as error:
-            faults.append(say("row {id}: {why}", id=row.get("id") or "-", why=error.sentence))
-        else:
-            good.append(row)
-    return tuple(good), tuple(faults)
 
 
 def _fault(file: str, line: int, *, column: str, cell: str) -> Sentence:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -57,35 +56,31 @@ def fit(
         slopes, written = slopes_at(problem, place), dict(tables)
     else:
         place, slopes = descend(problem, begun, weights=weights, progress=progress)
-        written = _written(problem, place.steps)
+        # the tables as they are written: rounded, and without terms that say what their parent says
+        hung = problem.hung
+        values = {
+            dial.path: rounded(float(v)) for dial, v in zip(hung.dials, hung.values(place.steps), strict=True)
+        }
+        made = put(problem.tables, values)
+        for number, dial in enumerate(hung.dials):
+            if hung.parents[number] >= 0 and abs(place.steps[number]) < NEAR:
+                made = drop(made, dial.path)
+        written = made
+    both = (
+        (dial.path, term(problem.tables, dial.path), term(written, dial.path)) for dial in problem.hung.dials
+    )
     return Fitted(
         problem=problem,
         tables=written,
-        moved=tuple(_moved(problem, written)),
+        moved=tuple(
+            [
+                Moved(path=path, before=before, after=after)
+                for path, before, after in sorted(both, key=lambda one: one[0])
+                if before != after
+            ]
+        ),
         before=problem.errors_of(tables),
         after=problem.errors_of(written),
         steps=place.steps,
         slopes=slopes,
     )
-
-
-def _written(problem: Problem, steps: np.ndarray) -> dict[str, Any]:
-    """The tables as they are written: rounded, and without terms that say what their parent says."""
-    hung = problem.hung
-    values = {dial.path: rounded(float(v)) for dial, v in zip(hung.dials, hung.values(steps), strict=True)}
-    made = put(problem.tables, values)
-    for number, dial in enumerate(hung.dials):
-        if hung.parents[number] >= 0 and abs(steps[number]) < NEAR:
-            made = drop(made, dial.path)
-    return made
-
-
-def _moved(problem: Problem, written: Tables) -> list[Moved]:
-    both = (
-        (dial.path, term(problem.tables, dial.path), term(written, dial.path)) for dial in problem.hung.dials
-    )
-    return [
-        Moved(path=path, before=before, after=after)
-        for path, before, after in sorted(both, key=lambda one: one[0])
-        if before != after
-    ]

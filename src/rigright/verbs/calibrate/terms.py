@@ -85,7 +85,17 @@ class Tree:
 
 def tree(dials: Sequence[Dial], tables: Tables) -> Tree:
     """Order dials under their parents; a circle of parents or a double dial is an error."""
-    ordered = _ordered(dials)
+    waiting = {dial.path: dial for dial in dials}
+    if len(waiting) != len(dials):
+        raise DataError(say("a term of corrections has two dials"))
+    ordered: list[Dial] = []
+    while waiting:
+        free = [dial for dial in waiting.values() if dial.parent not in waiting]
+        if not free:
+            raise DataError(say("terms of corrections are each other's parents"))
+        ordered += free
+        for dial in free:
+            del waiting[dial.path]
     places = {dial.path: place for place, dial in enumerate(ordered)}
     parents = [places.get(dial.parent, -1) if dial.parent else -1 for dial in ordered]
     roots = [0.0 if above >= 0 else _root(dial, tables) for above, dial in zip(parents, ordered, strict=True)]
@@ -115,18 +125,3 @@ def _root(dial: Dial, tables: Tables) -> float:
         path = ".".join(dial.path)
         raise DataError(say("the term {path} has no value above zero to start from", path=path))
     return float(np.log(known))
-
-
-def _ordered(dials: Sequence[Dial]) -> list[Dial]:
-    waiting = {dial.path: dial for dial in dials}
-    if len(waiting) != len(dials):
-        raise DataError(say("a term of corrections has two dials"))
-    ordered: list[Dial] = []
-    while waiting:
-        free = [dial for dial in waiting.values() if dial.parent not in waiting]
-        if not free:
-            raise DataError(say("terms of corrections are each other's parents"))
-        ordered += free
-        for dial in free:
-            del waiting[dial.path]
-    return ordered

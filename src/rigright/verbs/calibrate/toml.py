@@ -53,7 +53,9 @@ def comments_of(text: str) -> dict[tuple[str, ...], str]:
             before = []
         elif "=" in line and "#" in line and not line.lstrip().startswith("#"):
             key, _, rest = line.partition("=")
-            comment = _behind(rest)
+            # the comment behind a value, which may itself hold the sign inside quotes
+            bare = _QUOTED.sub('""', rest)
+            comment = bare.partition("#")[2].strip()
             if comment:
                 found[(*section, *_path(key))] = comment
     return found
@@ -103,9 +105,3 @@ def _path(text: str) -> tuple[str, ...]:
         ((name, parsed),) = parsed.items()
         path.append(name)
     return tuple(path)
-
-
-def _behind(rest: str) -> str:
-    """The comment behind a value, which may itself hold the sign inside quotes."""
-    bare = _QUOTED.sub('""', rest)
-    return bare.partition("#")[2].strip()

@@ -17,10 +17,22 @@ from rigright.search.record import Plan
 def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     """The roof of one card, and both passes of one of its ranks."""
     weights = plan.work.weights if isinstance(plan.work, Serving) else "bf16"
+    # passes that make everybody's next token: a rank of a pipeline works on one part after another
+    layout, memory = plan.layout, plan.memory[0]
+    seqs = speed.running / layout.dp / layout.pp
+    context = speed.prompt_tok + speed.output_tok / 2
+    ranks = layout.tp * layout.pp
+    held = max(plan.work.context_tok, 1) if isinstance(plan.work, Serving) else 1
+    caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / held, 1.0)
+    read = float(memory.weights_bytes) * _touched(arch, seqs) + caches
     return Roof(
         peak_flops_per_s=stated_flops_per_s(plan.chip, weights),
         bytes_per_s=plan.chip.mem_bytes_per_s,
-        token=_token(arch, plan, speed=speed),
+        token=Pass(
+            flops=layout.pp * seqs * _flops_per_tok(arch, context) / ranks,
+            size_bytes=layout.pp * read,
+            time_s=speed.token_pass.total_s,
+        ),
         prompt=_prompt(arch, plan, speed=speed),
     )
 
@@ -33,22 +45,6 @@ def stated_flops_per_s(chip: Chip, weights: str) -> float:
     if weights in {"nvfp4", "mxfp4"}:
         return chip.fp4_flops_per_s or plain
     return chip.int8_ops_per_s or plain if weights == "int8" else plain
-
-
-def _token(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:
-    """Passes that make everybody's next token: a rank of a pipeline works on one part after another."""
-    layout, memory = plan.layout, plan.memory[0]
-    seqs = speed.running / layout.dp / layout.pp
-    context = speed.prompt_tok + speed.output_tok / 2
-    ranks = layout.tp * layout.pp
-    held = max(plan.work.context_tok, 1) if isinstance(plan.work, Serving) else 1
-    caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / held, 1.0)
-    read = float(memory.weights_bytes) * _touched(arch, seqs) + caches
-    return Pass(
-        flops=layout.pp * seqs * _flops_per_tok(arch, context) / ranks,
-        size_bytes=layout.pp * read,
-        time_s=speed.token_pass.total_s,
-    )
 
 
 def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.facts.clouds import Offer, offers
@@ -39,7 +40,7 @@ def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tu
         )  # fmt: skip
     twice = next((name for place, name in enumerate(asked) if name in asked[:place]), None)
     if twice is not None:
-        raise AskError(say('"{name}" stands there twice; each thing once', name=twice))
+        raise AskError(say('"{name}" is listed twice', name=twice))
     return tuple(_read(name, wish=wish, market=market) for name in asked)
 
 
@@ -82,7 +83,7 @@ def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, marke
     if not found:
         known = sorted({one.instance for one in there}, key=lambda name: (name[:2] != instance[:2], name))
         raise AskError(
-            say('{provider} has no instance "{instance}" here; it has {known} ...',
+            say('unknown instance "{instance}" of {provider}; it has {known} ...',
                 provider=provider, instance=instance, known=", ".join(known[:LISTED]))
         )  # fmt: skip
     return _rented(asked, found, wish=wish, market=market)
@@ -93,7 +94,7 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
     offer = found[0]
     if offer.chip is None or offer.n_chips < 1:
         raise AskError(
-            say("{instance} rents out {chip}: nothing is known of it, or it is a part of a card",
+            say("{instance} has {chip}: an unknown GPU, or a slice of one",
                 instance=offer.instance, chip=offer.said or offer.chip or "")
         )  # fmt: skip
     rented = replace(wish, on=f"{offer.n_chips:g}x {offer.chip}", clouds=(offer.provider,), buy=False)
@@ -103,6 +104,6 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
             asked=asked,
             wish=replace(rented, clouds=(), buy=None),
             market=replace(market, offers={}),
-            notes=(say("no price of {instance} is known", instance=offer.instance),),
+            notes=(say("no price known for {instance}", instance=offer.instance),),
         )
     return Thing(asked=asked, wish=rented, market=replace(market, offers={offer.chip: tuple(found)}))

@@ -22,7 +22,23 @@ def wanted_of(plan: str) -> Wanted:
     """The plan in a file; else cards such as "8x h100"."""
     path = Path(plan)
     if path.is_file():
-        return _from_plan(_json(path), plan)
+        # the best plan of an answer of `plan --json`, or one plan of it on its own
+        data = _json(path)
+        plans = data.get("plans") if isinstance(data, dict) else None
+        one = plans[0] if isinstance(plans, list) and plans else data
+        if not isinstance(one, dict) or one.get("chip") not in by_id():
+            raise _no_plan(plan)
+        work = one["work"] if isinstance(one.get("work"), dict) else {}
+        layout = one["layout"] if isinstance(one.get("layout"), dict) else {}
+        n_chips, n_nodes = _count(one.get("n_chips"), plan), _count(one.get("n_nodes", 1), plan)
+        return Wanted(
+            chips=(str(one["chip"]),) * max(1, n_chips // n_nodes),
+            engine=_word(work.get("engine")),
+            engine_version=_word(work.get("engine_version")),
+            weights=_word(work.get("weights")),
+            tp=_count(layout.get("tp", 1), plan),
+            training="trainer" in work,
+        )
     if path.suffix == ".json" or "/" in plan:
         raise MissingError(say("there is no file {file}", file=plan))
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
@@ -34,25 +50,6 @@ def _json(path: Path) -> Any:
         return json.loads(raw)
     except (ValueError, RecursionError):
         raise _no_plan(str(path)) from None
-
-
-def _from_plan(data: Any, file: str) -> Wanted:
-    """The best plan of an answer of `plan --json`, or one plan of it on its own."""
-    plans = data.get("plans") if isinstance(data, dict) else None
-    one = plans[0] if isinstance(plans, list) and plans else data
-    if not isinstance(one, dict) or one.get("chip") not in by_id():
-        raise _no_plan(file)
-    work = one["work"] if isinstance(one.get("work"), dict) else {}
-    layout = one["layout"] if isinstance(one.get("layout"), dict) else {}
-    n_chips, n_nodes = _count(one.get("n_chips"), file), _count(one.get("n_nodes", 1), file)
-    return Wanted(
-        chips=(str(one["chip"]),) * max(1, n_chips // n_nodes),
-        engine=_word(work.get("engine")),
-        engine_version=_word(work.get("engine_version")),
-        weights=_word(work.get("weights")),
-        tp=_count(layout.get("tp", 1), file),
-        training="trainer" in work,
-    )
 
 
 def _count(value: Any, file: str) -> int:

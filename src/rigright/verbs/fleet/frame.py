@@ -79,24 +79,30 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
             if wish.save is not None and came.told is not None and nodes[came.node].trouble is None:
                 _save(Path(wish.save), came)
             if progress is not None:
-                progress(*_counts(nodes))
+                waiting = sum(one.is_waited_for for one in nodes.values())
+                silent = sum(one.trouble is not None for one in nodes.values())
+                progress(len(nodes) - waiting - silent, silent, len(nodes))
     except KeyboardInterrupt:
         if all(one.is_waited_for for one in nodes.values()):
             raise
         broken_off = True
-    nodes = {name: one if not one.is_waited_for else _lost(one) for name, one in nodes.items()}
+    nodes = {
+        name: one if not one.is_waited_for else NodeTold(node=one.node, trouble=BROKEN_OFF)
+        for name, one in nodes.items()
+    }
     result = _together(what, nodes)
     seconds = time.monotonic() - began
     name = shelf.take(RUNNERS, wish.over, bears="NAME")
-    return Fleet(
-        over=name, asked=_typed(what, wish), broken_off=broken_off, saved=wish.save, seconds=seconds, **result
-    )
-
-
-def _typed(what: What, wish: FleetWish) -> str:
-    """The question as it is typed."""
+    # the question as it is typed
     flag = {"ssh": "hosts", "folder": "from"}.get(wish.over, wish.over)
-    return f"rigright fleet {what} --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else "")
+    return Fleet(
+        over=name,
+        asked=f"rigright fleet {what} --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else ""),
+        broken_off=broken_off,
+        saved=wish.save,
+        seconds=seconds,
+        **result,
+    )
 
 
 def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
@@ -137,7 +143,7 @@ def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | Non
         results = _listed(Result, told, where=came.node)
         skipped = _listed(Skipped, told, where=came.node)
     except DataError as error:
-        return NodeTold(node=came.node, trouble=error.sentence)
+        return NodeTold(node=came.node, trouble=error.whole)
     examined = None
     if what != "probe":
         about = only if what == "doctor" else HELD
@@ -151,16 +157,6 @@ def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | Non
         skipped=skipped,
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
     )
-
-
-def _counts(nodes: dict[str, NodeTold]) -> tuple[int, int, int]:
-    waiting = sum(one.is_waited_for for one in nodes.values())
-    silent = sum(one.trouble is not None for one in nodes.values())
-    return len(nodes) - waiting - silent, silent, len(nodes)
-
-
-def _lost(one: NodeTold) -> NodeTold:
-    return NodeTold(node=one.node, trouble=BROKEN_OFF)
 
 
 def _listed(kind: type[R], told: dict[str, Any], *, where: str) -> tuple[R, ...]:

@@ -51,20 +51,7 @@ def read_hosts(path: Path) -> tuple[str, ...]:
 def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     """Every name of a list with ranges, in its order, each once."""
     found: dict[str, None] = {}
-    for word in _split(words, where=where):
-        if word.count("[") > _MOST_RANGES:
-            raise _wrong(word, where=where)
-        for count, name in enumerate(_expanded(word, words, where=where), 1):
-            if not _NAME.fullmatch(name):
-                raise _wrong(name, where=where)
-            found[name] = None
-            if len(found) > MOST_NODES or count > MOST_NODES:
-                raise AskError(say("{words} means more than {most} hosts", words=words[:60], most=MOST_NODES))
-    return tuple(found)
-
-
-def _split(words: str, *, where: Sentence | str) -> list[str]:
-    """Cut at commas that stand in no brackets."""
+    # cut at commas that stand in no brackets
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(words):
         depth += (letter == "[") - (letter == "]")
@@ -75,7 +62,16 @@ def _split(words: str, *, where: Sentence | str) -> list[str]:
             start = place + 1
     if depth:
         raise _wrong(words, where=where)
-    return [part.strip() for part in (*parts, words[start:]) if part.strip()]
+    for word in [part.strip() for part in (*parts, words[start:]) if part.strip()]:
+        if word.count("[") > _MOST_RANGES:
+            raise _wrong(word, where=where)
+        for count, name in enumerate(_expanded(word, words, where=where), 1):
+            if not _NAME.fullmatch(name):
+                raise _wrong(name, where=where)
+            found[name] = None
+            if len(found) > MOST_NODES or count > MOST_NODES:
+                raise AskError(say("{words} means more than {most} hosts", words=words[:60], most=MOST_NODES))
+    return tuple(found)
 
 
 def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:

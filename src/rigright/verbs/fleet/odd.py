@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rigright.machine.record import Machine
 from rigright.report.nodes import Differs
-from rigright.verbs.fleet.traits import TRAITS, Trait
+from rigright.verbs.fleet.traits import TRAITS
 
 FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
 BARE = ""
@@ -44,31 +44,25 @@ def differences(machines: Mapping[str, Machine]) -> tuple[Differs, ...]:
 
 def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
     for trait in TRAITS:
-        values = _values(trait, machines)
+        # value -> the nodes that have it; what a node does not show says nothing of it
+        found: dict[str, list[str]] = {}
+        for node, machine in machines.items():
+            value = trait.read(machine)
+            if value is not None:
+                found.setdefault(value, []).append(node)
+        values = found
         if len(values) > 1:
-            yield _differs(trait, values, kind=kind)
-
-
-def _values(trait: Trait, machines: Mapping[str, Machine]) -> dict[str, list[str]]:
-    """Value -> the nodes that have it; what a node does not show says nothing of it."""
-    found: dict[str, list[str]] = {}
-    for node, machine in machines.items():
-        value = trait.read(machine)
-        if value is not None:
-            found.setdefault(value, []).append(node)
-    return found
-
-
-def _differs(trait: Trait, values: dict[str, list[str]], *, kind: str) -> Differs:
-    """The usual value, where more than half have it, and the others from the rarest on."""
-    ranked: Sequence[tuple[str, list[str]]] = sorted(values.items(), key=lambda pair: (len(pair[1]), pair[0]))
-    most, nodes = ranked[-1]
-    in_majority = len(nodes) > sum(map(len, values.values())) / 2
-    others = ranked[:-1] if in_majority else ranked
-    return Differs(
-        trait=trait.name,
-        kind=kind,
-        usual=most if in_majority else None,
-        n_usual=len(nodes) if in_majority else 0,
-        others=tuple((value, tuple(nodes)) for value, nodes in others),
-    )
+            # the usual value, where more than half have it, and the others from the rarest on
+            ranked: Sequence[tuple[str, list[str]]] = sorted(
+                values.items(), key=lambda pair: (len(pair[1]), pair[0])
+            )
+            most, nodes = ranked[-1]
+            in_majority = len(nodes) > sum(map(len, values.values())) / 2
+            others = ranked[:-1] if in_majority else ranked
+            yield Differs(
+                trait=trait.name,
+                kind=kind,
+                usual=most if in_majority else None,
+                n_usual=len(nodes) if in_majority else 0,
+                others=tuple((value, tuple(nodes)) for value, nodes in others),
+            )

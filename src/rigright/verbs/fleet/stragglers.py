@@ -34,7 +34,18 @@ def spread_of(
     stragglers: list[Straggler] = []
     for (name, figure), results in figures.items():
         if len(results) > 1:
-            spread = _spread(figure, [one.value for one in results.values()], kind=name)
+            values = [one.value for one in results.values()]
+            part, what, unit = figure
+            spread = Spread(
+                part=part,
+                what=what,
+                kind=name,
+                unit=unit,
+                median=median(values),
+                low=min(values),
+                high=max(values),
+                n_nodes=len(values),
+            )
             spreads.append(spread)
             stragglers += _behind(spread, results)
     stragglers.sort(key=lambda one: -one.behind_share)
@@ -57,20 +68,6 @@ def _lag(value: float, middle: float, *, unit: str) -> float:
     if not middle:
         return 0.0
     return (value - middle if unit in LESS_IS_BETTER else middle - value) / abs(middle)
-
-
-def _spread(figure: Figure, values: list[float], *, kind: str) -> Spread:
-    part, what, unit = figure
-    return Spread(
-        part=part,
-        what=what,
-        kind=kind,
-        unit=unit,
-        median=median(values),
-        low=min(values),
-        high=max(values),
-        n_nodes=len(values),
-    )
 
 
 def _behind(spread: Spread, results: Mapping[str, Result]) -> Iterator[Straggler]:

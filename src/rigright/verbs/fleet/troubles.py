@@ -41,7 +41,14 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
     """The reason, the surest first."""
     for word in words:
         if word.startswith(NO_PYTHON.encode()):
-            return _no_python(word.decode("utf-8", "replace"))
+            line = word.decode("utf-8", "replace")
+            version = line.partition("Python ")[2].strip()[:20]
+            if version and not version.startswith(("3.11", "3.12", "3.13", "3.14")):
+                return say(
+                    "its Python is {version}, and 3.11 is needed; --python names another one there",
+                    version=version,
+                )
+            return say("no Python 3.11 or newer is found there; --python names one")
     if talked.ended == "broken off":
         return BROKEN_OFF
     if words or talked.ended == "late":
@@ -60,12 +67,3 @@ def meant(complaints: Iterable[str]) -> Sentence | None:
     grave = [line for line in lines if any(word in line.lower() for word in _GRAVE)]
     last = next(reversed(grave or lines), None)
     return say("{text}", text=last[:MOST_SHOWN]) if last else None
-
-
-def _no_python(line: str) -> Sentence:
-    version = line.partition("Python ")[2].strip()[:20]
-    if version and not version.startswith(("3.11", "3.12", "3.13", "3.14")):
-        return say(
-            "its Python is {version}, and 3.11 is needed; --python names another one there", version=version
-        )
-    return say("no Python 3.11 or newer is found there; --python names one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from rigright.base.errors import AskError
@@ -53,13 +52,12 @@ def _moments(
 ) -> tuple[Tick, ...]:
     if every_s is None:
         return ()
-    return tuple(_spaced(kept.ticks(since_s, until_s), every_s))
-
-
-def _spaced(ticks: Iterator[Tick], every_s: float) -> Iterator[Tick]:
-    """Moments at least so far from each other; none is made up."""
+    # moments at least so far from each other; none is made up
+    ticks = kept.ticks(since_s, until_s)
+    spaced: list[Tick] = []
     last_s: float | None = None
     for tick in ticks:
         if last_s is None or not 0 <= tick.at_s - last_s < every_s * 0.99:
             last_s = tick.at_s
-            yield tick
+            spaced.append(tick)
+    return tuple(spaced)

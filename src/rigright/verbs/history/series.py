@@ -33,25 +33,21 @@ class Series:
     bins: list[tuple[int, slice]] = field(init=False)  # stretches of the picture, each with its rows
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bins", _bins(self.at_s))
+        # equal stretches of the whole time; rows that lie in one, as far as they follow each other
+        low, high = min(self.at_s, default=0.0), max(self.at_s, default=0.0)
+        count = min(BINS, len(self.at_s))
+        per_s = count / max(high - low, 1e-9)
+        found, start = [], 0
+        for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in self.at_s):
+            stop = start + sum(1 for _ in rows)
+            found.append((place, slice(start, stop)))
+            start = stop
+        object.__setattr__(self, "bins", found)
 
     @property
     def seen_s(self) -> float:
         """Time for which there are rows."""
         return sum(self.stands_s)
-
-
-def _bins(at_s: Sequence[float]) -> list[tuple[int, slice]]:
-    """Equal stretches of the whole time; rows that lie in one, as far as they follow each other."""
-    low, high = min(at_s, default=0.0), max(at_s, default=0.0)
-    count = min(BINS, len(at_s))
-    per_s = count / max(high - low, 1e-9)
-    found, start = [], 0
-    for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in at_s):
-        stop = start + sum(1 for _ in rows)
-        found.append((place, slice(start, stop)))
-        start = stop
-    return found
 
 
 def series(stretches: Iterable[Columns]) -> Series:
@@ -82,22 +78,28 @@ def _stands(at_s: Sequence[float]) -> list[float]:
     if len(at_s) < 2:
         return [1.0] * len(at_s)
     steps = [after - before for before, after in pairwise(at_s)]
-    usual = _middle(sorted(map(abs, steps))) or 1.0
+    ordered = sorted(map(abs, steps))
+    usual = ((ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2) or 1.0
     most = max(_GAP * usual, _LEAST_GAP_S)
     return [*(step if 0 < step <= most else usual for step in steps), usual]
-
-
-def _middle(ordered: Sequence[float]) -> float:
-    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
 def figures(found: Series, column: str) -> Figures | None:
     """Mean, percentile, extremes and picture of one column; None where nothing was read."""
     values = found.numbers.get(column, ())
-    times = _times(values, found.stands_s)
+    # how long each value stood; kept values have steps, so that these are few
+    times: dict[float, float] = defaultdict(float)
+    for value, stood_s in zip(values, found.stands_s, strict=False):
+        if value is not None:
+            times[value] += stood_s
     if not times:
         return None
     peaks = [one for one in found.numbers.get(column + PEAK, ()) if one is not None]
+    # means of equal stretches of the whole time; None where nobody looked
+    seen: dict[int, list[float]] = {}
+    for place, rows in found.bins:  # a clock that was set comes to one of them twice
+        seen.setdefault(place, []).extend(value for value in values[rows] if value is not None)
+    means = (seen.get(place) for place in range(max(seen) + 1))
     return Figures(
         column=column,
         mean=sum(map(mul, times.keys(), times.values())) / sum(times.values()),
@@ -105,17 +107,8 @@ def figures(found: Series, column: str) -> Figures | None:
         most=max(*times, *peaks) if peaks else max(times),
         least=min(times),
         last=next(value for value in reversed(values) if value is not None),
-        values=_picture(found, values),
+        values=tuple(sum(one) / len(one) if one else None for one in means),
     )
-
-
-def _times(values: Numbers, stands_s: Sequence[float]) -> dict[float, float]:
-    """How long each value stood; kept values have steps, so that these are few."""
-    times: dict[float, float] = defaultdict(float)
-    for value, stood_s in zip(values, stands_s, strict=False):
-        if value is not None:
-            times[value] += stood_s
-    return times
 
 
 def _p95(times: Mapping[float, float]) -> float:
@@ -126,15 +119,6 @@ def _p95(times: Mapping[float, float]) -> float:
         if passed >= bound:
             break
     return value
-
-
-def _picture(found: Series, values: Numbers) -> tuple[float | None, ...]:
-    """Means of equal stretches of the whole time; None where nobody looked."""
-    seen: dict[int, list[float]] = {}
-    for place, rows in found.bins:  # a clock that was set comes to one of them twice
-        seen.setdefault(place, []).extend(value for value in values[rows] if value is not None)
-    means = (seen.get(place) for place in range(max(seen) + 1))
-    return tuple(sum(one) / len(one) if one else None for one in means)
 
 
 def energy_j(found: Series, card: str) -> float | None:

@@ -49,6 +49,12 @@ def _card(found: Series, card: str) -> CardSpan:
     ok = [state == "ok" for state in states]
     told = [state is not None for state in states]
     here_s, told_s = (sum(compress(found.stands_s, which)) for which in (ok, told))
+    # how long each reason held a card back; of thinned rows at most so long
+    sums: dict[str, float] = defaultdict(float)
+    for words, stands_s in zip(found.words.get(f"{card}.slowed_by", ()), found.stands_s, strict=False):
+        for reason in (words or "").split(","):
+            if reason and reason not in _QUIET:
+                sums[reason] += stands_s
     return CardSpan(
         card=card,
         name=_last(found, f"{card}.name"),
@@ -57,7 +63,7 @@ def _card(found: Series, card: str) -> CardSpan:
         energy_j=energy_j(found, card),
         seen_s=here_s,
         away_s=told_s - here_s,
-        slowed_s=_slowed(found, card),
+        slowed_s=tuple(sorted(sums.items(), key=lambda one: -one[1])),
     )
 
 
@@ -68,13 +74,3 @@ def _figures(found: Series, front: str, *, names: tuple[str, ...]) -> tuple[Figu
 
 def _last(found: Series, column: str) -> str | None:
     return next((word for word in reversed(found.words.get(column, ())) if word), None)
-
-
-def _slowed(found: Series, card: str) -> tuple[tuple[str, float], ...]:
-    """How long each reason held a card back; of thinned rows at most so long."""
-    sums: dict[str, float] = defaultdict(float)
-    for words, stands_s in zip(found.words.get(f"{card}.slowed_by", ()), found.stands_s, strict=False):
-        for reason in (words or "").split(","):
-            if reason and reason not in _QUIET:
-                sums[reason] += stands_s
-    return tuple(sorted(sums.items(), key=lambda one: -one[1]))

@@ -6,10 +6,10 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.report.listing import Field
 
@@ -106,7 +106,7 @@ def find_field(name: str, fields: tuple[Field, ...]) -> Field:
         say(
             'there is no field "{name}"; there are {fields}',
             name=name.strip(),
-            fields=", ".join(starting or [_shortest(field) for field in fields]),
+            fields=", ".join(starting or [min((field.key, *field.names), key=len) for field in fields]),
         )
     )
 
@@ -125,10 +125,6 @@ def sort_records(
         return field.read(record) if numbers else _in_order(_as_text(field.read(record)))
 
     return (*sorted(known, key=rank, reverse=numbers != backwards), *unknown)
-
-
-def _shortest(field: Field) -> str:
-    return min((field.key, *field.names), key=len)
 
 
 def _read_value(text: str, field: Field) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.report.listing import Asked, Kind, Listing
 from rigright.verbs import clock
@@ -41,6 +41,15 @@ def kind_summaries() -> dict[str, Sentence]:
     return {name.replace("_", "-"): kind.summary for name, kind in kinds.items()}
 
 
+def is_kind(name: str) -> bool:
+    """Whether a kind is called so."""
+    try:
+        find_kind(name)
+    except AskError:
+        return False
+    return True
+
+
 def find_kind(name: str) -> Kind:
     """The kind of that name; one more or one less `s` is forgiven."""
     known = kind_names()
@@ -65,6 +74,22 @@ def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sent
     return tuple(told for told in (never_met(one, known) for one in unmet) if told is not None)
 
 
+def _found(kind: Kind, asked: Asked) -> tuple[Any, ...]:
+    """What the kind's own reader of names finds; else every record in whose texts the words stand."""
+    refused: AskError | None = None
+    try:
+        found = kind.find(asked)
+    except AskError as error:
+        found, refused = (), error
+    if not found and asked.words and kind.searched:
+        from rigright.verbs.look_up.words import speaking_of
+
+        found = speaking_of(kind, asked)
+    if not found and refused is not None:
+        raise refused
+    return found
+
+
 def look_up(
     name: str, words: str | tuple[str, ...] = (), *, today: date | None = None, wish: Wish | None = None
 ) -> Listing:
@@ -77,7 +102,7 @@ def look_up(
     kind = find_kind(name)
     asked = Asked(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]
-    known = kind.find(asked)
+    known = _found(kind, asked)
     records: tuple[Any, ...] = tuple(
         record for record in known if all(condition.holds(record) for condition in conditions)
     )

@@ -38,17 +38,28 @@ def _card_or_error(word: str, asked: Asked) -> ModelCard:
         opened = examine(word, run_code=asked.run_code, input_shape=asked.input_shape)
         return card(opened, word)
     except RigError as error:
-        return ModelCard(asked=word, name=word, error=error.sentence)
+        return ModelCard(asked=word, name=word, error=error.whole)
 
 
 def card(opened: Opened, asked: str) -> ModelCard:
     """The card of a model that was opened: everything there is to tell."""
     arch = opened.arch
+    # cache of one sequence, 16-bit, at usual lengths up to the longest the model allows
+    longest = arch.max_context_tok
+    usual = [tok for tok in CONTEXTS if longest is None or tok <= longest]
+    if longest is not None and longest not in usual:
+        usual.append(longest)
+    # parameters by what they are: attn, ffn, expert, embed
+    found: Counter[str] = Counter()
+    for weight, times in count.weights(arch.towers):
+        found[part(weight)] += count.elems(weight) * weight.copies * times
     return replace(
         short_card(arch, asked),
         towers=tuple(map(_tower, arch.towers)),
-        params_by_part=_by_part(arch),
-        kv_bytes_at=_at_contexts(arch),
+        params_by_part=dict(found.most_common()),
+        kv_bytes_at=dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
+        if lanes(arch)
+        else {},
         weights_bytes=sizes(arch),
         files=None if opened.files is None else _files(opened.files),
         adapter=None if opened.adapter is None else _adapter(opened.adapter),
@@ -95,19 +106,6 @@ def sizes(arch: Arch) -> dict[str, int]:
     return {name: weights_bytes(arch, name) for name in ids}
 
 
-def _at_contexts(arch: Arch) -> dict[int, int]:
-    """Cache of one sequence, 16-bit, at usual lengths up to the longest the model allows."""
-    longest = arch.max_context_tok
-    usual = [tok for tok in CONTEXTS if longest is None or tok <= longest]
-    if longest is not None and longest not in usual:
-        usual.append(longest)
-    return (
-        dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
-        if lanes(arch)
-        else {}
-    )
-
-
 def sequence_bytes(arch: Arch, context_tok: Any) -> Any:
     """Bytes one sequence leaves in a 16-bit cache, its constant states included."""
     layout, cross = Layout(), cross_tok(arch)
@@ -118,14 +116,6 @@ def sequence_bytes(arch: Arch, context_tok: Any) -> Any:
         )
         total = total + (held + state_bytes(mixer, layout)) * times
     return total
-
-
-def _by_part(arch: Arch) -> dict[str, int]:
-    """Parameters by what they are: attn, ffn, expert, embed ..."""
-    found: Counter[str] = Counter()
-    for weight, times in count.weights(arch.towers):
-        found[part(weight)] += count.elems(weight) * weight.copies * times
-    return dict(found.most_common())
 
 
 def _tower(tower: Tower) -> TowerCard:

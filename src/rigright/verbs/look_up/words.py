@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, tell
 from rigright.facts.prices import is_stale
+from rigright.report.listing import Asked, Kind
 from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import confidence_shown, source_of
 
@@ -32,6 +33,21 @@ def matching(
         shown = ", ".join(near)
         raise AskError(say('nothing answers to "{text}"; the nearest are {near}', text=lost, near=shown))
     raise AskError(say('nothing answers to "{text}"', text=" ".join(words)))
+
+
+def speaking_of(kind: Kind, asked: Asked) -> tuple[Any, ...]:
+    """The records of a kind in whose texts, in either language, every word stands."""
+    words = " ".join(asked.words).casefold().split()
+    every = kind.find(Asked(today=asked.today))
+    return tuple(one for one in every if all(word in _texts(kind, one) for word in words))
+
+
+def _texts(kind: Kind, record: object) -> str:
+    """Every word a record bears: numbers are no words."""
+    values = [field.read(record) for field in kind.fields]
+    told = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
+    words = [part for part in told if isinstance(part, str | Sentence)]
+    return "\n".join(tell(word, language) for word in words for language in ("en", "zh")).casefold()
 
 
 def source_shown(record: object) -> Sentence:

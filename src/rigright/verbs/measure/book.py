@@ -46,10 +46,15 @@ class Book:
         if tick.devices and not self.before.devices:
             self.before = replace(self.before, clock_s=tick.clock_s, devices=tick.devices)
         for quantity in (*of_devices(tick.devices), *of_host()):
-            self._series(quantity).add(quantity.read(tick))
+            # the series of a quantity; one that turns up late starts then
+            self._followed.setdefault(quantity.name, (quantity, Series()))[1].add(quantity.read(tick))
         passed_s = max(0.0, tick.clock_s - self._last.clock_s)
         for device in tick.devices:
-            self._draw(device, passed_s)
+            joules = self._joules(device, passed_s)
+            self._drawn[device.index] += joules
+            if device.power_w is not None and (device.busy_share or 0.0) > LEAST_BUSY:
+                before_j, before_s = self._worked.get(device.index, (0.0, 0.0))
+                self._worked[device.index] = before_j + device.power_w * passed_s, before_s + passed_s
             for word in device.slowed_by or ():
                 if word not in IDLE:
                     self._slowed[device.index, word] += passed_s
@@ -60,17 +65,6 @@ class Book:
             for index, size in tick.tree.gpu_mem_bytes:
                 self._own[index] = max(self._own.get(index, 0.0), size)
         self._last = tick
-
-    def _series(self, quantity: Quantity) -> Series:
-        """The series of a quantity; one that turns up late starts then."""
-        return self._followed.setdefault(quantity.name, (quantity, Series()))[1]
-
-    def _draw(self, device: DeviceTick, passed_s: float) -> None:
-        joules = self._joules(device, passed_s)
-        self._drawn[device.index] += joules
-        if device.power_w is not None and (device.busy_share or 0.0) > LEAST_BUSY:
-            before_j, before_s = self._worked.get(device.index, (0.0, 0.0))
-            self._worked[device.index] = before_j + device.power_w * passed_s, before_s + passed_s
 
     def _joules(self, device: DeviceTick, passed_s: float) -> float:
         """Energy since the tick before: the card's counter, else its power over that time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,11 +56,28 @@ def measure(
     told = replace(
         _told(book, ended, command=command, every_s=every_s),
         at_s=at_s,
-        first_look_s=_late_s(book, began_s),
+        # how long after the start the cards were first seen; None where there are none
+        first_look_s=max(0.0, book.before.clock_s - began_s) if book.before.devices else None,
         steps=steps,
         tokens=tokens,
     )
-    measured = replace(told, notes=tuple(_notes(book, told)))
+    notes: list[Sentence] = []
+    if book.before.devices and not told.chips:
+        notes.append(say("the command used none of the accelerators"))
+    late_s = told.first_look_s or 0.0
+    if late_s > LATE_S and told.chips:
+        notes.append(
+            say(
+                "the cards were first seen {time} after the start: what was drawn before, and memory that no "
+                "program is named for, is not counted",
+                time=show_seconds(late_s),
+            )
+        )
+    elif any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
+        notes.append(say("an accelerator was busy before the command started: figures hold both"))
+    if told.lasted_s < 10 * told.every_s:
+        notes.append(say("it ran for few samples; a shorter --every sees more"))
+    measured = replace(told, notes=tuple(notes))
     measured = measured if planned is None else _held(measured, planned)
     return measured if save_as is None else _kept(measured, save_as, planned=planned)
 
@@ -106,11 +123,6 @@ def _sample(book: Book, ticks: Sampler, *, stop: threading.Event, every_s: float
             stop.wait(due_s - time.monotonic())
 
 
-def _late_s(book: Book, began_s: float) -> float | None:
-    """How long after the start the cards were first seen; None where there are none."""
-    return max(0.0, book.before.clock_s - began_s) if book.before.devices else None
-
-
 def _told(book: Book, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
     used = book.used()
     names = {device.index: device.name or "" for device in book.before.devices}
@@ -133,22 +145,6 @@ def _told(book: Book, ended: run.Ended, *, command: Sequence[str], every_s: floa
         slowed_s=book.slowed(),
         chips=tuple(names.get(index, "") for index in used),
     )
-
-
-def _notes(book: Book, measured: Measured) -> Iterator[Sentence]:
-    if book.before.devices and not measured.chips:
-        yield say("the command used none of the accelerators")
-    late_s = measured.first_look_s or 0.0
-    if late_s > LATE_S and measured.chips:
-        yield say(
-            "the cards were first seen {time} after the start: what was drawn before, and memory that no "
-            "program is named for, is not counted",
-            time=show_seconds(late_s),
-        )
-    elif any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
-        yield say("an accelerator was busy before the command started: figures hold both")
-    if measured.lasted_s < 10 * measured.every_s:
-        yield say("it ran for few samples; a shorter --every sees more")
 
 
 def _kept(measured: Measured, file: str, *, planned: Planned | None) -> Measured:

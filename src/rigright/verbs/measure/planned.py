@@ -110,7 +110,36 @@ def read_plan(file: str) -> Planned:
 
 def hold(measured: Measured, planned: Planned) -> tuple[Held, ...]:
     """Memory of the fullest card, its power, and speed where the user said how many tokens it was."""
-    return tuple(_each(measured, planned))
+    each: list[Held] = []
+    memory = planned.device_bytes()
+    if memory is not None and measured.gpu_peak_bytes:
+        peak = max(size for _, size in measured.gpu_peak_bytes)
+        each.append(
+            Held(
+                name="memory",
+                label=say("memory of the fullest card"),
+                unit="bytes",
+                planned=memory[0],
+                low=memory[1],
+                high=memory[2],
+                measured=peak,
+            )
+        )
+    speed = next((found for found in map(planned.figure, _SPEEDS) if found is not None), None)
+    if speed is not None and measured.tokens:
+        each.append(
+            Held(
+                name="speed",
+                label=say("tokens a second, start and end of the command counted"),
+                unit="tok_per_s",
+                planned=speed[0],
+                low=speed[1],
+                high=speed[2],
+                measured=measured.tokens / measured.lasted_s,
+            )
+        )
+    each.extend(held_power(measured, chip=planned.plan.get("chip"), work=planned.wish.get("work")))
+    return tuple(each)
 
 
 def unheld(measured: Measured, planned: Planned) -> Iterator[Sentence]:
@@ -120,30 +149,3 @@ def unheld(measured: Measured, planned: Planned) -> Iterator[Sentence]:
     if not measured.chips:
         return
     yield why_no_power(measured)
-
-
-def _each(measured: Measured, planned: Planned) -> Iterator[Held]:
-    memory = planned.device_bytes()
-    if memory is not None and measured.gpu_peak_bytes:
-        peak = max(size for _, size in measured.gpu_peak_bytes)
-        yield Held(
-            name="memory",
-            label=say("memory of the fullest card"),
-            unit="bytes",
-            planned=memory[0],
-            low=memory[1],
-            high=memory[2],
-            measured=peak,
-        )
-    speed = next((found for found in map(planned.figure, _SPEEDS) if found is not None), None)
-    if speed is not None and measured.tokens:
-        yield Held(
-            name="speed",
-            label=say("tokens a second, start and end of the command counted"),
-            unit="tok_per_s",
-            planned=speed[0],
-            low=speed[1],
-            high=speed[2],
-            measured=measured.tokens / measured.lasted_s,
-        )
-    yield from held_power(measured, chip=planned.plan.get("chip"), work=planned.wish.get("work"))

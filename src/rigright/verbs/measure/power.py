@@ -25,7 +25,9 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[He
         return
     drawn = draw_w((found,), busy_in(phase))
     yield _held(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
-    peak = _peak_w(measured)
+    # the most that any card drew at one moment
+    peaks = (one.peak for one in measured.courses if one.unit == "w")
+    peak = max(peaks, default=None)
     if peak is not None:
         yield Held(
             name="peak power",
@@ -65,9 +67,3 @@ def _is(name: str, chip: Chip) -> bool:
         return any(one.id == chip.id for one in find_chips(name))
     except RigError:
         return False
-
-
-def _peak_w(measured: Measured) -> float | None:
-    """The most that any card drew at one moment."""
-    peaks = (one.peak for one in measured.courses if one.unit == "w")
-    return max(peaks, default=None)

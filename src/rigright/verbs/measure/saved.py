@@ -23,7 +23,25 @@ def save(measured: Measured, file: str, *, planned: Planned | None) -> None:
     """Write it by what the file is called: NAME.csv is a table of runs that grows, all else JSON."""
     path = Path(file)
     if path.suffix.lower() == ".csv" and planned is not None:
-        _append(path, run_row(measured, planned))
+        # one more line below those that are there, under the same head
+        row = run_row(measured, planned)
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+        heads = next(csv.reader(io.StringIO(there)), []) or list(row)
+        if not set(row) <= set(heads):
+            missing = ", ".join(name for name in row if name not in heads)
+            raise DataError(
+                say(
+                    "{file} is a table of something else: it lacks the column {column}",
+                    file=path,
+                    column=missing,
+                )
+            )
+        out = io.StringIO()
+        writer = csv.DictWriter(out, heads, lineterminator="\n")
+        if not there:
+            writer.writeheader()
+        writer.writerow(row)
+        write_whole(path, there + ("\n" if there and not there.endswith("\n") else "") + out.getvalue())
     else:
         write_whole(path, json.dumps(plain(measured, "en"), ensure_ascii=False, indent=2) + "\n")
 
@@ -43,7 +61,17 @@ def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
         raise AskError(say("the command used no accelerator; nothing of it belongs in a table of runs"))
     if planned.wish.get("work") in _TRAINED:
         return _trained(measured, planned)
-    return _served(measured, planned)
+    # A row of a table of inference memory
+    work = planned.work
+    return {
+        **_named(measured, planned, settings=_settings(measured, planned)),
+        "format": _cell(work.get("weights")),
+        "context": _cell(work.get("context_tok")),
+        "batch": _cell(work.get("batch")),
+        "kv": _cell(work.get("kv")),
+        "what": "total_gpu_preallocated" if planned.fills_cards else "total_gpu_peak",
+        "value_gib": _peak_gib(measured),
+    }
 
 
 def _settings(measured: Measured, planned: Planned) -> str:
@@ -71,20 +99,6 @@ def _named(measured: Measured, planned: Planned, *, settings: str = "") -> dict[
 
 def _peak_gib(measured: Measured) -> str:
     return f"{to_gib(max(size for _, size in measured.gpu_peak_bytes)):.3f}"
-
-
-def _served(measured: Measured, planned: Planned) -> dict[str, str]:
-    """A row of a table of inference memory."""
-    work = planned.work
-    return {
-        **_named(measured, planned, settings=_settings(measured, planned)),
-        "format": _cell(work.get("weights")),
-        "context": _cell(work.get("context_tok")),
-        "batch": _cell(work.get("batch")),
-        "kv": _cell(work.get("kv")),
-        "what": "total_gpu_preallocated" if planned.fills_cards else "total_gpu_peak",
-        "value_gib": _peak_gib(measured),
-    }
 
 
 def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
@@ -117,22 +131,3 @@ def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
 
 def _cell(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _append(path: Path, row: dict[str, str]) -> None:
-    """One more line below those that are there, under the same head."""
-    there = path.read_text(encoding="utf-8") if path.exists() else ""
-    heads = next(csv.reader(io.StringIO(there)), []) or list(row)
-    if not set(row) <= set(heads):
-        missing = ", ".join(name for name in row if name not in heads)
-        raise DataError(
-            say(
-                "{file} is a table of something else: it lacks the column {column}", file=path, column=missing
-            )
-        )
-    out = io.StringIO()
-    writer = csv.DictWriter(out, heads, lineterminator="\n")
-    if not there:
-        writer.writeheader()
-    writer.writerow(row)
-    write_whole(path, there + ("\n" if there and not there.endswith("\n") else "") + out.getvalue())

@@ -25,19 +25,13 @@ class Series:
             self._sum += value
         self._open.append(value)
         if len(self._open) >= self._stride:
-            self._close()
-
-    def _close(self) -> None:
-        seen = [value for value in self._open if value is not None]
-        self._bins.append((sum(seen) / len(seen), max(seen)) if seen else None)
-        self._open = []
-        if len(self._bins) >= MOST_BINS:
-            self._halve()
-
-    def _halve(self) -> None:
-        pairs = zip(self._bins[::2], self._bins[1::2], strict=True)
-        self._bins = [_merged(first, second) for first, second in pairs]
-        self._stride *= 2
+            seen = [value for value in self._open if value is not None]
+            self._bins.append((sum(seen) / len(seen), max(seen)) if seen else None)
+            self._open = []
+            if len(self._bins) >= MOST_BINS:
+                pairs = zip(self._bins[::2], self._bins[1::2], strict=True)
+                self._bins = [_merged(first, second) for first, second in pairs]
+                self._stride *= 2
 
     @property
     def mean(self) -> float:

@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 
 from rigright.base.errors import DataError, RigError
+from rigright.base.money import from_currency
 from rigright.base.tables import bad_cell, number, raw_rows, read_cells, text
 from rigright.base.words import say
-from rigright.cost.prices import from_currency
 from rigright.facts.find import find_chip
-from rigright.facts.prices import Price, dated
+from rigright.facts.prices import OWN, Price, dated
 
 READERS = {"chip": text, "usd": number, "price": number, "currency": text, "as_of": text, "source": text}
 
@@ -41,11 +41,10 @@ def _price(path: Path, line: int, *, chip: str, usd: float, as_of: str) -> Price
         dated(as_of)
     except RigError as wrong:
         raise DataError(
-            say("{file}, line {line}: {why}", file=path.name, line=line, why=wrong.sentence)
+            say("{file}, line {line}: {why}", file=path.name, line=line, why=wrong.whole)
         ) from None
     except ValueError:
         raise bad_cell(path, line, column="as_of", cell=as_of) from None
     return Price(
-        chip=known.id, kind="own", usd=usd, usd_min=None, listings=None,
-        as_of=as_of, source=path.name, confidence="high", notes=None,
+        chip=known.id, kind=OWN, typical=usd, as_of=as_of, source=path.name, confidence="high",
     )  # fmt: skip

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
+from rigright.choice.case import Case
 from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.money import tariff_of
-from rigright.cost.prices import assumptions
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
 from rigright.facts.engines import find_engine
@@ -22,11 +22,10 @@ from rigright.report.explained import Reason
 from rigright.search.drafts import paid_tok
 from rigright.search.market import Market
 from rigright.search.record import Plan
-from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
-MONEY = "data/money.toml"
+MONEY, HOSTS = "data/money.toml", "data/hosts.csv"
 TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"
 SAMPLES = {"images_per_s", "texts_per_s"}
 
@@ -42,7 +41,7 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     rows = (
         *_memory(arch, plan, work=plan.work),
         *(
-            speed_rows(case, speed(case, plan.memory[0], traffic=traffic_of(plan, wish, arch=arch)))
+            speed_rows(case, speed(case, traffic=traffic_of(plan, wish, arch=arch)))
             if plan.prefill is None
             else _apart(plan)
         ),
@@ -57,13 +56,13 @@ def _apart(plan: Plan) -> Iterator[Row]:
     terms, engine = "data/corrections/speed_serving.toml", find_engine(plan.work.engine)  # type: ignore[union-attr]
     yield (
         "ttft",
-        say("queue for a worker + a prompt alone + its cache sent over the wire"),
+        say("queue for a prefill worker + prefill + KV cache transfer"),
         f"{show_seconds(ttft.value)} ({show_seconds(ttft.low)}-{show_seconds(ttft.high)})",
         f"{terms}; {engine.apart_source}",
     )
     yield (
         "tpot",
-        say("a pass that makes next tokens alone"),
+        say("a decode step"),
         f"{show_seconds(tpot.value)} ({show_seconds(tpot.low)}-{show_seconds(tpot.high)})",
         f"{plan.chip.sources} ({plan.chip.as_of}); {terms}",
     )
@@ -125,7 +124,7 @@ def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[Row]:
     )
     yield (
         "memory",
-        say("what a card hands to a program"),
+        say("memory a program can use on the GPU"),
         f"{plan.chip.name}: {show_bytes(plan.room_bytes)}",
         plan.chip.mem_source,
     )
@@ -156,12 +155,13 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
         return
     price = market.cards.get(chip.id)
     if supply.how == "buy" and price is not None:
-        rest = 1 + assumptions()["rest_share"].get(chip.segment, 0.0)
+        host = supply.host_usd
+        around = "" if host is None or not host.value else f" + {show_usd(host.value)}"
         yield (
             "$",
-            say("cards + the rest of the machine as a share of them"),
-            f"{plan.n_chips} x {show_usd(price.usd)} x {rest:.2f}",
-            f"{price.source} ({price.as_of}); {MONEY}",
+            say("cards x price + the machine around them"),
+            f"{plan.n_chips} x {show_usd(price.usd)}{around}",
+            f"{price.source} ({price.as_of})" + (f"; {HOSTS} ({host.as_of})" if host and around else ""),
         )
     tariff = tariff_of(chip.segment, wished=wished(wish))
     hours = f"{tariff.years:g} x 8,766 h x {tariff.duty:g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds, usual_bounds
@@ -15,7 +16,6 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
 from rigright.report.explained import PARTS, CardUse
-from rigright.verbs.serving.case import Case
 
 Kind = tuple[str, float, float | None]  # chip, total and free bytes
 
@@ -32,9 +32,13 @@ def card_uses(case: Case) -> tuple[CardUse, ...]:
 
 def worst(case: Case) -> ServingMemory:
     """Memory of the rank with least to spare, on its own card."""
+    return min(memories(case), key=lambda memory: float(memory.spare_bytes))
+
+
+def memories(case: Case) -> tuple[ServingMemory, ...]:
+    """Memory of unlike ranks, each on its own card."""
     stages, bounds = _laid_out(case)
-    found = [memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values()]
-    return min(found, key=lambda memory: float(memory.spare_bytes))
+    return tuple(memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values())
 
 
 def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
@@ -61,17 +65,19 @@ def dealt_of(case: Case) -> Dealt | None:
 
 
 def deal_notes(case: Case) -> tuple[Sentence, ...]:
-    """How to start llama.cpp where layers fit only otherwise than it deals them when nobody says."""
+    """How to start an engine where layers fit only otherwise than it deals them when nobody says."""
     stages, bounds = _laid_out(case)
     devices = [device_of(smallest(cards), case.engine) for cards in stages]
-    if case.engine.id != "llama.cpp" or len(bounds) == 1 or bounds == usual_bounds(case.arch, devices):
+    flag = case.engine.split_flag
+    if flag is None or len(bounds) == 1 or bounds == usual_bounds(case.arch, devices):
         return ()
     counts = [last - first for first, last in bounds]
     parts = ",".join(str(count) for count in (*counts[:-1], counts[-1] + 1))
     return (
         say(
-            "dealt by free memory alone, layers would overfill a card: start it with --tensor-split {parts}"
-            " (from December 2025 on llama.cpp finds such a split by itself)",
+            "split by free memory alone, layers would overfill a card: start {engine} with {flag} {parts}",
+            engine=case.engine.label,
+            flag=flag,
             parts=parts,
         ),
     )

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rigright.choice.case import Case
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Numbers
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import CardUse, Limits
 from rigright.verbs.serving.cards import is_even, spare_bytes, worst
-from rigright.verbs.serving.case import Case
 
 MOST_CONTEXT_TOK = 2**24
 MOST_BATCH = 2**17
@@ -84,7 +84,7 @@ def largest(spare: Callable[[Numbers], Numbers], most: int, *, parts: int = PART
     """The largest whole number up to `most` whose spare is not negative; spare never grows with it."""
     low, high = 0, most + 1
     while high - low > 1:
-        candidates = np.unique(np.linspace(low, high, min(parts, high - low) + 1).astype(int))[1:-1]
+        candidates = np.linspace(low, high, min(parts, high - low) + 1).astype(int)[1:-1]
         fits = np.broadcast_to(spare(candidates) >= 0, candidates.shape)
         reached = int(np.count_nonzero(fits))
         low, high = (

@@ -16,14 +16,12 @@ SMALLEST, LARGEST = 16, 8192
 def resized(arch: Arch, side: int) -> Arch:
     """The model reading pictures of so many pixels a side."""
     if not SMALLEST <= side <= LARGEST:
-        raise AskError(say("a picture has {least} to {most} pixels a side", least=SMALLEST, most=LARGEST))
+        raise AskError(say("image size must be {least} to {most} pixels", least=SMALLEST, most=LARGEST))
     named = classifier(arch.name, image_px=side)
     if named is not None:
         return named
     if zoo.exact(arch.name) is None or arch.task not in {"vision", "image"}:
-        raise AskError(
-            say("{model}: the size of pictures can be chosen for image models of the zoo", model=arch.name)
-        )
+        raise AskError(say("{model}: --image-size works for known image models only", model=arch.name))
     config = zoo.config(arch.name)
     sizes = {"image_size": side, "sample_size": side // LATENT_PIXELS}
     if "sample_size" not in config:

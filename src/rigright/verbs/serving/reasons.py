@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from rigright.arch.cache import entry_elems
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
 from rigright.cost.memory_kv import lanes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import Reason
 from rigright.report.timed import Speed
-from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.speed_reasons import speed_rows
 
 FITTED = "data/corrections/memory_serving.toml"
@@ -57,7 +57,7 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
         FITTED,
     )
     yield ("collectives", say("buffers of collectives where cards work together, fitted"), "", FITTED)
-    yield ("context", say("what a process costs its card before the first tensor, fitted"), "", FITTED)
+    yield ("context", say("what a process takes before its first tensor, fitted"), "", FITTED)
     if engine.pool == "share":
         yield (
             "unused",

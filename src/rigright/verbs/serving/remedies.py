@@ -1,4 +1,4 @@
-"""What to change when it does not fit: each change goes through the same law, most bytes saved first."""
+"""What to change when it does not fit: each change by the same law, what people try first comes first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.base.words import Sentence, say, with_commas
+from rigright.choice.case import Case
+from rigright.choice.ways import is_run
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import generates
 from rigright.cost.memory_serving import layer_bytes
@@ -15,7 +17,6 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.explained import Remedy
 from rigright.verbs.serving.cards import card_uses, worst
-from rigright.verbs.serving.case import Case
 from rigright.verbs.serving.limits import largest_batch, largest_context
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
@@ -24,13 +25,24 @@ Change = tuple[Sentence, Sentence, str | None, Case]
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
-    """Changes that save memory on the fullest card, each alone, then the best of them together."""
+    """Changes that save memory on the fullest card, each alone, then the best of them together.
+
+    Those that are enough stand first, as people try them: smaller weights that lose least, a smaller
+    cache, a smaller ask, a leaner engine, layers on the CPU, more cards. The others follow, most saved first.
+    """
     before = float(worst(case).spare_bytes)
-    found = [_weigh(change, before) for change in _changes(case)]
-    saving = sorted((remedy for remedy in found if remedy.saves_bytes > 0), key=lambda one: -one.saves_bytes)
-    if not any(remedy.fits for remedy in saving):
+    alone = [_weigh(change, before) for change in _changes(case)]
+    saving = [remedy for remedy in alone if remedy.saves_bytes > 0]
+    more = [
+        remedy
+        for remedy in (_weigh(change, before) for change in _more_cards(case))
+        if remedy.saves_bytes > 0
+    ]
+    if not any(remedy.fits for remedy in (*saving, *more)):
         saving += _together(case, before)
-    return tuple(sorted((*saving, *_to_the_host(case)), key=lambda one: -one.saves_bytes))
+    tried = (*saving, *_to_the_host(case), *more)
+    enough = [remedy for remedy in tried if remedy.fits]
+    return (*enough, *sorted((one for one in tried if not one.fits), key=lambda one: -one.saves_bytes))
 
 
 def _weigh(change: Change, before: float) -> Remedy:
@@ -44,12 +56,13 @@ def _changes(case: Case) -> Iterator[Change]:
     yield from _smaller_cache(case)
     yield from _smaller_ask(case)
     yield from _leaner_engine(case)
-    yield from _more_cards(case)
 
 
 def _smaller_weights(case: Case) -> Iterator[Change]:
     own = case.weights.total_bytes
-    for name in case.engine.formats:
+    chips = [card.chip for card in case.cards]
+    known = [name for name in case.engine.formats if is_run(case.engine, name, chips=chips)]
+    for name in sorted(known, key=lambda name: find_format(name).loss_rank):
         changed = case.over(weights=name)
         if changed.weights.total_bytes < own * 0.97:
             form = find_format(name)
@@ -63,8 +76,8 @@ def _smaller_weights(case: Case) -> Iterator[Change]:
 
 def _loss(rank: int) -> Sentence:
     if rank <= 4:
-        return say("hardly any loss of quality")
-    return say("a small loss of quality") if rank <= 8 else say("a loss of quality that can be felt")
+        return say("almost no quality loss")
+    return say("small quality loss") if rank <= 8 else say("noticeable quality loss")
 
 
 def _smaller_cache(case: Case) -> Iterator[Change]:
@@ -77,7 +90,7 @@ def _smaller_cache(case: Case) -> Iterator[Change]:
         return
     yield (
         say("cache in {format}", format=find_kv_format(name).label),
-        say("a small loss of quality at long contexts"),
+        say("small quality loss at long context"),
         f"--kv {name}",
         case.over(kv=name),
     )
@@ -89,7 +102,7 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
         if fewer < case.serving.batch:
             yield (
                 say("{batch} sequences at once", batch=f"{fewer:,}"),
-                say("the rest waits in the queue"),
+                say("the rest queues"),
                 f"--batch {fewer}",
                 case.over(batch=fewer),
             )
@@ -98,7 +111,7 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
         if 0 < shorter < case.serving.context_tok:
             yield (
                 say("context of {context} tokens", context=f"{shorter:,}"),
-                say("longer requests are refused"),
+                say("longer requests are rejected"),
                 f"--context {shorter}",
                 case.over(context_tok=shorter),
             )
@@ -109,29 +122,29 @@ def _leaner_engine(case: Case) -> Iterator[Change]:
     if case.engine.max_seqs is not None and case.engine.logit_rows == "seqs":
         fewer = max(LEAST_SEQS, int(case.serving.batch))
         yield (
-            say("the engine ready for {seqs} sequences", seqs=fewer),
-            say("more than that wait in the queue"),
+            say("at most {seqs} sequences in the engine", seqs=fewer),
+            say("more than that queue"),
             f"--max-seqs {fewer}",
             case.over(max_seqs=fewer),
         )
     if case.engine.budget_tok is not None and float(settings.budget_tok) > LEAST_BUDGET_TOK:
         yield (
-            say("{budget} tokens a step", budget=f"{LEAST_BUDGET_TOK:,}"),
-            say("prompts are read more slowly"),
-            f"--budget {LEAST_BUDGET_TOK}",
+            say("{budget} tokens per step", budget=f"{LEAST_BUDGET_TOK:,}"),
+            say("slower prefill"),
+            f"--step-tokens {LEAST_BUDGET_TOK}",
             case.over(budget_tok=LEAST_BUDGET_TOK),
         )
     if float(settings.graph_sizes) > 0:
         yield (
             say("no CUDA graphs"),
-            say("each token takes longer, most of all in small batches"),
+            say("slower decode, mostly at small batches"),
             "--no-graphs",
             case.over(graphs=False),
         )
     if case.engine.pool == "share" and settings.share is not None and float(settings.share) < MOST_SHARE:
         yield (
-            say("{share} of the card for the engine", share=f"{MOST_SHARE:.0%}"),
-            say("nothing else may use the card; a peak may run out of memory"),
+            say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}"),
+            say("nothing else may use the GPU; peaks may run out of memory"),
             f"--util {MOST_SHARE}",
             case.over(utilisation=MOST_SHARE),
         )
@@ -144,8 +157,8 @@ def _more_cards(case: Case) -> Iterator[Change]:
     if layout.pp > len(case.arch.trunk.layers):
         return
     yield (
-        say("twice the cards: {cards} of them", cards=len(grown)),
-        say("the cards themselves"),
+        say("{cards} GPUs instead", cards=len(grown)),
+        say("the price of the GPUs"),
         None,
         replace(case, cards=grown, layout=layout),
     )
@@ -160,8 +173,8 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
     if case.engine.split != "layer" or not case.engine.host_embed or leaving > len(costs):
         return
     yield Remedy(
-        change=say("{layers} of {all} layers left to the CPU", layers=leaving, all=len(costs)),
-        price=say("those layers run at the speed of the host's memory"),
+        change=say("{layers} of {all} layers on the CPU", layers=leaving, all=len(costs)),
+        price=say("those layers run at host memory speed"),
         saves_bytes=float(sum(costs[:leaving])),
         fits=True,
     )
@@ -179,8 +192,8 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
     after = float(worst(case).spare_bytes)
     if len(said) > 1 and after > before:
         yield Remedy(
-            change=say("all at once: {changes}", changes=with_commas(said)),
-            price=say("all of their prices"),
+            change=say("all together: {changes}", changes=with_commas(said)),
+            price=say("all their costs"),
             saves_bytes=after - before,
             fits=after >= 0,
             flag=" ".join(flags),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
 from rigright.cost.images.networks import (
     PAINT,
@@ -16,12 +17,11 @@ from rigright.cost.images.networks import (
     network_of,
     network_rates,
     network_speed,
-    takes_samples,
 )
 from rigright.cost.images.rates import ImageRun
+from rigright.cost.memory_kv import takes_samples
 from rigright.facts.chips import Chip
 from rigright.report.timed import SampleSpeed
-from rigright.verbs.serving.case import Case
 
 PARTS = ("compute", "memory", "fixed")
 

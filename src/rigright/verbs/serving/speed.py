@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from rigright.cost.memory_serving import ServingMemory
+from rigright.base.record import dataclass
+from rigright.choice.case import Case
+from rigright.choice.work import SPEECH
+from rigright.choice.work import work_of as work_named
+from rigright.cost.memory_kv import transcribes
+from rigright.cost.memory_serving import pool_tok
 from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
-from rigright.cost.speed.told import tell
+from rigright.cost.speed.told import at, tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.report.timed import Speed, TimeParts
-from rigright.verbs.serving.cards import dealt_of
-from rigright.verbs.serving.case import Case
+from rigright.verbs.serving.cards import dealt_of, memories
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this
@@ -43,6 +45,8 @@ class _Machine:
 def traffic_of(case: Case) -> Traffic:
     """The load a case tells of: its batch in flight, its context split into prompt and output."""
     serving = case.serving
+    if case.traffic is not None:
+        return case.traffic
     told = serving.prompt_tok
     output = max(serving.context_tok - told, 1) if told else _output_tok(serving.context_tok)
     prompt = max(min(told or serving.context_tok, serving.context_tok) - (0 if told else output), 1)
@@ -53,13 +57,13 @@ def _output_tok(context_tok: int) -> int:
     return max(min(OUTPUT_TOK, int(context_tok * OUTPUT_SHARE)), 1)
 
 
-def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) -> Speed:
+def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     """What users see of a case that fits, and where the time goes."""
     traffic = traffic or traffic_of(case)
     machine = _machine(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
     rates = rates_of(machine.chips, case.engine, weights=case.serving.weights)
-    limits = _limits(case, memory)
+    limits = _limits(case, traffic)
     if machine.dealt is not None:
         rates = machine.dealt.evened(rates, work=work, chunk_tok=_chunk_tok(traffic, limits))
     found = serve(work, rates, layout=case.layout, traffic=traffic, limits=limits)
@@ -75,14 +79,20 @@ def speed(case: Case, memory: ServingMemory, *, traffic: Traffic | None = None) 
         "output_tok_per_s": machine.rate(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / machine.time(prompt.total_s / gain * chunks),
     }
+    told = tell(seen, arch=case.arch, engine=case.engine, chips=machine.chips)
+    audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
+        audio_s=audio_s,
+        audio_h_per_h=None
+        if audio_s is None
+        else at(told["output_tok_per_s"], told["output_tok_per_s"].value * audio_s / traffic.output_tok),
         prompt_tok=float(traffic.prompt_tok),
         output_tok=float(traffic.output_tok),
         concurrency=float(traffic.concurrency or running),
         running=running * case.layout.dp,
         token_pass=_parts(token, machine),
         prompt_pass=_parts(prompt, machine, times=chunks / gain),
-        **tell(seen, arch=case.arch, engine=case.engine, chips=machine.chips),
+        **told,
     )
 
 
@@ -92,13 +102,15 @@ def _machine(case: Case) -> _Machine:
     return _Machine(chips=every if dealt is None else dealt.chips, dealt=dealt)
 
 
-def _limits(case: Case, memory: ServingMemory) -> Limits:
+def _limits(case: Case, traffic: Traffic) -> Limits:
+    """What a replica holds and does in a pass; its cache counts tokens of such requests as come."""
     settings = case.settings
+    tokens = int(traffic.prompt_tok + traffic.output_tok)
+    usual = memories(case.over(context_tok=tokens, batch=int(case.layout.dp)))
+    ranks = case.layout.tp if case.layout.attention_dp else 1
     return Limits(
-        pool_tok=max(float(memory.pool_tok), float(memory.unit_tok), 1.0)
-        if float(memory.unit_bytes) > 0
-        else np.inf,
-        max_seqs=max(float(settings.max_seqs), 1.0),
+        pool_tok=max(min(float(pool_tok(one, tokens)) for one in usual), 1.0) * ranks,
+        max_seqs=max(float(settings.max_seqs), 1.0) * ranks,
         budget_tok=max(float(settings.budget_tok), 1.0),
     )
 

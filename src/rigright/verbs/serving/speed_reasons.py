@@ -8,13 +8,13 @@ import numpy as np
 
 from rigright.base.units import GIGA, TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, Known
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.told import least_known, subject_of, tell
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.report.timed import TIME_PARTS, Speed, TimeParts
-from rigright.verbs.serving.case import Case
 
 DIGITS = 6  # of a second: less is the noise of sums
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
@@ -48,7 +48,7 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), fitted
     yield (
         "tok/s",
-        say("sequences at work / the time one stays x tokens of an answer"),
+        say("running sequences / time in the system x output tokens"),
         say("{running} sequences of {output} tokens",
             running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
         fitted,
@@ -87,15 +87,13 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
     """Why a band is as wide as it is."""
     level, engine = int(known.chip), int(known.engine)
     if engine == NEVER:
-        return say("widest: this engine was never measured")
+        return say("widest: no benchmark of this engine")
     if engine == ELSEWHERE:
-        return say("wider: this engine was measured on few chips, and not on this one")
+        return say("wider: few benchmarks of this engine, none on this GPU")
     if level == CHIP:
-        return say("measured over predicted in runs left out; this chip was measured")
+        return say("measured / predicted on held-out benchmarks of this GPU")
     if level == CLASS:
-        return say(
-            "wider: this chip was not measured, others of its class {kind} were", kind=class_of(chip).id
-        )
+        return say("wider: no benchmark of this GPU, but of its class {kind}", kind=class_of(chip).id)
     if level == KIN:
-        return say("wider: neither this chip nor its class was measured, chips of their kin were")
-    return say("widest: neither this chip nor its class was measured")
+        return say("wider: no benchmark of this GPU or its class, but of related GPUs")
+    return say("widest: no benchmark of this GPU or its class")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Finding
 from rigright.facts.engine_needs import engine_needs
@@ -17,7 +15,13 @@ _BAD = {"fault", "warning"}
 
 def installed(machine: Machine, name: str, *, version: str | None) -> Installed | None:
     """What was asked for, where it is there and its driver, build and Python go together by the checks."""
-    there = list(_there(machine, name, version=version))
+    # each Python that has it, in the version that was asked for
+    there_found: list[Installed] = []
+    for python in machine.software.pythons:
+        found, build = _version_in(python, name)
+        if found is not None and (version is None or f"{found}.".startswith(f"{version}.")):
+            there_found.append(Installed(name=name, version=found, build=build, python=python.path))
+    there = list(there_found)
     if not there or (_builds(name) and not machine.software.toolkits):
         return None
     findings = [
@@ -27,14 +31,6 @@ def installed(machine: Machine, name: str, *, version: str | None) -> Installed 
     return next(
         (one for one in there if not any(_concerns(one, each, pythons=pythons) for each in findings)), None
     )
-
-
-def _there(machine: Machine, name: str, *, version: str | None) -> Iterator[Installed]:
-    """Each Python that has it, in the version that was asked for."""
-    for python in machine.software.pythons:
-        found, build = _version_in(python, name)
-        if found is not None and (version is None or f"{found}.".startswith(f"{version}.")):
-            yield Installed(name=name, version=found, build=build, python=python.path)
 
 
 def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:

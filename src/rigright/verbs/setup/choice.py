@@ -86,7 +86,10 @@ def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None
         found = (pick for row in rows for pick in _of_row(row, chips))
     for pick in found:
         if driver is None or pick.cuda is None or runs_cuda(driver, version_of(pick.cuda)):
-            yield _with_driver(pick, chips)
+            # with the least driver that its CUDA and the chips ask for
+            asked = [driver_for(version_of(pick.cuda))] if pick.cuda else []
+            asked += [first for chip in chips if (first := driver_of_chip(chip)) is not None]
+            yield replace(pick, least_driver=written(max(asked)) if asked else None)
 
 
 def builds(chips: tuple[Capability, ...]) -> list[TorchBuild]:
@@ -171,13 +174,6 @@ def _newest_cuda(chips: tuple[Capability, ...]) -> Version | None:
 def _pip(row: EngineNeeds, torch: TorchBuild | None) -> tuple[str, ...]:
     own = tuple((row.pip or "").split())
     return own if row.pins or torch is None or not own else (f"torch=={torch.torch}.*", *own)
-
-
-def _with_driver(pick: Pick, chips: tuple[Capability, ...]) -> Pick:
-    """With the least driver that its CUDA and the chips ask for."""
-    asked = [driver_for(version_of(pick.cuda))] if pick.cuda else []
-    asked += [first for chip in chips if (first := driver_of_chip(chip)) is not None]
-    return replace(pick, least_driver=written(max(asked)) if asked else None)
 
 
 def toolkit_for(branch: int | None, chips: tuple[Capability, ...], *, cuda: str | None) -> str | None:

@@ -49,8 +49,22 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     if "nvidia" not in target.vendors:
         return without_nvidia(target, name, ways=ways_of(target))
     chips = tuple(capability for capability, _ in target.capabilities)
-    _refuse_mixed(target)
-    pick = _chosen(list(picks(name, chips)), asked)
+    # no kernel module drives both the oldest and the newest chips
+    old = [name for chip, name in target.capabilities if chip < OPEN_FROM]
+    new = [name for chip, name in target.capabilities if chip >= OPEN_ONLY_FROM]
+    if old and new:
+        raise AskError(
+            say(
+                "{old} runs on the closed kernel module alone, {new} on the open one: no driver serves both",
+                old=old[0],
+                new=new[0],
+            )
+        )
+    # the version that was asked for where the tables hold it, else the newest
+    found = list(picks(name, chips))
+    version = _version(asked)
+    same = [one for one in found if version is not None and one.version == version]
+    pick = next(iter(same or found), None)
     silent = machine is not None and not machine.devices
     may = not silent and may_stay(target)
     have = installed(machine, name, version=_version(asked)) if machine and may else None
@@ -80,13 +94,6 @@ def _version(asked: str | None) -> str | None:
     return found[1] if found else None
 
 
-def _chosen(found: list[Pick], asked: str | None) -> Pick | None:
-    """The version that was asked for where the tables hold it, else the newest."""
-    version = _version(asked)
-    same = [one for one in found if version is not None and one.version == version]
-    return next(iter(same or found), None)
-
-
 def _other_version(asked: str, pick: Pick) -> Sentence | None:
     """Said where a version was asked for and the tables hold another."""
     version = _version(asked)
@@ -109,20 +116,6 @@ def _machine(wish: SetupWish) -> str | None:
         return wish.on
     chips = wanted_of(wish.wanted).chips
     return f"{len(chips)}x {chips[0]}" if chips else None
-
-
-def _refuse_mixed(target: Target) -> None:
-    """No kernel module drives both the oldest and the newest chips."""
-    old = [name for chip, name in target.capabilities if chip < OPEN_FROM]
-    new = [name for chip, name in target.capabilities if chip >= OPEN_ONLY_FROM]
-    if old and new:
-        raise AskError(
-            say(
-                "{old} runs on the closed kernel module alone, {new} on the open one: no driver serves both",
-                old=old[0],
-                new=new[0],
-            )
-        )
 
 
 def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capability, ...]) -> SetUp:
@@ -175,10 +168,16 @@ def _steps(
     way = None if stays(target, pick) else driver_way(target, ways, is_open=is_open)
     if target.virtual in IN_WINDOWS:
         way = None
-        yield _in_windows()
+        yield SetupStep(
+            title=say("the driver, in Windows"),
+            why=say("WSL2 uses the driver of Windows; a Linux driver inside hides it"),
+        )
     elif target.container not in {None, "none"}:
         way = None
-        yield _on_host(pick)
+        yield SetupStep(
+            title=say("the driver, on the host: {driver} or newer", driver=pick.least_driver or "?"),
+            why=say("this is a container: it uses the host's driver, and cannot change it"),
+        )
     elif way is not None:
         yield from steps.driver_steps(target, way, is_open=is_open)
     if toolkit is not None:
@@ -188,20 +187,6 @@ def _steps(
     if not pick.pip and pick.image is not None and pick.name != "llama.cpp":
         yield from steps.docker_steps(pick, manager=manager)
     yield from steps.verify_steps(pick, target.vendors)
-
-
-def _in_windows() -> SetupStep:
-    return SetupStep(
-        title=say("the driver, in Windows"),
-        why=say("WSL2 uses the driver of Windows; a Linux driver inside hides it"),
-    )
-
-
-def _on_host(pick: Pick) -> SetupStep:
-    return SetupStep(
-        title=say("the driver, on the host: {driver} or newer", driver=pick.least_driver or "?"),
-        why=say("this is a container: it uses the host's driver, and cannot change it"),
-    )
 
 
 def write_file(path: str, text: str) -> None:

@@ -57,7 +57,13 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
             as_root=True,
         )
     if target.secure_boot and signs_itself(way):
-        yield _key(way)
+        # the key that a module was signed with where it was built
+        yield SetupStep(
+            title=say("trust the key that signs the module"),
+            why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
+            commands=(f"mokutil --import {_UBUNTU_KEY if 'ubuntu' in way.os else _DKMS_KEY}",),
+            as_root=True,
+        )
     yield restart()
 
 
@@ -74,16 +80,6 @@ def restart() -> SetupStep:
         commands=("systemctl reboot",),
         as_root=True,
         disturbs=True,
-    )
-
-
-def _key(way: DriverPackages) -> SetupStep:
-    """The key that a module was signed with where it was built."""
-    return SetupStep(
-        title=say("trust the key that signs the module"),
-        why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
-        commands=(f"mokutil --import {_UBUNTU_KEY if 'ubuntu' in way.os else _DKMS_KEY}",),
-        as_root=True,
     )
 
 
@@ -163,10 +159,19 @@ def python_steps(
         why=say("its packages do not meddle with the system's or another framework's"),
         commands=tuple(_environment(place, python, system=system, manager=manager)),
     )
+    pip_found: list[str] = []
+    pip = f"{place}/bin/pip install"
+    torch, rest = in_two(pick)
+    pip_found.extend(torch_line(pick, torch, pip=pip))
+    if pick.name == "flash-attn":
+        pip_found.append(f"{pip} ninja packaging wheel")
+        pip_found.append(f"{pip} --no-build-isolation {' '.join(map(quoted, rest))}")
+    elif rest:
+        pip_found.append(f"{pip} {' '.join(map(quoted, rest))}")
     yield SetupStep(
         title=say("{name} {version}", name=pick.name, version=pick.version),
         why=_why_index(pick),
-        commands=tuple(_pip(pick, place)),
+        commands=tuple(pip_found),
     )
 
 
@@ -198,17 +203,6 @@ def _interpreter(manager: str | None, python: str | None) -> tuple[str | None, s
         return None, "python3"
     package = f"python{python}"
     return (package.replace(".", "") if manager == "zypper" else package), package
-
-
-def _pip(pick: Pick, place: str) -> Iterator[str]:
-    pip = f"{place}/bin/pip install"
-    torch, rest = in_two(pick)
-    yield from torch_line(pick, torch, pip=pip)
-    if pick.name == "flash-attn":
-        yield f"{pip} ninja packaging wheel"
-        yield f"{pip} --no-build-isolation {' '.join(map(quoted, rest))}"
-    elif rest:
-        yield f"{pip} {' '.join(map(quoted, rest))}"
 
 
 def in_two(pick: Pick) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.doctor.examine import case_of
-from rigright.doctor.record import Case
 from rigright.doctor.stack import capabilities, driver
 from rigright.facts.chips import Chip
 from rigright.facts.chips import chips as every_chip
@@ -108,8 +107,13 @@ def _seen(machine: Machine) -> Target:
     bus = [] if machine.devices else _on_bus(machine)  # without a driver nothing else shows them
     chips = bus or [chip for chip in case.chips if chip is not None]
     vendors = {chip.vendor.lower() for chip in bus} or {device.vendor for device in machine.devices}
+    told = [chip.name if chip else device.name for device, chip in case.pairs]
+    names = [name for name in told if name]  # a card that is lost has none
+    kinds = {name: names.count(name) for name in names}
     return Target(
-        shown=_cards(case) or (bus_cards(machine) if bus else "") or say("this machine"),
+        shown=", ".join(f"{count}x {name}" for name, count in list(kinds.items())[:MOST_KINDS])
+        or (bus_cards(machine) if bus else "")
+        or say("this machine"),
         vendors=tuple(sorted(vendors)),
         capabilities=_of_chips(bus) or tuple(sorted(capabilities(case).items())),
         embedded=_is_embedded(chips),
@@ -132,13 +136,6 @@ def _on_bus(machine: Machine) -> list[Chip]:
     """What the bus shows, by its numbers; chips that share one are of one kind for drivers."""
     known = {number: chip for chip in reversed(tuple(every_chip())) for number in chip.pci_ids}
     return [known[one.id] for one in machine.pci or () if one.id in known]
-
-
-def _cards(case: Case) -> str:
-    told = [chip.name if chip else device.name for device, chip in case.pairs]
-    names = [name for name in told if name]  # a card that is lost has none
-    kinds = {name: names.count(name) for name in names}
-    return ", ".join(f"{count}x {name}" for name, count in list(kinds.items())[:MOST_KINDS])
 
 
 def _system(asked: str) -> tuple[str, str | None]:

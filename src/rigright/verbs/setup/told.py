@@ -41,17 +41,13 @@ def notes_of(
             branch=branch.branch,
         )
     if way is not None and not stays(target, pick) and target.virtual not in IN_WINDOWS:
-        yield from _of_way(target, way)
+        # what is worth knowing of the packages before they are installed
+        if way.worth is not None:
+            yield way.worth
+        if target.secure_boot and not steps.signs_itself(way):
+            yield say("the distribution signs these modules: Secure Boot may stay on")
     if pick.cuda and not pick.toolkit:
         yield say("the packages bring their own CUDA libraries: no toolkit is needed")
-
-
-def _of_way(target: Target, way: DriverPackages) -> Iterator[Sentence]:
-    """What is worth knowing of the packages before they are installed."""
-    if way.worth is not None:
-        yield way.worth
-    if target.secure_boot and not steps.signs_itself(way):
-        yield say("the distribution signs these modules: Secure Boot may stay on")
 
 
 def newer(installed: Installed, pick: Pick | None) -> Iterator[Sentence]:

@@ -25,12 +25,11 @@ def ways_of(target: Target) -> tuple[DriverPackages, ...]:
         return ()
     ways = packages_for(target.os_id, target.os_version, arch=target.arch)
     if target.virtual in IN_WINDOWS and target.os_id != WSL:  # its toolkit comes from a place of its own
-        return (*ways[:1], *(packages_for(WSL, OF_WSL, arch=target.arch) if _is_ubuntu(ways) else ()))
+        return (
+            *ways[:1],
+            *(packages_for(WSL, OF_WSL, arch=target.arch) if any("ubuntu" in way.os for way in ways) else ()),
+        )
     return ways
-
-
-def _is_ubuntu(ways: tuple[DriverPackages, ...]) -> bool:
-    return any("ubuntu" in way.os for way in ways)
 
 
 def driver_way(target: Target, ways: tuple[DriverPackages, ...], *, is_open: bool) -> DriverPackages | None:

@@ -26,42 +26,40 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
         told = say("no version of {name} in our tables runs on {chips}", name=name, chips=target.shown)
         return SetUp(target=target, pick=None, unknown=(told,))
     python = python_for(pick.python, system=None) or "3"
+    place = _PLACE.format(name=pick.name)
+    pip = f"& {place}\\Scripts\\python.exe -m pip install"
+    torch, rest = in_two(pick)
     return SetUp(
         target=target,
         pick=pick,
         python=python,
-        steps=(_driver(pick), *_packages(pick, python), _verify(pick)),
-        unknown=(say("our table of wheels is of Linux; those for Windows may differ"),),
-    )
-
-
-def _driver(pick: Pick) -> SetupStep:
-    return SetupStep(
-        title=say(
-            "the driver, from NVIDIA's download page: {driver} or newer", driver=pick.least_driver or "?"
-        ),
-        why=say("the one that Windows brings may be older; no package manager has it"),
-    )
-
-
-def _packages(pick: Pick, python: str) -> tuple[SetupStep, ...]:
-    place = _PLACE.format(name=pick.name)
-    pip = f"& {place}\\Scripts\\python.exe -m pip install"
-    torch, rest = in_two(pick)
-    return (
-        SetupStep(
-            title=say("an environment of its own, with Python {python}", python=python),
-            why=say("its packages do not meddle with the system's or another framework's"),
-            commands=(f"winget install --exact --id Python.Python.{python}", f"py -{python} -m venv {place}"),
-        ),
-        SetupStep(
-            title=say("{name} {version}", name=pick.name, version=pick.version),
-            why=say("the package index has torch for Windows without CUDA only: this is PyTorch's own"),
-            commands=(
-                *torch_line(pick, torch, pip=pip),
-                *((f"{pip} {' '.join(map(quoted, rest))}",) if rest else ()),
+        steps=(
+            SetupStep(
+                title=say(
+                    "the driver, from NVIDIA's download page: {driver} or newer",
+                    driver=pick.least_driver or "?",
+                ),
+                why=say("the one that Windows brings may be older; no package manager has it"),
             ),
+            SetupStep(
+                title=say("an environment of its own, with Python {python}", python=python),
+                why=say("its packages do not meddle with the system's or another framework's"),
+                commands=(
+                    f"winget install --exact --id Python.Python.{python}",
+                    f"py -{python} -m venv {place}",
+                ),
+            ),
+            SetupStep(
+                title=say("{name} {version}", name=pick.name, version=pick.version),
+                why=say("the package index has torch for Windows without CUDA only: this is PyTorch's own"),
+                commands=(
+                    *torch_line(pick, torch, pip=pip),
+                    *((f"{pip} {' '.join(map(quoted, rest))}",) if rest else ()),
+                ),
+            ),
+            _verify(pick),
         ),
+        unknown=(say("our table of wheels is of Linux; those for Windows may differ"),),
     )
 
 

@@ -9,21 +9,22 @@ import numpy as np
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of
 from rigright.cost.memory_kv import generates
 from rigright.cost.speed.rates import SUBJECT
-from rigright.demand import ServingWish, Traffic
+from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.nodes import Node
 from rigright.report.simulated import Against, Simulated
+from rigright.search.single import single
 from rigright.sim.arrivals import Process, made_load
 from rigright.sim.fleet import Fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
 from rigright.verbs.here import the_node
-from rigright.verbs.serving.case import Case, build_case
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both
@@ -32,6 +33,7 @@ from rigright.verbs.simulate.wish import CLOSED, PlayWish, check
 from rigright.verbs.validate.files import read_text
 
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
+SATURATED = 0.97  # of the time at work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +87,31 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     node = the_node(on)
     arch = open_model(model)
     if not generates(arch):
-        raise AskError(say("{model} makes no text; only models that do are played", model=arch.name))
+        raise AskError(
+            say("{model} generates no text: only models that do can be simulated", model=arch.name)
+        )
     context = wish.context_tok or load.prompt_tok + load.output_tok
-    case = build_case(arch, node, wish=replace(wish, context_tok=context))
+    case = single(arch, node, wish=replace(wish, context_tok=context), work=_work(load)).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for: how many come at once
-        case = case.over(batch=wish.batch or wish.max_seqs or load.concurrency or 1)
+        case = case.over(batch=wish.batch or wish.max_seqs or load.concurrency or case.serving.batch)
     if limit is not None:
         arch = replace(arch, max_context_tok=min(limit, arch.max_context_tok or limit))
         case = replace(case, arch=arch)
     return _Place(case=case, node=node, notes=(*notes, *case.notes))
+
+
+def _work(load: PlayWish) -> PlanWish:
+    """The load as a question of the search, which decides what nobody said."""
+    return PlanWish(
+        work="serve",
+        prompt_tok=load.prompt_tok,
+        output_tok=load.output_tok,
+        cached_share=load.cached_share,
+        users=None if load.concurrency is None else float(load.concurrency),
+        rate_per_s=load.rate_per_s,
+        ttft_s=load.ttft_s,
+        tpot_s=load.tpot_s,
+    )
 
 
 def _trace(load: PlayWish) -> Trace | None:
@@ -142,6 +160,7 @@ def _simulated(place: _Place, fleet: Fleet, *, load: PlayWish, counted: Tally, r
         max_seqs=shop.max_seqs,
         budget_tok=shop.budget_tok,
         load=_told(load, requests),
+        rate_per_s=None if load.trace is not None or load.process == CLOSED else load.rate_per_s,
         tally=counted,
         targets=Targets(),
         ttft_s=_banded(case, "ttft_s", value=counted.ttft_s.mean),
@@ -168,9 +187,9 @@ def _told(load: PlayWish, requests: Load) -> Sentence:
         "output": f"{load.output_tok:,}",
     }
     if load.process == CLOSED:
-        return say("{count} requests, {users} at once, {prompt} tokens in and {output} out",
+        return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **told)  # fmt: skip
-    return say("{count} requests, {rate} a second ({kind}), {prompt} tokens in and {output} out",
+    return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
                rate=f"{load.rate_per_s:g}", kind=load.process, **told)  # fmt: skip
 
 
@@ -180,20 +199,20 @@ def binds(counted: Tally, fleet: Fleet) -> tuple[Sentence, ...]:
     seats = fleet.shop.max_seqs * fleet.replicas
     waited = counted.queue_s.p90 > CROWDED * max(counted.ttft_s.p90, 1e-9)
     if counted.preempted:
-        found.append(say("the cache runs out: {count} times a sequence lost it and was worked on again",
+        found.append(say("KV cache runs out: {count} preemptions",
                          count=f"{counted.preempted:,}"))  # fmt: skip
     elif waited and counted.cache_most > FULL:
-        found.append(say("the cache is full: requests wait until others end"))
+        found.append(say("KV cache full: requests queue"))
     if waited and max((moment.running for moment in counted.timeline), default=0.0) > FULL * seats:
-        found.append(say("all {seats} seats are taken: requests wait until others end", seats=f"{seats:,}"))
+        found.append(say("all {slots} slots taken: requests queue", slots=f"{seats:,}"))
     if waited and not found:
-        found.append(say("prompts come faster than they are read: requests wait for their turn"))
+        found.append(say("prefill is the bottleneck: prompts arrive faster than they are processed"))
     if counted.refused:
-        found.append(say("{count} requests are too long for the cache or the model and were refused",
+        found.append(say("{count} requests refused: too long for the KV cache or the model",
                          count=f"{counted.refused:,}"))  # fmt: skip
     if not found:
-        found.append(say("nothing holds it back: passes take {busy} % of the time",
-                         busy=f"{100 * counted.busy_share:.0f}"))  # fmt: skip
+        is_full = counted.busy_share >= SATURATED
+        found.append(say("GPU saturated") if is_full else say("no bottleneck"))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
+from rigright.choice.case import Case
 from rigright.cost.weights import weigh
 from rigright.demand import Serving, Traffic
 from rigright.facts.engines import find_engine
@@ -18,7 +19,6 @@ from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
 from rigright.verbs.serving.cards import worst
-from rigright.verbs.serving.case import Case
 from rigright.verbs.simulate.shops import fleet_of, policy_of, shop_of
 from rigright.verbs.simulate.wish import CLOSED, PlayWish
 
@@ -40,7 +40,7 @@ def play(
 ) -> Tally:  # fmt: skip
     """Play a plan for serving under a traffic, request by request."""
     if not isinstance(plan.work, Serving):
-        raise AskError(say("only plans for serving can be played request by request"))
+        raise AskError(say("only serving plans can be simulated"))
     case = Case(
         arch=arch,
         weights=weigh(arch, plan.work.weights),

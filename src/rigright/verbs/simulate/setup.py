@@ -46,7 +46,7 @@ def read_setup(asked: str) -> Setup:
     fields: dict[str, Any] = {field: _field(told, field, name=name) for field in _READERS}
     for field in NEEDED:
         if fields[field] is None:
-            raise DataError(say("{file} does not tell {field}", file=name, field=field))
+            raise DataError(say("{file} has no {field}", file=name, field=field))
     ranks = math.prod(fields[cut] or 1 for cut in ("tp", "pp", "dp"))
     engine = fields["engine"] or "vllm"
     counts = {ours: fields[theirs] for theirs, ours in COUNTS.items() if ours is not None}
@@ -72,7 +72,7 @@ def _object(asked: str, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise DataError(say("{file} is not JSON", file=name)) from None
     if not isinstance(told, dict):
-        raise DataError(say("{file} is no JSON object with fields such as chip and arch", file=name))
+        raise DataError(say("{file} is not a JSON object with fields such as chip and arch", file=name))
     return told
 
 
@@ -127,10 +127,10 @@ def _unread(told: dict[str, Any]) -> tuple[Sentence, ...]:
     unknown = sorted(str(field)[:MOST_CHARS] for field in told if field not in _READERS)
     if not unknown:
         return ()
-    return (say("fields of the setup that are not used: {fields}", fields=", ".join(unknown[:10])),)
+    return (say("setup fields ignored: {fields}", fields=", ".join(unknown[:10])),)
 
 
 def refuse_both(*, model: str | None, machine: str | None) -> None:
     """A setup names the model and the machine itself."""
     if model is not None or machine is not None:
-        raise AskError(say("--setup tells the model and the machine; leave MODEL and --on out"))
+        raise AskError(say("--setup names the model and the machine; drop MODEL and --on"))

@@ -8,8 +8,9 @@ from math import isfinite
 import numpy as np
 
 from rigright.base import shelf
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
+from rigright.choice.case import Case
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.dealt import Dealt
@@ -21,13 +22,9 @@ from rigright.sim.fleet import Fleet, Handover
 from rigright.sim.law import law_of, overlap_of, pace_of
 from rigright.sim.server import Shop
 from rigright.verbs.serving.cards import dealt_of
-from rigright.verbs.serving.case import Case
 from rigright.verbs.simulate.wish import PlayWish
 
 POLICIES = "rigright.sim.policies"
-USUAL = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt_llm", "transformers": "static"}
-PLAIN = "vllm_sync"  # what other servers do: continuous batching, one pass after the other
-AHEAD_SINCE = (0, 14)  # vLLM makes up passes ahead by default
 WHOLE_PROMPTS = {"tensorrt_llm", "tensorrt_llm_max"}
 ENDLESS_BLOCKS = 2**42  # where nothing grows with the tokens
 LEAST_CONTEXT_TOK = 1024
@@ -36,18 +33,12 @@ LEAST_CONTEXT_TOK = 1024
 def policy_of(engine: Engine, asked: str | None) -> str:
     """The policy asked for, or the engine's own."""
     if asked is None:
-        usual = USUAL.get(engine.id, PLAIN)
-        return PLAIN if usual == "vllm" and _numbers(engine.version) < AHEAD_SINCE else usual
+        return engine.batching
     names = shelf.names(POLICIES)
     name = asked.strip().lower().replace("-", "_")
     if name not in names:
-        known = ", ".join(one.replace("_", "-") for one in names)
-        raise AskError(say('no policy is called "{asked}"; there are: {known}', asked=asked, known=known))
+        raise unknown(say("policy"), asked, known=(one.replace("_", "-") for one in names))
     return name
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdecimal())[:2]
 
 
 def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | None, context_tok: int) -> Shop:
@@ -90,7 +81,10 @@ def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
     blocks = float(memory.blocks)
     if not isfinite(blocks) or blocks < 1:
         raise AskError(
-            say("{model} leaves no room for a cache here; `rigright explain` tells why", model=case.arch.name)
+            say(
+                "no memory is left for the KV cache of {model}; `rigright explain` shows why",
+                model=case.arch.name,
+            )
         )
     return int(blocks) * ranks, max(int(memory.unit_tok), 1)
 

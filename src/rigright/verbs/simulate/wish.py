@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.sim.arrivals import PROCESSES
 from rigright.sim.fleet import ROUTERS
@@ -53,29 +53,17 @@ def check(wish: PlayWish) -> None:
     """Refuse what no load can be."""
     _check_counts(wish)
     if wish.router not in ROUTERS:
-        raise AskError(
-            say(
-                'no router is called "{asked}"; there are: {known}',
-                asked=wish.router,
-                known=", ".join(ROUTERS),
-            )
-        )
+        raise unknown(say("router"), wish.router, known=ROUTERS)
     if wish.trace is not None:
         return
     kinds = (*PROCESSES, CLOSED)
     if wish.process not in kinds:
-        raise AskError(
-            say(
-                'requests do not arrive by "{asked}"; there are: {known}',
-                asked=wish.process,
-                known=", ".join(kinds),
-            )
-        )
+        raise unknown(say("arrival process"), wish.process, known=kinds)
     if (wish.rate_per_s is None) == (wish.concurrency is None):
-        raise AskError(say("say how much comes: either --rate or --concurrency (or --trace)"))
+        raise AskError(say("give the load: --rate or --concurrency (or --trace)"))
     if (wish.process == CLOSED) != (wish.concurrency is not None):
         raise AskError(
-            say("--arrivals {kind} needs another load: closed takes --concurrency, all others --rate",
+            say("--arrivals {kind} needs another load: closed takes --concurrency, the others --rate",
                 kind=wish.process)
         )  # fmt: skip
 

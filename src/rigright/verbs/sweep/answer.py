@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from rigright.base.errors import RigError
 from rigright.base.words import ENGLISH, tell
+from rigright.options.read import read_wish
+from rigright.options.rows import options_of
 from rigright.report.pages.plan_data import row_of
 from rigright.report.swept import Answered, Question
 from rigright.search.record import Rejection
 from rigright.verbs.plan import plan
-from rigright.verbs.planning.words import OPTIONS, read_wish
 from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
 
 MODEL = "model"
-WORDS = frozenset({MODEL, PLAY, SEED, *OPTIONS})
+OPTIONS = frozenset(name for option in options_of("plan") for name in (option.name, *option.aliases))
+WORDS = OPTIONS | {MODEL, PLAY, SEED}
 
 
 def answer(question: Question) -> Answered:
@@ -29,7 +31,7 @@ def answer(question: Question) -> Answered:
             if requests:
                 cells |= played_cells(found, found.first, requests=requests, seed=seed)
     except RigError as error:
-        why = tell(error.sentence, ENGLISH)
+        why = tell(error.whole, ENGLISH)
     return Answered(index=question.index, cells=cells, why=why)
 
 

@@ -34,21 +34,18 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
                 known=", ".join(sorted(known)),
             )
         )
-    _bound(text.name, sum(prod(map(len, _choices(raw).values())) for _, raw in rows))
-    spread = ((line, words) for line, raw in rows for words in _products(raw))
-    return tuple(Question(index=index, line=line, words=words) for index, (line, words) in enumerate(spread))
-
-
-def _bound(name: str, count: int) -> None:
+    count = sum(prod(map(len, _choices(raw).values())) for _, raw in rows)
     if count > MOST_QUESTIONS:
         raise DataError(
             say(
                 "{file} asks {count} questions; at most {most} are answered at once",
-                file=name,
+                file=text.name,
                 count=f"{count:,}",
                 most=f"{MOST_QUESTIONS:,}",
             )
         )
+    spread = ((line, words) for line, raw in rows for words in _products(raw))
+    return tuple(Question(index=index, line=line, words=words) for index, (line, words) in enumerate(spread))
 
 
 def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,27 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.choice.training_notes import batch_notes, fullest_bytes, training_notes
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_setup import Setup, set_up
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
+from rigright.search.training_settled import settle
 
-SEQ_TOK = 2048
-COUNTS = ["tp", "pp", "dp", "ep", "cp", "micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages"]
+COUNTS = [
+    "tp",
+    "pp",
+    "dp",
+    "ep",
+    "cp",
+    "micro_batch",
+    "seq_tok",
+    "rank",
+    "accumulate",
+    "virtual_stages",
+    "global_batch",
+]
 MOST = 999_999_999  # of any count: beyond it nothing is meant
 
 
@@ -30,6 +44,8 @@ class Case:
     layout: Layout
     chip: str
     card_bytes: float  # of the smallest card
+    node: Node
+    wish: TrainingWish  # what was said
     notes: tuple[Sentence, ...] = ()
 
     def memory(self) -> TrainingMemory:
@@ -44,6 +60,14 @@ class Case:
         """The worst stage, once the allocator gave back all it can."""
         return float(np.max(self.memory().least_bytes))
 
+    def asked(self, **changes: Any) -> float | None:
+        """Least bytes of the fullest rank where the same is asked with a change; None where it cannot be."""
+        try:
+            settled = settle(self.arch, self.node, said=replace(self.wish, **changes))
+        except AskError:
+            return None
+        return fullest_bytes(self.arch, settled.training, layout=settled.layout).value
+
     def over(self, **changes: Any) -> Case:
         """The same with another training or layout."""
         layout = {name: value for name, value in changes.items() if name in Layout.__slots__}
@@ -54,27 +78,7 @@ class Case:
 
 
 def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
-    """Fill in what was not said: ranks of the machine, sharding, length."""
-    _check_counts(wish)
-    layout = _layout(node, wish)
-    check_layout(arch, layout, cards=node.n_cards)
-    training = _training(arch, wish, replicas=layout.dp)
-    smallest = min(node.cards, key=lambda card: card.room_bytes)
-    notes = _notes(arch, wish, training=training)
-    used = layout.tp * layout.pp * layout.dp * layout.cp
-    if used < node.n_cards:
-        notes.append(say("{used} of {cards} cards are used", used=used, cards=node.n_cards))
-    return Case(
-        arch=arch,
-        training=training,
-        layout=layout,
-        chip=smallest.chip.name,
-        card_bytes=smallest.room_bytes,
-        notes=(*node.notes, *notes),
-    )
-
-
-def _check_counts(wish: TrainingWish) -> None:
+    """Fill in what was not said, as the plan for this machine would."""
     for name in COUNTS:
         value = getattr(wish, name)
         if value is not None and value < 1:
@@ -90,66 +94,67 @@ def _check_counts(wish: TrainingWish) -> None:
                     most=f"{MOST:,}",
                 )
             )
+    _check_layout(arch, wish, cards=node.n_cards)
+    settled = settle(arch, node, said=wish)
+    training, layout = settled.training, settled.layout
+    smallest = min(node.cards, key=lambda card: card.room_bytes)
+    said = training_notes(arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes)
+    batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
+    return Case(
+        arch=arch,
+        training=training,
+        layout=layout,
+        chip=smallest.chip.name,
+        card_bytes=smallest.room_bytes,
+        node=node,
+        wish=wish,
+        notes=(*node.notes, *_length_notes(arch, wish, seq_tok=int(training.seq_tok)), *batch, *said),
+    )
 
 
-def _training(arch: Arch, wish: TrainingWish, *, replicas: int) -> Training:
-    known = {field.name for field in fields(Training)} & {field.name for field in fields(TrainingWish)}
-    values = {name: getattr(wish, name) for name in known}
-    values["trainer"] = wish.trainer or ("hf" if arch.vocab else "pytorch")
-    values["seq_tok"] = wish.seq_tok or min(SEQ_TOK, arch.max_context_tok or SEQ_TOK)
-    values["sharding"] = wish.sharding or ("fsdp" if replicas > 1 and wish.method == "full" else "none")
-    return Training(**values)
-
-
-def _layout(node: Node, wish: TrainingWish) -> Layout:
-    tp, pp, cp, ep = (getattr(wish, name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    parallel = wish.sequence_parallel or (tp > 1 and (wish.trainer or "").lower().startswith("megatron"))
-    dp = wish.dp or max(1, node.n_cards // (tp * pp * cp))
-    return Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=parallel)
-
-
-def check_layout(arch: Arch, layout: Layout, *, cards: int) -> None:
-    """The ranks there are, layers for every stage, heads and experts that divide."""
-    ranks = layout.tp * layout.pp * layout.dp * layout.cp
+def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
+    """Of what was said: the ranks there are, layers for every stage, heads and experts that divide."""
+    tp, pp, dp, ep, cp = (getattr(wish, name) or 1 for name in ("tp", "pp", "dp", "ep", "cp"))
+    ranks = tp * pp * dp * cp
     if ranks > cards:
         raise AskError(
             say(
-                "tp {tp} x pp {pp} x dp {dp} x cp {cp} are {ranks} ranks, and the machine has {cards} cards",
-                tp=layout.tp,
-                pp=layout.pp,
-                dp=layout.dp,
-                cp=layout.cp,
+                "tp {tp} x pp {pp} x dp {dp} x cp {cp} needs {ranks} GPUs; the machine has {cards}",
+                tp=tp,
+                pp=pp,
+                dp=dp,
+                cp=cp,
                 ranks=ranks,
                 cards=cards,
             )
         )
     layers = trunk_of(arch).layers
-    if layout.pp > len(layers):
-        raise AskError(
-            say("{pp} pipeline stages are more than {layers} layers", pp=layout.pp, layers=len(layers))
-        )
+    if pp > len(layers):
+        raise AskError(say("{pp} pipeline stages are more than {layers} layers", pp=pp, layers=len(layers)))
     heads = next((layer.mixer.heads for layer in layers if layer.mixer is not None and layer.mixer.heads), 0)
-    if heads % layout.tp:
-        raise AskError(say("tp {tp} does not divide {heads} heads", tp=layout.tp, heads=heads))
+    if heads % tp:
+        raise AskError(say("tp {tp} does not divide {heads} heads", tp=tp, heads=heads))
     experts = max((layer.ffn.experts for layer in layers if layer.ffn is not None), default=0)
-    if layout.ep > 1 and (experts == 0 or experts % layout.ep):
-        raise AskError(say("ep {ep} does not divide {experts} experts", ep=layout.ep, experts=experts))
-    if layout.ep > layout.tp * layout.dp * layout.cp:
-        raise AskError(say("experts cannot be dealt out to {ep} ranks: tp x dp x cp are fewer", ep=layout.ep))
-
-
-def _notes(arch: Arch, wish: TrainingWish, *, training: Training) -> list[Sentence]:
-    notes = []
-    if wish.seq_tok is None and arch.vocab:
-        notes.append(say("no length was said: sequences of 2048 tokens, or as long as the model allows"))
-    if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
-        notes.append(
+    if ep > 1 and (experts == 0 or experts % ep):
+        raise AskError(say("ep {ep} does not divide {experts} experts", ep=ep, experts=experts))
+    if ep > cards // pp:
+        raise AskError(say("experts cannot be dealt out to {ep} ranks: tp x dp x cp are fewer", ep=ep))
+    if wish.global_batch is not None and dp > wish.global_batch:
+        raise AskError(
             say(
-                "{tokens} tokens are more than the {most} the model was made for",
-                tokens=wish.seq_tok,
-                most=arch.max_context_tok,
+                "{dp} replicas need at least {dp} sequences a step, and the batch has {batch}",
+                dp=dp,
+                batch=wish.global_batch,
             )
         )
-    if wish.sharding is None and training.sharding == "fsdp":
-        notes.append(say("no sharding was said: parameters, gradients and states are divided (fsdp)"))
-    return notes
+
+
+def _length_notes(arch: Arch, wish: TrainingWish, *, seq_tok: int) -> Iterator[Sentence]:
+    if wish.seq_tok is None and arch.vocab:
+        yield say("assumed: {parts}", parts=say("{tokens} tokens per sequence", tokens=f"{seq_tok:,}"))
+    if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
+        yield say(
+            "{tokens} tokens exceed the model's context of {most}",
+            tokens=wish.seq_tok,
+            most=arch.max_context_tok,
+        )

@@ -1,9 +1,8 @@
-"""What to change when it does not fit: each change through the same law, most bytes saved first."""
+"""What to change when it does not fit: each change as if it had been asked for, most bytes saved first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.explained import Remedy
@@ -18,22 +17,19 @@ Weighed = tuple[Remedy, Change]
 def remedies(case: Case) -> tuple[Remedy, ...]:
     """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
     before = case.least_bytes()
-    found = [_weigh(case, change, before=before) for change in _changes(case)]
-    saving = [one for one in found if one[0].saves_bytes > LEAST_SHARE * case.card_bytes]
+    saving: list[Weighed] = []
+    for change in _changes(case):
+        said, price, flag, values = change
+        after = case.asked(**values)
+        if after is not None and before - after > LEAST_SHARE * case.card_bytes:
+            fits = after <= case.card_bytes
+            remedy = Remedy(change=said, price=price, flag=flag, saves_bytes=before - after, fits=fits)
+            saving.append((remedy, change))
     alone = [remedy for remedy, _ in saving]
     gentle = [(remedy, change) for remedy, change in saving if _is_gentle(change)]
     if not any(remedy.fits for remedy, _ in gentle):
         alone += _together(case, gentle, before=before)
     return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
-
-
-def _weigh(case: Case, change: Change, *, before: float) -> Weighed:
-    said, price, flag, values = change
-    after = case.over(**values).least_bytes()
-    remedy = Remedy(
-        change=said, price=price, flag=flag, saves_bytes=before - after, fits=after <= case.card_bytes
-    )
-    return remedy, change
 
 
 def _changes(case: Case) -> Iterator[Change]:
@@ -58,12 +54,12 @@ def _fewer_activations(case: Case) -> Iterator[Change]:
             {"recompute": "selective"},
         )
     if not habit.flash:
-        yield say("flash attention"), say("nothing: it is faster too"), "--flash", {"flash": True}
+        yield say("flash attention"), say("none: it is faster too"), "--flash", {"flash": True}
     if habit.trainer.logit and not case.training.chunked_loss:
         price = say("next to nothing; needs a fused or chunked cross-entropy")
         yield say("logits in chunks"), price, "--chunked-loss", {"chunked_loss": True}
     if case.layout.tp > 1 and not case.layout.sequence_parallel:
-        price = say("nothing: the same bytes travel")
+        price = say("none: the same traffic")
         yield say("sequence parallelism"), price, "--sequence-parallel", {"sequence_parallel": True}
 
 
@@ -73,7 +69,7 @@ def _smaller_states(case: Case) -> Iterator[Change]:
         price = say("little: states in 8 bit train as well in most reports")
         yield say("AdamW with states in 8 bit"), price, "--optimizer adamw-8bit", {"optimizer": "adamw-8bit"}
     if optimizer.step_copies:
-        price = say("nothing: it is faster too")
+        price = say("none: it is faster too")
         yield say("a fused optimizer step"), price, "--optimizer adamw-fused", {"optimizer": "adamw-fused"}
     if training.offload == "none":
         price = say("each step waits for the states to cross PCIe and for the CPU")
@@ -94,9 +90,9 @@ def _divided(case: Case) -> Iterator[Change]:
     order = ("none", "zero1", "zero2", "fsdp")
     now = order.index(case.training.sharding) if case.training.sharding in order else len(order)
     prices = (
-        say("nothing: the same bytes travel"),
+        say("none: the same traffic"),
         say("little: gradients are scattered as they come"),
-        say("half as much traffic again: weights are gathered twice a step"),
+        say("1.5x the traffic: weights are gathered twice per step"),
     )
     names = (
         say("optimizer states divided over the replicas"),
@@ -114,19 +110,17 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
         yield say("one sequence at a time"), price, "--micro-batch 1", {"micro_batch": 1}
     if training.seq_tok >= 1024 and case.arch.vocab:
         half = training.seq_tok // 2
-        price = say("longer samples are cut")
+        price = say("longer samples are truncated")
         yield say("sequences of {tokens} tokens", tokens=half), price, f"--seq {half}", {"seq_tok": half}
 
 
 def _fewer_learn(case: Case) -> Iterator[Change]:
-    sharding = case.training.sharding  # adapters alone would not be divided unless told
-    kept = "" if sharding == "none" else f" --sharding {sharding}"
     if case.training.method == "full":
-        price = say("only adapters learn: enough for most fine-tuning, not for new knowledge")
-        yield say("LoRA instead of full training"), price, f"--train lora{kept}", {"method": "lora"}
+        price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
+        yield say("LoRA instead of full training"), price, "--train lora", {"method": "lora"}
     if case.training.method != "qlora" and case.arch.vocab:
-        price = say("only adapters learn, on a base rounded to 4 bit; a third slower")
-        yield say("QLoRA: the base in 4 bit"), price, f"--train qlora{kept}", {"method": "qlora"}
+        price = say("trains adapters only, on a 4-bit base; a third slower")
+        yield say("QLoRA: the base in 4 bit"), price, "--train qlora", {"method": "qlora"}
 
 
 def _is_gentle(change: Change) -> bool:
@@ -143,8 +137,9 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
             continue
         chosen = [*(other for other in chosen if other not in rivals), one]
         changes = [change for _, change in chosen]
-        after = reduce(lambda so_far, change: so_far.over(**change[3]), changes, case).least_bytes()
-        if after <= case.card_bytes:
+        values = {name: value for change in changes for name, value in change[3].items()}
+        after = case.asked(**values)
+        if after is not None and after <= case.card_bytes:
             return [_joined(changes, before - after)]
     return []
 
@@ -152,4 +147,4 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
 def _joined(chosen: list[Change], saves_bytes: float) -> Remedy:
     said = say("{text}", text=with_semicolons(change[0] for change in chosen))
     flag = " ".join(change[2] for change in chosen)
-    return Remedy(change=said, price=say("the price of each"), flag=flag, saves_bytes=saves_bytes, fits=True)
+    return Remedy(change=said, price=say("the cost of each"), flag=flag, saves_bytes=saves_bytes, fits=True)

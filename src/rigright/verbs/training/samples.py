@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import (
-    READ,
-    network_of,
-    network_rates,
-    network_speed,
-    takes_samples,
-    train_time,
-)
+from rigright.cost.images.networks import READ, network_of, network_rates, network_speed, train_time
 from rigright.cost.images.rates import ImageRun
+from rigright.cost.memory_kv import takes_samples
 from rigright.cost.wires import wire_of
 from rigright.facts.nodes import Node
 from rigright.report.timed import SampleSpeed

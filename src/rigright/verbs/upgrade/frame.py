@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
@@ -12,7 +12,6 @@ from rigright.build.record import Change, Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
 from rigright.doctor.binding.judge import causes
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Case
 from rigright.report.binding import Diagnosed
 from rigright.report.upgraded import Upgraded
 from rigright.verbs.benched import results_of
@@ -52,30 +51,26 @@ def upgrade(
     case = case_of(machine, results=results_of(machine))
     diagnosed = None if bound is not None else diagnose(progress=progress)
     shares = read_shares(bound) if bound is not None else _shares(diagnosed)
-    return _ranked(case, shares, diagnosed=diagnosed, machines=machines, budget_usd=budget_usd)
-
-
-def _ranked(
-    case: Case,
-    shares: dict[str, float],
-    *,
-    diagnosed: Diagnosed | None,
-    machines: int,
-    budget_usd: float | None,
-) -> Upgraded:
     standing = standing_of(case, today())
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
     every = ranked(changes, shares)
     cheap = tuple(one for one in every if _within(one.change, budget_usd, machines=machines))
     titles = {cause.name: cause.title for cause in causes()}
     findings = tuple(one for one in examine(case).findings if one[1].severity != "note")
+    # the best of each kind before the rest: ten cards alike help nobody to choose
+    kept: list[Worth] = []
+    counts: dict[str, int] = {}
+    for one in cheap:
+        counts[one.change.kind] = counts.get(one.change.kind, 0) + 1
+        if counts[one.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
+            kept.append(one)
     return Upgraded(
         n_machines=machines,
         baseline=len(case.results),
         shares=tuple((name, titles[name], share) for name, share in shares.items()),
         diagnosed=diagnosed,
         findings=findings,
-        worth=_varied(cheap),
+        worth=tuple(kept),
         refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
             :MOST_OF_A_KIND
         ],
@@ -86,17 +81,6 @@ def _ranked(
 
 def _within(change: Change, budget_usd: float | None, *, machines: int) -> bool:
     return budget_usd is None or change.usd is None or change.usd.value * machines <= budget_usd
-
-
-def _varied(found: Iterable[Worth]) -> tuple[Worth, ...]:
-    """The best of each kind before the rest: ten cards alike help nobody to choose."""
-    kept: list[Worth] = []
-    counts: dict[str, int] = {}
-    for one in found:
-        counts[one.change.kind] = counts.get(one.change.kind, 0) + 1
-        if counts[one.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
-            kept.append(one)
-    return tuple(kept)
 
 
 def _shares(diagnosed: Diagnosed | None) -> dict[str, float]:

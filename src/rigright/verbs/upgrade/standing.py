@@ -7,8 +7,7 @@ from datetime import date
 
 from rigright.build.record import Standing
 from rigright.doctor.record import Case
-from rigright.facts.cpus import Cpu, cpus
-from rigright.machine.device import Device
+from rigright.facts.cpus import cpus
 from rigright.machine.host import Slot
 from rigright.machine.record import Machine
 
@@ -22,60 +21,14 @@ def standing_of(case: Case, today: date) -> Standing:
     filled = [module for module in modules or () if module.size_bytes]
     empty = [module for module in modules or () if not module.size_bytes]
     kinds = {module.kind for module in filled if module.kind}
-    return Standing(
-        today=today,
-        chips=tuple(chip for chip in case.chips if chip is not None),
-        used_bytes=max((device.mem_used_bytes or 0.0 for device in machine.devices), default=None),
-        slot_gen=_slot_gen(machine.devices),
-        free_slots=None if machine.slots is None else tuple(_free(machine.slots)),
-        supply_w=None,
-        limit_share=_limit_share(machine.devices),
-        cpu=_cpu(machine.cpu.name),
-        sockets=machine.cpu.sockets,
-        mem_bytes=machine.memory.total_bytes,
-        mem_kind=next(iter(kinds)) if len(kinds) == 1 else None,
-        mem_registered=None if not filled else any(module.ecc for module in filled),
-        mem_places_free=None if modules is None else len(empty),
-        disk_kinds=None if machine.disks is None else tuple(disk.kind for disk in machine.disks if disk.kind),
-        disk_bytes_per_s=_benched_disk(case),
-        net_bytes_per_s=_fastest_port(machine),
-    )
-
-
-def _slot_gen(devices: Iterable[Device]) -> int | None:
-    return min((one.pcie.gen_max for one in devices if one.pcie.gen_max is not None), default=None)
-
-
-def _free(slots: Iterable[Slot]) -> Iterable[int]:
-    for slot in slots:
-        if slot.in_use is False and slot.lanes is not None and slot.lanes >= LEAST_CARD_LANES:
-            yield slot.lanes
-
-
-def _limit_share(devices: Iterable[Device]) -> float | None:
     shares = [
         one.power.limit_w / one.power.limit_default_w
-        for one in devices
+        for one in machine.devices
         if one.power.limit_w and one.power.limit_default_w
     ]
-    return min(shares, default=None)
-
-
-def _cpu(name: str | None) -> Cpu | None:
-    """The row of the table whose name stands in what the kernel calls it; the longest where several do."""
-    said = _plain(name or "")
+    # the row of the table whose name stands in what the kernel calls it; the longest where several do
+    said = _plain(machine.cpu.name or "")
     found = [cpu for cpu in cpus() if _plain(cpu.name) in said]
-    return max(found, key=lambda cpu: len(cpu.name), default=None)
-
-
-def _plain(name: str) -> str:
-    words = (
-        name.replace("(R)", " ").replace("(TM)", " ").replace("(r)", " ").replace("(tm)", " ").lower().split()
-    )
-    return f" {' '.join(word for word in words if word not in {'cpu', 'processor'})} "
-
-
-def _benched_disk(case: Case) -> float | None:
     rates = [
         one.value
         for one in case.results
@@ -84,7 +37,39 @@ def _benched_disk(case: Case) -> float | None:
         and "read" in one.what
         and "sequential" in one.what
     ]
-    return min(rates, default=None)
+    return Standing(
+        today=today,
+        chips=tuple(chip for chip in case.chips if chip is not None),
+        used_bytes=max((device.mem_used_bytes or 0.0 for device in machine.devices), default=None),
+        slot_gen=min(
+            (one.pcie.gen_max for one in machine.devices if one.pcie.gen_max is not None), default=None
+        ),
+        free_slots=None if machine.slots is None else tuple(_free(machine.slots)),
+        supply_w=None,
+        limit_share=min(shares, default=None),
+        cpu=max(found, key=lambda cpu: len(cpu.name), default=None),
+        sockets=machine.cpu.sockets,
+        mem_bytes=machine.memory.total_bytes,
+        mem_kind=next(iter(kinds)) if len(kinds) == 1 else None,
+        mem_registered=None if not filled else any(module.ecc for module in filled),
+        mem_places_free=None if modules is None else len(empty),
+        disk_kinds=None if machine.disks is None else tuple(disk.kind for disk in machine.disks if disk.kind),
+        disk_bytes_per_s=min(rates, default=None),
+        net_bytes_per_s=_fastest_port(machine),
+    )
+
+
+def _free(slots: Iterable[Slot]) -> Iterable[int]:
+    for slot in slots:
+        if slot.in_use is False and slot.lanes is not None and slot.lanes >= LEAST_CARD_LANES:
+            yield slot.lanes
+
+
+def _plain(name: str) -> str:
+    words = (
+        name.replace("(R)", " ").replace("(TM)", " ").replace("(r)", " ").replace("(tm)", " ").lower().split()
+    )
+    return f" {' '.join(word for word in words if word not in {'cpu', 'processor'})} "
 
 
 def _fastest_port(machine: Machine) -> float | None:

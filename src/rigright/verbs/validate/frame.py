@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rigright.base import shelf
@@ -38,7 +38,12 @@ def validate(asked: str) -> Validation:
 def recognise(text: Text) -> Kind:
     """The kind whose columns the header bears most of."""
     try:
-        header = {name.strip() for name in next(_table(text), ())}
+        header = {
+            name.strip()
+            for name in next(
+                csv.reader(text.lines, delimiter=delimiter("".join(text.lines[:1])), strict=True), ()
+            )
+        }
     except csv.Error as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=text.name, why=error)) from None
     kinds: tuple[Kind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
@@ -54,10 +59,6 @@ def recognise(text: Text) -> Kind:
     return best
 
 
-def _table(text: Text) -> Iterator[list[str]]:
-    return csv.reader(text.lines, delimiter=delimiter("".join(text.lines[:1])), strict=True)
-
-
 def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
     row, faults = read_cells(raw, kind.columns, required=kind.needed)
@@ -65,7 +66,14 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
     if bad:
         predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
     else:
-        predictions = _predict_once(kind, row, raw=raw, seen=seen)
+        # the predictions of a row; rows that ask the same are predicted once
+        asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})
+        if asked not in seen:
+            try:
+                seen[asked] = kind.predict(row)
+            except RigError as error:
+                seen[asked] = _unanswered(kind, raw, why=error.whole)
+        predictions = seen[asked]
     wrong = {column: _fault(raw, column, line=line) for column in faults if column in kind.measured}
     return Judged(
         line=line,
@@ -76,17 +84,6 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
         predictions=tuple(_held(kind, one, row=row, wrong=wrong) for one in predictions),
         faults=tuple(wrong.values()),
     )
-
-
-def _predict_once(kind: Kind, row: Row, *, raw: Mapping[str, str], seen: Seen) -> tuple[Prediction, ...]:
-    """The predictions of a row; rows that ask the same are predicted once."""
-    asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})
-    if asked not in seen:
-        try:
-            seen[asked] = kind.predict(row)
-        except RigError as error:
-            seen[asked] = _unanswered(kind, raw, why=error.sentence)
-    return seen[asked]
 
 
 def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:

@@ -79,7 +79,9 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
     name = row.get("model") or ""
     if not name and row.get("gmacs") is None:
         raise AskError(say("the row names no model, and bears no multiply-adds"))
-    found = _described(name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded=_unpadded(row))
+    found = _described(
+        name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded="unpadded" in (row.get("note") or "")
+    )
     if found is not None:
         return *found, None
     if row.get("gmacs") is not None and row.get("mactivs") is not None:
@@ -89,7 +91,17 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
     if known is not None:
         counts = {key: getattr(known, key) for key in ("gmacs", "mactivs", "params_m")}
         return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(name), None
-    return _guessed(row), kind_of(name), say("the work of {model} was guessed from its size", model=name[:60])
+    # from parameters and the image's side: what such networks have on average
+    params_m, gmacs = row.get("params_m"), row.get("gmacs")
+    if gmacs is None and params_m is None:
+        raise AskError(say("no description of the model, no multiply-adds and no parameters are known"))
+    if gmacs is None:
+        gmacs = MACS_A_PARAM / KILO * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
+    return (
+        work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m),
+        kind_of(name),
+        say("the work of {model} was guessed from its size", model=name[:60]),
+    )
 
 
 def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
@@ -113,10 +125,6 @@ def _precision(said: str, chip: Chip | None) -> str:
     return "fp8" if said == "fp8" else "16bit"
 
 
-def _unpadded(row: Row) -> bool:
-    return "unpadded" in (row.get("note") or "")
-
-
 @cache
 def _described(
     name: str, image_px: float | None, *, seq_tok: float | None, unpadded: bool
@@ -137,16 +145,6 @@ def _near(name: str, image_px: float | None) -> Arch | None:
     if not re.fullmatch(r"resnet\d+", short):
         return None
     return classifier(short, image_px=None if image_px is None else int(image_px))
-
-
-def _guessed(row: Row) -> ImageWork:
-    """From parameters and the image's side: what such networks have on average."""
-    params_m, gmacs = row.get("params_m"), row.get("gmacs")
-    if gmacs is None and params_m is None:
-        raise AskError(say("no description of the model, no multiply-adds and no parameters are known"))
-    if gmacs is None:
-        gmacs = MACS_A_PARAM / KILO * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
-    return work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m)
 
 
 def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool, many: float) -> float:

@@ -46,7 +46,9 @@ def predict_memory_row(row: Row) -> Figure:
     told = read_notes(row)
     if what.startswith("weights_file"):
         form = find_format(told.weights).id
-        low, high = file_band(arch, form, least_spread=_least_spread(row, form))
+        # unsloth's dynamic files bear a format's name, and pick a type for each tensor by measuring
+        is_dynamic = form.startswith("gguf:") and DYNAMIC_MARK in (row.get("model") or "").lower()
+        low, high = file_band(arch, form, least_spread=DYNAMIC_SPREAD if is_dynamic else 0.0)
         size = float(file_bytes(arch, form))
         return replace(_figure("weights", size, sure=size), low_bytes=low, high_bytes=high, assumed=notes)
     measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
@@ -60,12 +62,6 @@ def predict_memory_row(row: Row) -> Figure:
         )
     case, assumed = _case(row, arch, told=told)
     return replace(measure(case), assumed=(*notes, *assumed))
-
-
-def _least_spread(row: Row, form: str) -> float:
-    """Unsloth's dynamic files bear a format's name, and pick a type for each tensor by measuring."""
-    is_dynamic = form.startswith("gguf:") and DYNAMIC_MARK in (row.get("model") or "").lower()
-    return DYNAMIC_SPREAD if is_dynamic else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +95,7 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     serving = Serving(
         engine=f"{engine.id} {engine.version}",
         weights=find_format(told.weights).id,
-        kv=find_kv_format(row.get("kv") or _own_cache(told)).id,
+        kv=find_kv_format(row.get("kv") or ("fp32" if told.weights == "fp32" else "16bit")).id,
         context_tok=int(context or min(_usual_context(told), arch.max_context_tok or USUAL_CONTEXT_TOK)),
         batch=int(row.get("batch") or 1),
         prompt_tok=_prompt(told, context),
@@ -111,16 +107,19 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
     places = [(device, bound) for bound in bounds]
     ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
-    return _Case(told=told, arch=arch, weights=weights, ranks=ranks), _assumed(context, told)
+    notes = []
+    if context is None:
+        notes.append(say("context is empty: the engine's usual one is taken"))
+    if not told.versioned:
+        notes.append(
+            say("the version of {engine} is not told: the newest is taken", engine=told.engine.label)
+        )
+    return _Case(told=told, arch=arch, weights=weights, ranks=ranks), tuple(notes)
 
 
 def _usual_context(told: Told) -> int:
     """Engines that set a cache aside make it as long as the model allows, but for those that grow it."""
     return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
-
-
-def _own_cache(told: Told) -> str:
-    return "fp32" if told.weights == "fp32" else "16bit"
 
 
 def _prompt(told: Told, context: int | None) -> int | None:
@@ -129,25 +128,12 @@ def _prompt(told: Told, context: int | None) -> int | None:
     return told.prompt_tok or (None if context else USUAL_PROMPT_TOK)
 
 
-def _assumed(context: int | None, told: Told) -> tuple[Sentence, ...]:
-    notes = []
-    if context is None:
-        notes.append(say("context is empty: the engine's usual one is taken"))
-    if not told.versioned:
-        notes.append(
-            say("the version of {engine} is not told: the newest is taken", engine=told.engine.label)
-        )
-    return tuple(notes)
-
-
 def _weights(case: _Case) -> Figure:
-    size = float(case.fullest.weights_bytes) + _rope_bytes(case)
-    return _figure("weights", size, sure=size)
-
-
-def _rope_bytes(case: _Case) -> float:
     layers = len(case.arch.trunk.layers) / len(case.ranks)
-    return float(rope_tables_bytes(case.arch, case.told.engine, layers=layers))
+    size = float(case.fullest.weights_bytes) + float(
+        rope_tables_bytes(case.arch, case.told.engine, layers=layers)
+    )
+    return _figure("weights", size, sure=size)
 
 
 def _beside_torch(case: _Case) -> Figure:
@@ -181,14 +167,13 @@ def _peak(case: _Case) -> Figure:
     if case.told.on_device:
         used = sum(float(rank.device_bytes) for rank in case.ranks)
         return _figure("device", used, sure=sure, unsure=used - sure)
-    used = max(sum(float(rank.allocated_bytes) for rank in case.ranks), _loading(case))
-    return _figure("allocated", used, sure=sure, unsure=max(used - sure, 0.0))
-
-
-def _loading(case: _Case) -> float:
-    """AWQ models load the head as a tensor of its own before it is tied to the token table."""
+    # AWQ models load the head as a tensor of its own before it is tied to the token table
     twice = case.arch.tied and case.told.weights.startswith("awq")
-    return case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0)
+    used = max(
+        sum(float(rank.allocated_bytes) for rank in case.ranks),
+        case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0),
+    )
+    return _figure("allocated", used, sure=sure, unsure=max(used - sure, 0.0))
 
 
 def _preallocated(case: _Case) -> Figure:

@@ -71,8 +71,17 @@ def read_served(row: Row) -> ServedAsk:
         raise AskError(say("{model} makes no text, so nothing is served token by token", model=arch.name))
     assumed = list(notes)
     engine = _engine(row, assumed)
-    card = _card(row)
-    weights = _weights(row, arch, engine=engine, card=card, assumed=assumed)
+    if not row.get("chip"):
+        raise AskError(say("the row names no chip"))
+    card = _first_card(row["chip"])
+    # the format told; else as published, or what the chip multiplies fastest
+    told = row.get("weights")
+    if told is None:
+        told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
+        assumed.append(say("weights are not told: {weights} is taken", weights=told))
+    form = find_format(engine.says.get(told.lower(), told)).id
+    same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
+    weights = arch.stored if same_bits and arch.stored else form
     prompt, output = _lengths(row, assumed)
     chips = row.get("n_chips") or 1
     prefill, cut = _cuts(row, chips=chips, assumed=assumed)
@@ -100,27 +109,10 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
     return newest
 
 
-def _card(row: Row) -> Card:
-    if not row.get("chip"):
-        raise AskError(say("the row names no chip"))
-    return _first_card(row["chip"])
-
-
 @cache
 def _first_card(chip: str) -> Card:
     """A file of runs names few chips, many times."""
     return find_node(chip).cards[0]
-
-
-def _weights(row: Row, arch: Arch, *, engine: Engine, card: Card, assumed: list[Sentence]) -> str:
-    """The format told; else as published, or what the chip multiplies fastest."""
-    told = row.get("weights")
-    if told is None:
-        told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
-        assumed.append(say("weights are not told: {weights} is taken", weights=told))
-    form = find_format(engine.says.get(told.lower(), told)).id
-    same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
-    return arch.stored if same_bits and arch.stored else form
 
 
 def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> str:

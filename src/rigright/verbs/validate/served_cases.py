@@ -51,7 +51,11 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
     cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
     groups: dict[Any, list[tuple[int, ServedAsk, Cut]]] = {}
     for case in cases:
-        groups.setdefault(_key(case[1], case[2]), []).append(case)
+        _, ask, cut = case
+        apart = None if ask.prefill is None else ask.prefill.attention_dp
+        groups.setdefault(
+            (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, ask.load is None), []
+        ).append(case)
     pools = _Pools()
     return tuple(_group(members, pools) for members in groups.values())
 
@@ -68,13 +72,6 @@ def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
     return (*told, *apart)
 
 
-def _key(ask: ServedAsk, cut: Cut) -> Any:
-    apart = None if ask.prefill is None else ask.prefill.attention_dp
-    return (
-        id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, ask.load is None
-    )  # fmt: skip
-
-
 def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Group:
     asks = [ask for _, ask, _ in members]
     cuts = [cut for _, _, cut in members]
@@ -82,7 +79,9 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
     first = asks[0]
     loads = [_load(ask) for ask in asks]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
-    prompts, outputs = (_column(asks, name) for name in ("prompt_tok", "output_tok"))
+    prompts, outputs = (
+        np.array([getattr(ask, name) for ask in asks], dtype=float) for name in ("prompt_tok", "output_tok")
+    )
     room = np.array([pools.tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
     asked = np.array([ask.metric for ask in asks])
     return Group(
@@ -113,10 +112,6 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
 def _load(ask: ServedAsk) -> float | None:
     """One request alone tells a latency where no load is told."""
     return 1.0 if ask.load is None and ask.metric == "latency_ms" else ask.load
-
-
-def _column(asks: Sequence[ServedAsk], name: str) -> np.ndarray:
-    return np.array([getattr(ask, name) for ask in asks], dtype=float)
 
 
 def _layout(cuts: Sequence[Cut]) -> Layout:
@@ -190,7 +185,15 @@ class _Pools:
 def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
     each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables)
-    rates = _taken(each, group.chip_of)
+    # rates of chips as rates of cases
+    plain = {item.name: getattr(each, item.name) for item in fields(Rates) if item.name != "wire"}
+    wire = {item.name: getattr(each.wire, item.name) for item in fields(Wire)}
+    rates = Rates(
+        wire=Wire(
+            **{name: value[group.chip_of] if np.ndim(value) else value for name, value in wire.items()}
+        ),
+        **{name: value[group.chip_of] if np.ndim(value) else value for name, value in plain.items()},
+    )
     asked: Any = {"layout": group.layout, "traffic": group.traffic, "limits": group.limits}
     if group.prefill is not None:
         apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
@@ -224,16 +227,6 @@ def _metrics(group: Group, **of: np.ndarray) -> Figures:
 def from_s(seconds: np.ndarray) -> np.ndarray:
     """Milliseconds, as the file has them."""
     return seconds * KILO
-
-
-def _taken(rates: Rates, index: np.ndarray) -> Rates:
-    """Rates of chips as rates of cases."""
-    plain = {item.name: getattr(rates, item.name) for item in fields(Rates) if item.name != "wire"}
-    wire = {item.name: getattr(rates.wire, item.name) for item in fields(Wire)}
-    return Rates(
-        wire=Wire(**{name: value[index] if np.ndim(value) else value for name, value in wire.items()}),
-        **{name: value[index] if np.ndim(value) else value for name, value in plain.items()},
-    )
 
 
 def best_of_rows(

@@ -76,7 +76,9 @@ def read_stream(row: Row) -> StreamAsk:
         engine=engine,
         chip=chip,
         arch=arch,
-        work=work_of(arch, weights=weights.partition(KERNEL)[0], kv=_kv(row)),
+        work=work_of(
+            arch, weights=weights.partition(KERNEL)[0], kv=find_kv_format(row.get("kv") or "16bit").id
+        ),
         weights=weights,
         cards=cards,
         tp=1 if engine.split == "layer" else tp,
@@ -113,7 +115,3 @@ def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"
     kernel = _KERNEL.search(row.get("note") or "")
     return find_format(engine.says.get(told, told)).id + (KERNEL + kernel[1].lower() if kernel else "")
-
-
-def _kv(row: Row) -> str:
-    return find_kv_format(row.get("kv") or "16bit").id

@@ -14,7 +14,7 @@ from rigright.cost.speed.reach import KERNEL
 from rigright.cost.weights import weights_bytes
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Prediction
-from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
+from rigright.verbs.validate.stream_asks import SUBJECT, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
 
@@ -23,7 +23,23 @@ def predict_stream(row: Row) -> Prediction:
     if is_encoding(row):
         return predict_encoder(row)
     ask = read_stream(row)
-    _check_room(ask)
+    # weights that no memory of these cards could hold do not run there
+    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    room = (
+        max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes)
+        if ask.chip.mem_options_bytes
+        else ask.chip.mem_bytes
+    )
+    if size > room * ask.cards:
+        raise AskError(
+            say(
+                "the weights take {size}; {cards} x {chip} hold {room}",
+                size=show_bytes(size),
+                cards=ask.cards,
+                chip=ask.chip.name,
+                room=show_bytes(room * ask.cards),
+            )
+        )
     value = float(figures(group_streams([ask]))[0])
     if not np.isfinite(value) or value <= 0:
         raise AskError(
@@ -44,23 +60,3 @@ def predict_stream(row: Row) -> Prediction:
         high=float(found.high),
         why=with_semicolons(ask.assumed),
     )
-
-
-def _check_room(ask: StreamAsk) -> None:
-    """Weights that no memory of these cards could hold do not run there."""
-    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
-    room = (
-        max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes)
-        if ask.chip.mem_options_bytes
-        else ask.chip.mem_bytes
-    )
-    if size > room * ask.cards:
-        raise AskError(
-            say(
-                "the weights take {size}; {cards} x {chip} hold {room}",
-                size=show_bytes(size),
-                cards=ask.cards,
-                chip=ask.chip.name,
-                room=show_bytes(room * ask.cards),
-            )
-        )

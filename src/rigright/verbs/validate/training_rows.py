@@ -76,7 +76,19 @@ def read_row(row: Row) -> Asked:
     layout = _layout(reading)
     arch = _whole_stages(reading, layout.pp)
     training = _training(reading, layout)
-    _tell_unknown(reading, training)
+    # say which words were not understood, and what stands in for them
+    for column in WORDED:
+        cell = reading.word(column)
+        if not words.is_known(column, cell):
+            taken = getattr(training, column) or say("the trainer's own")
+            reading.assumed.append(
+                say(
+                    '{column} "{cell}" is not known: taken as {value}',
+                    column=column,
+                    cell=cell[:40],
+                    value=taken,
+                )
+            )
     return Asked(arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed))
 
 
@@ -134,22 +146,6 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         virtual_stages=virtual,
         offload=words.offload_of("; ".join((reading.word("sharding"), text))),
     )
-
-
-def _tell_unknown(reading: _Reading, training: Training) -> None:
-    """Say which words were not understood, and what stands in for them."""
-    for column in WORDED:
-        cell = reading.word(column)
-        if not words.is_known(column, cell):
-            taken = getattr(training, column) or say("the trainer's own")
-            reading.assumed.append(
-                say(
-                    '{column} "{cell}" is not known: taken as {value}',
-                    column=column,
-                    cell=cell[:40],
-                    value=taken,
-                )
-            )
 
 
 def _adapters(reading: _Reading) -> tuple[int, str]:

@@ -16,8 +16,6 @@ from rigright.machine.exporter.tally import Settings, Tally
 from rigright.machine.record import Machine
 from rigright.machine.sampling.log import LogReader
 from rigright.machine.sampling.sampler import Sampler
-from rigright.machine.system import Event
-from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
 from rigright.report.watched import Moment
 from rigright.verbs.watch.keeper import Keeper
@@ -129,13 +127,30 @@ class Watch:
         told = self._log.read() if self._log.is_open else from_driver(before, tick)
         new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
         self.tally.add_events(new)
-        self._keep(tick, told)
+        if self._keeper is not None:
+            self._keeper.add(tick, told)
+            if self._machine:
+                self._keeper.add_machine(self._machine.pop())
         missed = int((self._clock() - self._due_s) / self.wish.every_s)
         self._due_s += self.wish.every_s * (1 + max(missed, 0))
+        notes: list[Sentence] = []
+        if (tick.on_bus or 0) > len(tick.devices):
+            notes.append(say(
+                "cards on the bus: {bus}, that drivers show here: {shown}; `rigright doctor` tells why",
+                bus=tick.on_bus, shown=len(tick.devices),
+            ))  # fmt: skip
+        if self._keeper is not None and self._keeper.problem is not None:
+            notes.append(say("nothing is kept: {why}", why=self._keeper.problem))
+        if not self._log.is_open:
+            notes.append(
+                say(
+                    "the kernel log is closed to this user: of XIDs only what the driver tells; root sees all"
+                )
+            )
         return Moment(
             tick=tick,
             events=new,
-            notes=tuple(self._notes(tick)),
+            notes=tuple(notes),
             host=self._host,
             every_s=self.wish.every_s,
             serves=self.serves,
@@ -161,30 +176,11 @@ class Watch:
         if self._keeper is not None:
             self._keeper.close()
 
-    def _keep(self, tick: Tick, events: tuple[Event, ...]) -> None:
-        if self._keeper is not None:
-            self._keeper.add(tick, events)
-            if self._machine:
-                self._keeper.add_machine(self._machine.pop())
-
     def _probe(self, world: World) -> None:
         """Read the whole machine once, beside the watch; the history keeps it."""
         from rigright.machine.probe import probe
 
         self._machine.append(probe(world))
-
-    def _notes(self, tick: Tick) -> Iterator[Sentence]:
-        if (tick.on_bus or 0) > len(tick.devices):
-            yield say(
-                "cards on the bus: {bus}, that drivers show here: {shown}; `rigright doctor` tells why",
-                bus=tick.on_bus, shown=len(tick.devices),
-            )  # fmt: skip
-        if self._keeper is not None and self._keeper.problem is not None:
-            yield say("nothing is kept: {why}", why=self._keeper.problem)
-        if not self._log.is_open:
-            yield say(
-                "the kernel log is closed to this user: of XIDs only what the driver tells; root sees all"
-            )
 
 
 def _served(wish: WatchWish, tally: Tally) -> Served | None:

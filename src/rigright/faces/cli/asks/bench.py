@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     parser.add_argument("parts", nargs="*", metavar="PART", help=str(say("only these; --list names them")))
     parser.add_argument("--quick", action="store_true", help=str(say("under half a minute, and rougher")))
-    parser.add_argument("--budget", metavar="TIME", help=str(say("time for all parts together: 20min")))
+    parser.add_argument("--time", metavar="TIME", help=str(say("time for all parts together: 20min")))
     parser.add_argument("--on", metavar="CARDS", help=str(say("only these cards: 0,2")))
     parser.add_argument("--python", metavar="PATH", help=str(say("a Python that has PyTorch")))
     parser.add_argument("--disk", metavar="FOLDER", help=str(say("a folder on the disk to measure")))
@@ -80,9 +80,12 @@ def answer(options: argparse.Namespace) -> Answer:
 def _wish(options: argparse.Namespace) -> Any:
     from rigright.verbs.bench.frame import BenchWish
 
-    budget = None if options.budget is None else parse_seconds(options.budget)
+    budget = None if options.time is None else parse_seconds(options.time)
     if budget is not None and budget < 1:
-        raise AskError(say("a budget of less than a second measures nothing"))
+        raise AskError(
+            say("--time {time} is too short to measure anything", time=options.time),
+            hint=say("write for example {example}", example="5min"),
+        )
     return BenchWish(
         quick=options.quick,
         budget_s=budget,

@@ -40,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_ways(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--hosts", metavar="HOSTS", help=str(say("over ssh: node[01-08],gpu9, or a file with one a line"))
+        "--hosts", metavar="HOSTS", help=str(say("over ssh: 'node[01-08],gpu9', or a file with one a line"))
     )
     parser.add_argument(
         "--slurm",

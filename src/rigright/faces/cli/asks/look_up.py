@@ -1,14 +1,13 @@
-"""`rigright look-up KIND [WORDS]`: what is known, with filters, order and sources."""
+"""`rigright look-up [KIND] [WORDS]`: what is known, with filters, order and sources."""
 
 from __future__ import annotations
 
 import argparse
 
+from rigright.base.errors import AskError
 from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.report.pages.look_up import kinds_page, kinds_plain, page, plain
-from rigright.verbs.look_up.frame import Wish, kind_summaries, look_up
 
 STAGE = "know"
 SUMMARY = say("look up chips, CPUs, clouds, prices, software, models, formats, engines, myths")
@@ -27,7 +26,9 @@ _FILTERS = {
 
 def add(parser: argparse.ArgumentParser) -> None:
     """What can be asked."""
-    parser.add_argument("kind", nargs="?", help=str(say("chips, cpus, clouds, ...; all kinds without it")))
+    parser.add_argument(
+        "kind", nargs="?", help=str(say("chips, cpus, clouds, ...; any other word is searched in all kinds"))
+    )
     parser.add_argument("words", nargs="*", help=str(say("a name as loose as you like: 4090, epyc 9554")))
     parser.add_argument(
         "--where",
@@ -71,9 +72,14 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
+    from rigright.report.pages import look_up as pages
+    from rigright.verbs.look_up.frame import Wish, is_kind, kind_summaries, look_up
+
     if options.kind is None:
         summaries = kind_summaries()
-        return Answer(lambda: kinds_page(summaries), lambda language: kinds_plain(summaries, language))
+        return Answer(
+            lambda: pages.kinds_page(summaries), lambda language: pages.kinds_plain(summaries, language)
+        )
     short = [form.format(getattr(options, name)) for name, form in _FILTERS.items() if getattr(options, name)]
     wish = Wish(
         where=(*short, *options.where),
@@ -85,5 +91,22 @@ def answer(options: argparse.Namespace) -> Answer:
         input_shape=options.input,
     )
     words = (*options.words, *options.shape)
+    if not is_kind(options.kind):
+        return _everywhere(" ".join((options.kind, *options.words)), options)
     listing = look_up(options.kind, words, wish=wish)
-    return Answer(lambda: page(listing), lambda language: plain(listing, language), listing.exit_code)
+    return Answer(
+        lambda: pages.page(listing), lambda language: pages.plain(listing, language), listing.exit_code
+    )
+
+
+def _everywhere(text: str, options: argparse.Namespace) -> Answer:
+    """A word without a kind: everything that is known is searched."""
+    if any(getattr(options, name) for name in (*_FILTERS, "where", "sort", "shape")):
+        raise AskError(
+            say('name a kind before a filter: rigright look-up chips "{text}" --where ...', text=text[:60])
+        )
+    from rigright.report.pages import look_up as pages
+    from rigright.verbs.look_up.search import search
+
+    found = search(text)
+    return Answer(lambda: pages.findings_page(found), lambda language: pages.findings_plain(found, language))

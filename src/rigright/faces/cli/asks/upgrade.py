@@ -24,21 +24,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machines", metavar="N", help=str(say("how many machines such as this get the change"))
     )
-    parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: $8000, 5万")))
+    parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: 8000usd, 5万")))
     add_from(parser)
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Rank changes."""
+    from rigright.base.money import parse_money
     from rigright.report.pages import upgrade as pages
-    from rigright.verbs.planning.words import usd_of
     from rigright.verbs.upgrade.frame import upgrade
 
     result = upgrade(
         options.from_file,
         bound=options.bound,
         machines=1 if options.machines is None else parse_count(options.machines),
-        budget_usd=None if options.budget is None else usd_of(options.budget),
+        budget_usd=None if options.budget is None else parse_money(options.budget).usd(),
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(

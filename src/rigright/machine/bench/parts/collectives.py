@@ -111,7 +111,13 @@ def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iter
     names = ALL if backend != "gloo" else GLOO
     for size in sizes:
         for name in names:
-            if not _agreed(card, go_on=not until.is_over()):
+            go_on = not until.is_over()
+            torch = pytorch()
+            dist = pytorch("distributed")
+
+            vote = torch.tensor([1.0 if go_on else 0.0], device=card.device)
+            dist.all_reduce(vote, op=dist.ReduceOp.MIN)
+            if not bool(vote.item() > 0):
                 yield Skipped(part="", why=say("time ran out before {what}", what=name))
                 return
             times = _times(card, collective(name, card, size=size, ranks=ranks))
@@ -123,15 +129,6 @@ def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iter
                 unit="bytes_per_s",
                 settings=(("ranks", str(ranks)), ("backend", backend), ("counted", "busbw")),
             )
-
-
-def _agreed(card: Accelerator, *, go_on: bool) -> bool:
-    torch = pytorch()
-    dist = pytorch("distributed")
-
-    vote = torch.tensor([1.0 if go_on else 0.0], device=card.device)
-    dist.all_reduce(vote, op=dist.ReduceOp.MIN)
-    return bool(vote.item() > 0)
 
 
 def _times(card: Accelerator, once: Callable[[], Any]) -> list[float]:

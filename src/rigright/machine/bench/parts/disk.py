@@ -12,7 +12,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -25,7 +25,6 @@ from rigright.machine.bench.figures import Settings, rate, spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.storage import (
     BLOCK,
-    Place,
     aligned,
     cool,
     fill,
@@ -68,7 +67,11 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         began = time.perf_counter()
         fill(file, size)
         took = time.perf_counter() - began
-        settings = _settings(place, size)
+        settings = (
+            ("file", show_bytes(size)),
+            ("file system", place.kind or "not known"),
+            ("data", "random"),
+        )
         if shutil.which("fio") and hasattr(os, "posix_fadvise"):
             failed = yield from _with_fio(ask, file, size=size, settings=settings, until=until)
             if failed is None:
@@ -84,10 +87,6 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 def shown(ask: Ask) -> str:
     """The folder as the user knows it."""
     return ask.shown_folder or ask.folder or "."
-
-
-def _settings(place: Place, size: int) -> Settings:
-    return (("file", show_bytes(size)), ("file system", place.kind or "not known"), ("data", "random"))
 
 
 def _with_fio(
@@ -161,15 +160,12 @@ def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[
                 break
             began = time.perf_counter()
             shares = [one[index::THREADS] for index in range(THREADS)]
-            list(pool.map(_reader(file, size), shares))
+
+            def read(places: list[int]) -> None:
+                with aligned(size) as buffer:
+                    for place in places:
+                        os.preadv(file, [buffer], place)
+
+            list(pool.map(read, shares))
             times.append((time.perf_counter() - began) / len(one))
     return times
-
-
-def _reader(file: int, size: int) -> Callable[[list[int]], None]:
-    def read(places: list[int]) -> None:
-        with aligned(size) as buffer:
-            for place in places:
-                os.preadv(file, [buffer], place)
-
-    return read

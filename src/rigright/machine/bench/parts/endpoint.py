@@ -62,7 +62,17 @@ def _together(endpoint: str, model: str, *, load: int, seed: int) -> list[Spoken
 
 def told(spoken: list[Spoken], *, load: int, took_s: float, on: str, about: Settings) -> Iterator[Result]:
     """Three figures of one load."""
-    words = (*about, ("load", str(load)), ("requests", str(len(spoken))), *_lengths(spoken))
+    # mean lengths, as the server counts them
+    prompts = [one.prompt_tok for one in spoken if one.prompt_tok is not None]
+    prompt = round(sum(prompts) / len(prompts)) if prompts else PROMPT_TOK
+    output = round(sum(one.output_tok for one in spoken) / len(spoken))
+    words = (
+        *about,
+        ("load", str(load)),
+        ("requests", str(len(spoken))),
+        ("prompt_tok", str(prompt)),
+        ("output_tok", str(output)),
+    )
     name = f"{load} at once"
     yield spread(
         f"first token, {name}", on=on, values=[one.ttft_s for one in spoken], unit="s", settings=words
@@ -73,11 +83,3 @@ def told(spoken: list[Spoken], *, load: int, took_s: float, on: str, about: Sett
     tokens = sum(one.output_tok for one in spoken)
     found = spread(f"tokens, {name}", on=on, values=[tokens / took_s], unit="items_per_s", settings=words)
     yield replace(found, repeats=len(spoken))
-
-
-def _lengths(spoken: list[Spoken]) -> Settings:
-    """Mean lengths, as the server counts them."""
-    prompts = [one.prompt_tok for one in spoken if one.prompt_tok is not None]
-    prompt = round(sum(prompts) / len(prompts)) if prompts else PROMPT_TOK
-    output = round(sum(one.output_tok for one in spoken) / len(spoken))
-    return (("prompt_tok", str(prompt)), ("output_tok", str(output)))

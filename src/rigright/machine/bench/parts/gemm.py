@@ -75,7 +75,11 @@ def _measured(
             work=2.0 * rows * columns * depth,
             times_s=card.times(once, spare_s),
             unit="flops_per_s",
-            settings=(("shape", f"{rows}x{columns}x{depth}"), ("data", "random"), *_words(name)),
+            settings=(
+                ("shape", f"{rows}x{columns}x{depth}"),
+                ("data", "random"),
+                ("accumulate", "int32" if name == "int8" else "fp32"),
+            ),
         )
     except Exception as error:
         if is_sticky(error):
@@ -83,10 +87,6 @@ def _measured(
         yield Skipped(part="", why=say("{what} on {on}: {why}", what=name, on=card.on, why=brief(error)))
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-
-
-def _words(name: str) -> tuple[tuple[str, str], ...]:
-    return (("accumulate", "int32" if name == "int8" else "fp32"),)
 
 
 def _square(name: str, card: Accelerator) -> tuple[int, int, int]:

@@ -40,24 +40,20 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
         card.batch_s(once, REPEATS)
         settings = (("kernel", "add 1 to one number"),)
-        yield taken("hand over", on=card.on, times_s=_handed(card, once, until=share), settings=settings)
+        # seconds of the processor for each, while the card works behind it
+        found: list[float] = []
+        while len(found) < REPEATS and not (found and share.is_over()):
+            card.wait()
+            began = time.perf_counter()
+            for _ in range(COUNT):
+                once()
+            found.append((time.perf_counter() - began) / COUNT)
+        card.wait()
+        yield taken("hand over", on=card.on, times_s=found, settings=settings)
         times = timed(partial(card.batch_s, once, 1), share, fewest=REPEATS, most=COUNT)
         yield taken("hand over and wait", on=card.on, times_s=times, settings=settings)
         if card.kind == "cuda":
             yield taken("in a graph", on=card.on, times_s=_replayed(card, once), settings=settings)
-
-
-def _handed(card: Accelerator, once: Callable[[], object], *, until: Deadline) -> list[float]:
-    """Seconds of the processor for each, while the card works behind it."""
-    found: list[float] = []
-    while len(found) < REPEATS and not (found and until.is_over()):
-        card.wait()
-        began = time.perf_counter()
-        for _ in range(COUNT):
-            once()
-        found.append((time.perf_counter() - began) / COUNT)
-    card.wait()
-    return found
 
 
 def _replayed(card: Accelerator, once: Callable[[], object]) -> list[float]:

@@ -48,11 +48,14 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
 def _measured(name: str, pool: ProcessPoolExecutor, *, workers: int, quick: bool) -> Result:
     job, items, unit = JOBS[name]
+    # times of rounds in which every worker does the job once
+    spare_s = QUICK_ROUND_S if quick else ROUND_S
+    list(pool.map(job, range(workers * 2)))
     return rate(
         f"{name}, {workers} workers",
         on="cpu",
         work=float(items * workers),
-        times_s=_rounds(job, pool, workers=workers, spare_s=QUICK_ROUND_S if quick else ROUND_S),
+        times_s=timed(lambda: list(pool.map(job, range(workers))), Deadline.of(spare_s)),
         unit="items_per_s",
         settings=(("workers", str(workers)), ("item", unit)),
     )
@@ -84,14 +87,6 @@ def packed_once(seed: int) -> bytes:
     if seed not in _KEPT:
         _KEPT[seed] = packed(seed)
     return _KEPT[seed]
-
-
-def _rounds(
-    job: Callable[[int], int], pool: ProcessPoolExecutor, *, workers: int, spare_s: float
-) -> list[float]:
-    """Times of rounds in which every worker does the job once."""
-    list(pool.map(job, range(workers * 2)))
-    return timed(lambda: list(pool.map(job, range(workers))), Deadline.of(spare_s))
 
 
 JOBS: dict[str, tuple[Callable[[int], int], int, str]] = {

@@ -55,7 +55,18 @@ def _hung(
     """One term of everybody, and below it of each narrower group that some ask is in."""
     groups: dict[tuple[int, str, str], list[int]] = {}
     for place, ask in enumerate(asks):
-        if _moves(section, name, ask=ask):
+        # whether a term matters to an ask
+        wide = ask.run.precision in {"fp32", "tf32"}
+        matters = {
+            "chips compute32": wide and ask.chip is not None,
+            "chips kernel_s": ask.chip is None,
+            "kinds fused": ask.run.compiled,
+            "kinds reorder": not wide and not ask.run.channels_last,
+            "kinds back_compute": ask.train,
+            "kinds back_traffic": ask.train,
+            "kinds back_last": ask.train and ask.run.channels_last,
+        }
+        if matters.get(f"{section} {name}", True):
             names = chain(ask)
             for depth, key in enumerate(names):
                 groups.setdefault((depth, key, names[depth - 1] if depth else ""), []).append(place)
@@ -70,21 +81,6 @@ def _hung(
                 high=1.0 if f"{section} {name}" in SHARES else float("inf"),
                 touches=tuple(touches),
             )
-
-
-def _moves(section: str, name: str, *, ask: ImageAsk) -> bool:
-    """Whether a term matters to an ask."""
-    wide = ask.run.precision in {"fp32", "tf32"}
-    matters = {
-        "chips compute32": wide and ask.chip is not None,
-        "chips kernel_s": ask.chip is None,
-        "kinds fused": ask.run.compiled,
-        "kinds reorder": not wide and not ask.run.channels_last,
-        "kinds back_compute": ask.train,
-        "kinds back_traffic": ask.train,
-        "kinds back_last": ask.train and ask.run.channels_last,
-    }
-    return matters.get(f"{section} {name}", True)
 
 
 def _kind_chain(ask: ImageAsk) -> tuple[str, ...]:

@@ -78,7 +78,13 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     for table in used:
         own = _at(tables, table)
         for name, value in own.get("all", {}).items():
-            touched = _moved(places, tables, table=table, name=name)
+            # rows that take a term from this table: no narrower one bears it
+            touched = tuple(
+                number
+                for number, place in enumerate(places)
+                if next((one for one in place.tables if name in _at(tables, one).get("all", {})), None)
+                == table
+            )
             if value > 0 and name not in GIVEN and touched:
                 found.append(_dial((*table, "all", name), tables, touched=touched))
                 found += _of_chips((*table, "all", name), places, touched=touched)
@@ -109,15 +115,6 @@ def _parent(path: Path, tables: Tables) -> Path | None:
     if section[0] == "formats":
         asked += [(kind, base, "all", name) for base in (table, *bases)]
     return next((one for one in asked if (term(tables, one) or 0.0) > 0), None)
-
-
-def _moved(places: Sequence[_Place], tables: Tables, *, table: Path, name: str) -> tuple[int, ...]:
-    """Rows that take a term from this table: no narrower one bears it."""
-    return tuple(
-        number
-        for number, place in enumerate(places)
-        if next((one for one in place.tables if name in _at(tables, one).get("all", {})), None) == table
-    )
 
 
 def _of_chips(above: Path, places: Sequence[_Place], *, touched: tuple[int, ...]) -> Iterator[Dial]:

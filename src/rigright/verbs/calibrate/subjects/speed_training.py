@@ -70,24 +70,24 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms of chips by class, of trainers by kind, and of both for all."""
     timed = prepare(rows)
     sources = [source_name(row.get("source") or "") for row in rows]
-    return (*_chip_dials(timed, sources), *_trainer_dials(timed, tables))
-
-
-def _chip_dials(timed: Sequence[Timed], sources: Sequence[str]) -> Iterator[Dial]:
-    """A class that a lone source tells of stays where all chips are."""
+    # A class that a lone source tells of stays where all chips are
+    chip_dials: list[Dial] = []
     for name, (prior, spread) in SHARED_TERMS.items():
-        yield Dial(path=("chips", "all", name), prior=prior, spread=spread)
+        chip_dials.append(Dial(path=("chips", "all", name), prior=prior, spread=spread))
     kinds = sorted({class_of(one.chip).id for one in timed})
     for kind in kinds:
         here = _places(timed, [class_of(one.chip).id == kind for one in timed])
         if len({sources[place] for place in here}) < LEAST_SOURCES:
             continue
         for name, spread in CLASS_TERMS.items():
-            yield _below(("chips", kind, name), parent="all", spread=spread, touches=here)
+            chip_dials.append(_below(("chips", kind, name), parent="all", spread=spread, touches=here))
         chips = sorted({timed[place].chip.id for place in here})
         for chip in chips if len(chips) > 1 else ():
             own = _places(timed, [one.chip.id == chip for one in timed])
-            yield _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=own)
+            chip_dials.append(
+                _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=own)
+            )
+    return (*chip_dials, *_trainer_dials(timed, tables))
 
 
 def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:

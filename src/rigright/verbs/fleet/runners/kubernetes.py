@@ -42,7 +42,20 @@ def run(way: Way) -> Iterator[Came]:
         raise MissingError(say("there is no command kubectl here"))
     line = (kubectl, *way.options)
     selector = way.where or SELECTOR
-    pods = _pods(line, selector)
+    # pods by their labels; one node's newest pod speaks for it
+    lines: list[bytes] = []
+    argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
+    talked = talk(argv, heard=lines.append, patience_s=REACH_S)
+    try:
+        items = json.loads(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
+        found = [_pod(one) for one in items or ()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        items = None
+    if items is None:
+        why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
+        raise MissingError(say("kubectl does not list the pods: {why}", why=why))
+    newest = {pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}
+    pods = tuple(newest.values())
     if not pods:
         raise MissingError(
             say(
@@ -84,23 +97,6 @@ def _why(pod: Pod, talked: Talked) -> Sentence:
         return LATE
     complaint = meant(talked.complaints) if talked.code else None
     return complaint or say("the log of its pod {pod} holds no answer yet", pod=pod.name)
-
-
-def _pods(line: tuple[str, ...], selector: str) -> tuple[Pod, ...]:
-    """Pods by their labels; one node's newest pod speaks for it."""
-    lines: list[bytes] = []
-    argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
-    talked = talk(argv, heard=lines.append, patience_s=REACH_S)
-    try:
-        items = json.loads(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
-        found = [_pod(one) for one in items or ()]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        items = None
-    if items is None:
-        why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
-        raise MissingError(say("kubectl does not list the pods: {why}", why=why))
-    newest = {pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}
-    return tuple(newest.values())
 
 
 def _pod(data: dict[str, Any]) -> tuple[str, Pod]:

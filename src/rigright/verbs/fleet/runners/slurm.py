@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any
 
 from rigright.base.errors import AskError, MissingError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import parcel, start_line
 from rigright.machine.far.talk import Talked, talk
@@ -135,31 +135,8 @@ def _chosen(way: Way) -> tuple[tuple[str, ...], list[str], list[Came]]:
     count = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES")
     if "SLURM_JOB_ID" in os.environ and count:
         return ("--nodes", count, "--overlap"), [], []
-    return _idle()
-
-
-def _idle() -> tuple[tuple[str, ...], list[str], list[Came]]:
-    """All nodes that nobody uses, whole; the others are told with the reason that Slurm gives."""
-    states = _states()
-    idle = [node for node, state in states.items() if state in IDLE]
-    if not idle:
-        shown = ", ".join(sorted(set(states.values()))) or "?"
-        raise MissingError(
-            say("no node of Slurm is idle (they are: {states}); name some with options of srun", states=shown)
-        )
-    others = [
-        Came(node=node, trouble=_not_idle(state)) for node, state in states.items() if state not in IDLE
-    ]
-    wanted = ("--nodes", str(len(idle)), "--nodelist", ",".join(idle))
-    return (*wanted, "--exclusive", f"--immediate={int(QUEUE_S)}"), idle, others
-
-
-def _not_idle(state: str) -> Sentence:
-    return say("Slurm calls it {state}; it was not asked", state=state)
-
-
-def _states() -> dict[str, str]:
-    """Node -> its state, as sinfo says."""
+    # all nodes that nobody uses, whole; the others are told with the reason that Slurm gives
+    # node -> its state, as sinfo says
     lines: list[bytes] = []
     sinfo = shutil.which("sinfo") or "sinfo"
     talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=QUEUE_S)
@@ -174,4 +151,17 @@ def _states() -> dict[str, str]:
             found.setdefault(name, word[0])
         elif name:
             found.setdefault(name, "not responding")
-    return found
+    states = found
+    idle = [node for node, state in states.items() if state in IDLE]
+    if not idle:
+        shown = ", ".join(sorted(set(states.values()))) or "?"
+        raise MissingError(
+            say("no node of Slurm is idle (they are: {states}); name some with options of srun", states=shown)
+        )
+    others = [
+        Came(node=node, trouble=say("Slurm calls it {state}; it was not asked", state=state))
+        for node, state in states.items()
+        if state not in IDLE
+    ]
+    wanted = ("--nodes", str(len(idle)), "--nodelist", ",".join(idle))
+    return (*wanted, "--exclusive", f"--immediate={int(QUEUE_S)}"), idle, others

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from rigright.base.errors import AskError
 from rigright.base.units import GIB, KILO, MIB, TERA
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
+from rigright.facts.naming import read_tokens
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, moment, provenance, told, yes_no
@@ -17,8 +19,28 @@ def _find(asked: Asked) -> tuple[Chip, ...]:
     if not asked.words:
         return chips()
     text = " ".join(asked.words)
-    found = find_chips(text)
+    try:
+        found = find_chips(text)
+    except AskError:
+        words = [token.text for token in read_tokens(text)]
+        told = [f"{chip.vendor} {chip.name} {chip.architecture} {chip.notes}".casefold() for chip in chips()]
+        found = tuple(
+            chip for chip, said in zip(chips(), told, strict=True) if all(word in said for word in words)
+        )
+        if not found or not words:
+            raise
+        return found
     return (match_chip(text).chip,) if len(found) == 1 else found
+
+
+def _named(asked: Asked) -> Chip | None:
+    """The chip a name means, where it says more than a maker or a size."""
+    text = " ".join(asked.words)
+    try:
+        says_more = any(token.kind == "word" for token in read_tokens(text))
+        return match_chip(text).chip if says_more else None
+    except AskError:
+        return None
 
 
 def _seen(confidence: str) -> Sentence:
@@ -114,6 +136,7 @@ KIND = Kind(
     title=say("Chips"),
     fields=(*_LISTED, *_MEMORY, *_RATES, *_BODY, *provenance()),
     find=_find,
+    named=_named,
     notes=_notes,
     sources=source_shown,
 )

@@ -18,6 +18,12 @@ def _find(asked: Asked) -> tuple[Engine, ...]:
     return (find_engine(" ".join(asked.words)),) if asked.words else tuple(engines().values())
 
 
+def _named(asked: Asked) -> Engine | None:
+    """The engine of that name."""
+    wanted = " ".join(asked.words).casefold().replace(" ", "")
+    return next((one for one in engines().values() if wanted in {one.id, one.label.casefold()}), None)
+
+
 def _steps(steps: tuple[tuple[float, int], ...] | None) -> str | None:
     """Defaults by the size of the card: "2048; from 70 GiB 8192"."""
     if steps is None:
@@ -79,5 +85,6 @@ KIND = Kind(
         Field(key="as_of", head=say("as of"), read=lambda engine: engine.as_of, detail=True),
     ),
     find=_find,
+    named=_named,
     sources=lambda engine: engine.source,
 )

@@ -75,6 +75,7 @@ KIND = Kind(
         ),
     ),
     find=_find,
+    named=lambda asked: _exact(" ".join(asked.words)),
     notes=lambda _asked, _kept: (
         say("loss rank orders formats by measured loss of quality: 0 is none; equal ranks are alike"),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError
 from rigright.base.units import show_bytes, show_count
 from rigright.base.words import say
@@ -22,6 +23,12 @@ def _find(asked: Asked) -> tuple[ModelCard, ...]:
             say("name a model: rigright look-up model llama-3.1-8b, or a path; all: rigright look-up models")
         )
     return find_models(asked)
+
+
+def _named(asked: Asked) -> ModelCard | None:
+    """The model a name means; a size alone or a path is none."""
+    text = " ".join(asked.words)
+    return find_models(asked)[0] if is_known(text) else None
 
 
 def _hidden(_: Any) -> Shown:
@@ -154,6 +161,8 @@ KIND = Kind(
         ),
     ),
     find=_find,
+    named=_named,
+    searched=False,
     parts=model_parts,
     sources=lambda card: card.source or "-",
     full=True,

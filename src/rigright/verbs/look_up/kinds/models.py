@@ -74,6 +74,7 @@ KIND = Kind(
         told("source", say("source"), flexible=True),
     ),
     find=list_models,
+    searched=False,
     notes=_notes,
     sources=lambda card: card.source or "-",
 )

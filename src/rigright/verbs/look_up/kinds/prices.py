@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from rigright.base.errors import AskError
+from rigright.base.money import USD, from_currency
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import by_id
 from rigright.facts.find import find_chips, match_chip
@@ -24,6 +25,9 @@ class Seen:
     name: str
     usd: float
     usd_min: float | None
+    usd_max: float | None
+    currency: str
+    native: float | None
     kind: str
     as_of: str
     stale: bool
@@ -36,8 +40,11 @@ def _seen(price: Price, today: date) -> Seen:
     return Seen(
         chip=price.chip,
         name=by_id()[price.chip].name,
-        usd=price.usd,
-        usd_min=price.usd_min,
+        usd=from_currency(price.typical, price.currency),
+        usd_min=_usd(price.low, price),
+        usd_max=_usd(price.high, price),
+        currency=price.currency,
+        native=None if price.currency == USD else price.typical,
         kind=price.kind,
         as_of=price.as_of,
         stale=is_stale(price.as_of, today),
@@ -45,6 +52,10 @@ def _seen(price: Price, today: date) -> Seen:
         source=price.source,
         confidence=price.confidence,
     )
+
+
+def _usd(amount: float | None, price: Price) -> float | None:
+    return None if amount is None else from_currency(amount, price.currency)
 
 
 def _find(asked: Asked) -> tuple[Seen, ...]:
@@ -66,8 +77,10 @@ def _wanted(text: str) -> set[str]:
 
 def _kind_shown(kind: str) -> Sentence:
     return {
-        "launch": say("maker, at launch"),
-        "shop": say("shops, median"),
+        "launch": say("new, launch price"),
+        "shop": say("new, shop median"),
+        "street": say("new, street price"),
+        "used": say("used"),
         "claim": say("a claim"),
     }.get(kind, say("unknown"))
 
@@ -78,12 +91,15 @@ def _notes(asked: Asked, kept: tuple[Seen, ...]) -> tuple[Shown, ...]:
 
 KIND = Kind(
     summary=say("prices of chips, each with its date"),
-    title=say("Prices of chips, in dollars"),
+    title=say("Prices of chips"),
     fields=(
         told("name", say("chip"), listed=True, flexible=True),
-        figure("usd", say("$"), "price", written="{:,.0f}", listed=True),
-        figure("usd_min", say("cheapest $"), written="{:,.0f}", listed=True),
-        Field(key="kind", head=say("asked by"), read=lambda one: one.kind, show=_kind_shown),
+        Field(key="kind", head=say("condition"), read=lambda one: one.kind, show=_kind_shown),
+        figure("usd_min", say("low $"), "low", written="{:,.0f}", listed=True),
+        figure("usd", say("typical $"), "price", written="{:,.0f}", listed=True),
+        figure("usd_max", say("high $"), "high", written="{:,.0f}", listed=True),
+        told("currency", say("currency")),
+        figure("native", say("typical, in that currency"), written="{:,.0f}"),
         moment("as_of", say("as of"), "since", "date"),
         Field(
             key="stale",

@@ -27,6 +27,12 @@ def _find(asked: Asked) -> tuple[Xid, ...]:
     return found
 
 
+def _named(asked: Asked) -> Xid | None:
+    """The code of "xid 79" or "Xid79"; a bare number names a code only where nothing else bears it."""
+    code = "".join(asked.words).lower().replace(" ", "")
+    return xids().get(int(code.removeprefix("xid"))) if code.removeprefix("xid").isdecimal() else None
+
+
 def _words(xid: Xid) -> str:
     return f"{tell(xid.meaning, 'en')} {tell(xid.meaning, 'zh')} {xid.action} {xid.next}".lower()
 
@@ -44,5 +50,6 @@ KIND = Kind(
         Field(key="as_of", head=say("as of"), read=lambda xid: xid.as_of, detail=True),
     ),
     find=_find,
+    named=_named,
     sources=lambda xid: xid.source,
 )

@@ -37,7 +37,18 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Tokens a second and chip, and the peak of the worst rank as the row measures it."""
     asked = read_row(row)
-    return _speed(row, asked), _peak(row, asked)
+    kind = row.get("peak_kind") or "allocated"
+    size = to_gib(float(np.max(of_kind(memory_of(asked), kind, limit_bytes=card_bytes(row)))))
+    low, high = band(kind, assumed=bool(asked.assumed))
+    return _speed(row, asked), Prediction(
+        metric=PEAK,
+        group=kind,
+        measured=row.get(PEAK),
+        predicted=size,
+        low=size * low,
+        high=size * high,
+        why=with_semicolons(asked.assumed),
+    )
 
 
 def _speed(row: Row, asked: Asked) -> Prediction:
@@ -45,7 +56,7 @@ def _speed(row: Row, asked: Asked) -> Prediction:
     try:
         timed = read_timed(row, asked)
     except RigError as error:
-        return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.sentence)
+        return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.whole)
     value = float(tok_per_s([timed])[0])
     known = known_of_one(SUBJECT, timed.chip, engine=timed.training.trainer, kind=kind_of(timed.arch))
     found = banded(SUBJECT, SPEED, value=value, known=known)
@@ -57,21 +68,6 @@ def _speed(row: Row, asked: Asked) -> Prediction:
         low=float(found.low),
         high=float(found.high),
         why=with_semicolons(timed.assumed),
-    )
-
-
-def _peak(row: Row, asked: Asked) -> Prediction:
-    kind = row.get("peak_kind") or "allocated"
-    size = to_gib(float(np.max(of_kind(memory_of(asked), kind, limit_bytes=card_bytes(row)))))
-    low, high = band(kind, assumed=bool(asked.assumed))
-    return Prediction(
-        metric=PEAK,
-        group=kind,
-        measured=row.get(PEAK),
-        predicted=size,
-        low=size * low,
-        high=size * high,
-        why=with_semicolons(asked.assumed),
     )
 
 

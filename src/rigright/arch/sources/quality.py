@@ -1,0 +1,103 @@
+"""How good a model is: one score a benchmark, as its leaderboard has it."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import log2
+
+from rigright.arch import count
+from rigright.arch.record import Arch
+from rigright.arch.sources.identity import identity_of
+from rigright.arch.sources.spelling import own_part, spell
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, CellReader, number, read_rows, text, yes
+from rigright.base.units import GIGA
+
+ARENA = "arena"  # people's votes on chats: the benchmark that most models have
+AT_1B_IN_2024, EACH_DOUBLING, EACH_YEAR = 1082.0, 25.0, 99.0  # see `rated`; a test fits them anew
+MISS, LAST_VOTE = 31.0, 2026.0
+_Words = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One model's score on one benchmark."""
+
+    model: str
+    benchmark: str  # "arena", "arena-coding", "livebench", "mteb-en", "asr-wer"
+    score: float
+    higher_is_better: bool
+    source: str
+    as_of: str
+    confidence: str
+
+
+def quality_of(name: str, *, benchmark: str = ARENA) -> float | None:
+    """The score of a model, or of a copy or training of it that has one; None where none has."""
+    found = score_of(name, benchmark=benchmark)
+    return None if found is None else found.score
+
+
+def score_of(name: str, *, benchmark: str = ARENA) -> Score | None:
+    """The same with its source and date."""
+    exact = _by_name().get((name.partition("#")[0], benchmark))
+    if exact is not None:
+        return exact
+    spelling = spell(own_part(name))
+    alike = _by_words().get((spelling.words, benchmark), ())
+    dated = [one for one in alike if spell(own_part(one.model)).dates == spelling.dates]
+    return max(dated or alike, key=lambda one: one.as_of, default=None)
+
+
+def rated(arch: Arch) -> tuple[float, bool]:
+    """How useful a model is, as a score of the arena; and whether it has one, or only its size and age tell.
+
+    The estimate is the least-squares fit of the arena's scores over the models of the zoo that have one: 25 a
+    doubling of the parameters (the geometric mean of all and of those at work), 99 a year; it misses by 31. A
+    model that nobody has voted on yet counts as two such misses worse (three where it is made for more than
+    chat), and as no younger than the last vote.
+    """
+    score = quality_of(arch.name)
+    if score is not None:
+        return score, True
+    identity = identity_of(arch.name)
+    released = None if identity is None else identity.released
+    params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
+    years = min(_year(released), LAST_VOTE) - 2024
+    return AT_1B_IN_2024 + EACH_DOUBLING * log2(params) + EACH_YEAR * years - (
+        2 + (arch.task != "text")
+    ) * MISS, False
+
+
+def _year(released: str | None) -> float:
+    """A date as years; who has none is taken to be as old as the arena."""
+    if released is None:
+        return 2023.0
+    year, _, rest = released.partition("-")
+    return int(year) + (int(rest[:2]) - 1) / 12 if rest else float(year)
+
+
+@cache
+def scores() -> tuple[Score, ...]:
+    """Every row."""
+    readers: dict[str, CellReader] = dict.fromkeys(
+        ("model", "benchmark", "source", "as_of", "confidence"), text
+    )
+    readers |= {"score": number, "higher_is_better": yes}
+    return tuple(
+        Score(**row) for row in read_rows(DATA / "model_quality.csv", readers, required=tuple(readers))
+    )
+
+
+@cache
+def _by_name() -> dict[tuple[str, str], Score]:
+    return {(one.model, one.benchmark): one for one in scores()}
+
+
+@cache
+def _by_words() -> dict[tuple[_Words, str], tuple[Score, ...]]:
+    found: dict[tuple[_Words, str], tuple[Score, ...]] = {}
+    for one in scores():
+        key = (spell(own_part(one.model)).words, one.benchmark)
+        found[key] = (*found.get(key, ()), one)
+    return found

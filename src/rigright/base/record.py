@@ -1,0 +1,164 @@
+"""`@dataclass` of frozen, slotted records that cost next to nothing at start.
+
+The standard one writes and compiles some six functions a class, and hundreds of classes pay for them at every
+start. Here a class gets functions that look its fields up. The standard one still gives what is rare:
+`fields`, signatures, complaints about wrong arguments, and a compiled `__init__` for a class of many records.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+__all__ = ["dataclass"]
+
+_MANY = 500  # from so many records of a class on, a compiled `__init__` is worth its price
+_put = object.__setattr__
+
+
+class _Asked:
+    """An attribute of a class that is made when somebody first asks for it."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        self._ask = ask
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, _: object, owner: type) -> object:
+        found = self._ask()
+        setattr(owner, self._name, found)
+        return found
+
+
+def _record(
+    *, frozen: bool, slots: bool, kw_only: bool = False, order: bool = False
+) -> Callable[[type], type]:
+    """Make a class a record: no base of it is one, and each annotation is a field."""
+
+    def lay(plain: type) -> type:
+        if not (frozen and slots) or hasattr(plain, "__dataclass_fields__"):
+            raise TypeError(f"{plain.__name__}: a record is frozen, has slots and inherits from none")
+        space = {name: held for name, held in vars(plain).items() if name not in {"__dict__", "__weakref__"}}
+        names = tuple(space.get("__annotations__", ()))
+        given = {name: space.pop(name) for name in names if name in space}
+
+        def standard(*, init: bool) -> Any:
+            import dataclasses
+
+            kept = ("__module__", "__annotations__", "__post_init__")
+            body = {
+                "__doc__": plain.__name__,
+                **given,
+                **{name: space[name] for name in kept if name in space},
+            }
+            bare = type(plain.__name__, (), body | {"__qualname__": plain.__qualname__})
+            return dataclasses.dataclass(init=init, repr=False, eq=False, frozen=init, kw_only=kw_only)(bare)
+
+        def signature() -> object:
+            import inspect
+
+            return inspect.signature(standard(init=True))
+
+        def compiled() -> Callable[..., None]:
+            init: Callable[..., None] = standard(init=True).__init__
+            type.__setattr__(made, "__init__", init)
+            return init
+
+        own = {
+            "__qualname__": plain.__qualname__,
+            "__slots__": names,
+            "__match_args__": () if kw_only else names,
+            "__dataclass_fields__": _Asked(lambda: standard(init=False).__dataclass_fields__),
+            "__signature__": _Asked(signature),
+            "__init__": _init(names, given, compiled=compiled, at_once="__post_init__" in space),
+        }
+        made = type(plain.__name__, plain.__bases__, own | _methods(names, order=order) | space)
+        return made
+
+    return lay
+
+
+def _init(
+    names: tuple[str, ...],
+    given: Mapping[str, object],
+    *,
+    compiled: Callable[[], Callable[..., None]],
+    at_once: bool,
+) -> Callable[..., None]:
+    """An `__init__` for any fields; wrong arguments and classes of many records go to the compiled one."""
+    defaults = {name: held for name, held in given.items() if type(held).__name__ != "Field"}
+    left = 0 if at_once else _MANY
+
+    def __init__(self: object, *placed: object, **named: object) -> None:  # noqa: N807 - it becomes one
+        nonlocal left
+        left -= 1
+        full = dict(zip(names, placed, strict=False)) | named if placed else named
+        known = len(full) == len(placed) + len(named)
+        if len(full) < len(names):
+            full = defaults | full
+        if left < 0 or not known or len(full) != len(names):
+            return compiled()(self, *placed, **named)
+        try:
+            for name, held in full.items():
+                _put(self, name, held)
+        except AttributeError:  # no such field
+            compiled()(self, *placed, **named)
+
+    return __init__
+
+
+def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:
+    """What a record does by the values of its fields."""
+    values: Callable[[object], Any] = (
+        operator.attrgetter(*names)
+        if len(names) > 1
+        else lambda record: tuple(getattr(record, name) for name in names)
+    )
+
+    def compare(by: Callable[[object, object], bool]) -> Callable[[object, object], object]:
+        def compared(self: object, other: object) -> object:
+            if other.__class__ is not self.__class__:
+                return NotImplemented
+            return by(values(self), values(other))
+
+        return compared
+
+    def shown(self: object) -> str:
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{self.__class__.__qualname__}({inside})"
+
+    def restore(self: object, state: list[object]) -> None:
+        for name, held in zip(names, state, strict=True):
+            _put(self, name, held)
+
+    orders = (operator.lt, operator.le, operator.gt, operator.ge) if order else ()
+    return {
+        **{f"__{by.__name__}__": compare(by) for by in (operator.eq, *orders)},
+        "__hash__": lambda self: hash(values(self)),
+        "__repr__": shown,
+        "__getstate__": lambda self: [getattr(self, name) for name in names],
+        "__setstate__": restore,
+        "__setattr__": _refuse_to_set,
+        "__delattr__": _refuse_to_delete,
+    }
+
+
+def _refuse_to_set(_: object, name: str, *_held: object) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(_: object, name: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+if not TYPE_CHECKING:
+    dataclass = _record

@@ -1,0 +1,153 @@
+"""A case of serving: one model, one machine, one way to run it, with everything decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.choice.layout import usual_layout
+from rigright.choice.ways import format_of, formats_in, taken_on
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_settings import Settings, settle
+from rigright.cost.weights import WeightBytes, weigh, weights_bytes
+from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
+from rigright.facts.engines import Engine
+from rigright.facts.features import features_of
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card, Node
+from rigright.facts.running import engines_of, unrun
+
+MOST_TOK = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One model, one machine, one way to serve, and the load it is asked about."""
+
+    arch: Arch
+    weights: WeightBytes
+    serving: Serving
+    layout: Layout
+    engine: Engine
+    cards: tuple[Card, ...]
+    traffic: Traffic | None = None  # None: the batch and the context tell it
+    notes: tuple[Sentence, ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """The engine's settings on the smallest card."""
+        smallest = min(self.cards, key=lambda card: card.total_bytes)
+        return settle(self.engine, self.serving, layout=self.layout, device=device_of(smallest, self.engine))
+
+    def over(self, **changes: object) -> Case:
+        """The same with some of its serving changed."""
+        serving = replace(self.serving, **changes)  # type: ignore[arg-type]
+        weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights
+        return replace(self, serving=serving, weights=weights)
+
+
+def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
+    """The case that a wish fixes, by policy alone where it leaves something open: nothing is scored.
+
+    `work` is the settled wish: its lengths, load, engines and formats. Of the formats the best one is taken
+    whose weights leave a tenth of the memory free, else the smallest: what nobody asked for need not fit.
+    """
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
+    _check_cut(engine, wish)
+    form = _weights(arch, engine, node=node, work=work)
+    kv = find_kv_format(work.kv[0] if work.kv else "16bit")
+    if kv.engines and engine.id not in kv.engines:
+        raise AskError(
+            say(
+                "{engine} has no {kv} KV cache; these do: {engines}",
+                engine=engine.label,
+                kv=kv.label,
+                engines=", ".join(kv.engines),
+            )
+        )
+    layout = usual_layout(arch, engine, node=node, wish=wish)
+    serving = Serving(
+        engine=f"{engine.id} {engine.version}",
+        weights=form,
+        kv=kv.id,
+        context_tok=work.context_tok,
+        batch=wish.batch or int(work.users or 1),
+        prompt_tok=work.prompt_tok,
+    )
+    cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
+    return Case(
+        arch=arch,
+        weights=weigh(arch, form),
+        serving=serving,
+        layout=layout,
+        engine=engine,
+        cards=cards,
+        notes=unrun_on(engine, form, cards=cards),
+    )
+
+
+def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
+    if work.weights:
+        return format_of(work.weights[0], engine=engine)
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
+    room = 0.9 * sum(card.room_bytes for card in node.cards) * node.n_nodes
+    return next((form for form in forms if weights_bytes(arch, form) <= room), forms[-1])
+
+
+def check_wish(wish: ServingWish) -> None:
+    """Refuse counts and shares that no serving has."""
+    counts = ("context_tok", "batch", "prompt_tok", "budget_tok", "max_seqs", "tp", "pp", "dp", "ep", "cp")
+    for name in counts:
+        value = getattr(wish, name)
+        if value is not None and not 1 <= value <= MOST_TOK:
+            raise AskError(
+                say("{name} must be at least 1, not {value}", name=name.removesuffix("_tok"), value=value)
+            )
+    if wish.utilisation is not None and not 0 < wish.utilisation <= 1:
+        raise AskError(
+            say("the GPU memory share must be above 0 and at most 1, not {share}", share=wish.utilisation)
+        )
+
+
+def _check_cut(engine: Engine, wish: ServingWish) -> None:
+    """Refuse ways of cutting that the engine does not have."""
+    asked = [name for name in ("tp", "ep", "cp") if (getattr(wish, name) or 1) > 1]
+    if engine.split == "layer" and asked:
+        raise AskError(
+            say(
+                "{engine} splits a model by layer: {asked} does not apply",
+                engine=engine.label,
+                asked=", ".join(f"--{name}" for name in asked),
+            ),
+            hint=say("use --pp or --dp, or another --engine"),
+        )
+
+
+def unrun_on(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
+    """Chips on which the engine, or weights of this format, do not run."""
+    lacking = _no_bf16(engine, cards) if form == "bf16" else ()
+    emulated = form == "bf16" and not engine.native_bf16
+    chips = {card.chip.id: card.chip for card in cards}.values()
+    asked = (chip for chip in chips if not (emulated and engine.id in engines_of(chip)))
+    told = (unrun(engine.id, form, chip=chip) for chip in asked)
+    return lacking or tuple(said for said in told if said is not None)
+
+
+def _no_bf16(engine: Engine, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
+    """Chips that cannot compute in bf16, where the engine does not work around it."""
+    known = {card.chip.name: features_of(card.chip.isa) for card in cards}
+    lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
+    if not engine.native_bf16 or not lacking:
+        return ()
+    return (
+        say(
+            "{chip} has no bf16: {engine} needs fp16 there (--weights fp16, the same size)",
+            chip=", ".join(lacking),
+            engine=engine.label,
+        ),
+    )

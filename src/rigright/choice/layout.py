@@ -1,0 +1,78 @@
+"""How a model is cut over the cards of a machine where nobody says: all of them work."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rigright.arch.record import Arch, Mixer
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.memory_kv import takes_samples
+from rigright.demand import Layout, ServingWish
+from rigright.facts.engines import Engine
+from rigright.facts.nodes import Node
+
+
+def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Layout:
+    """All cards: tensor parallel as far as heads allow, then pipeline; or layer by layer."""
+    own = node.n_cards // ((wish.dp or 1) * (wish.cp or 1)) or 1
+    if takes_samples(arch) and (wish.tp or 1) * (wish.pp or 1) == 1:
+        return Layout(dp=wish.dp or node.n_cards)  # each card works alone
+    if engine.split == "layer":
+        dealt = Layout(pp=min(wish.pp or own, len(arch.trunk.layers)), dp=wish.dp or 1)
+        check_layout(arch, node, layout=dealt)
+        return dealt
+    inside = min(len(node.cards), max(own // (wish.pp or 1), 1))
+    tp = wish.tp or next(tp for tp in range(inside, 0, -1) if inside % tp == 0 and divides(arch, tp))
+    layout = Layout(
+        tp=tp,
+        pp=wish.pp or max(min(own // tp, len(arch.trunk.layers)), 1),
+        dp=wish.dp or 1,
+        ep=wish.ep or 1,
+        cp=wish.cp or 1,
+        attention_dp=wish.attention_dp,
+    )
+    check_layout(arch, node, layout=layout)
+    return layout
+
+
+def divides(arch: Arch, tp: int) -> bool:
+    """Whether every layer's heads share out evenly over so many ranks."""
+    return all(
+        mixer.heads % tp == 0
+        and (mixer.latent_dim > 0 or mixer.kv_heads % tp == 0 or tp % mixer.kv_heads == 0)
+        for mixer in _attending(arch)
+    )
+
+
+@cache
+def _attending(arch: Arch) -> frozenset[Mixer]:
+    """Every kind of layer with heads."""
+    found = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}  # most layers share one
+    return frozenset(mixer for mixer in found.values() if mixer is not None and mixer.heads)
+
+
+def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
+    """Refuse more ranks than cards, heads that do not divide, more stages than layers."""
+    needed = layout.tp * layout.pp * layout.dp * layout.cp
+    if needed > node.n_cards:
+        raise AskError(
+            say(
+                "tp {tp} x pp {pp} x dp {dp} x cp {cp} needs {needed} GPUs; there are {cards}",
+                tp=layout.tp, pp=layout.pp, dp=layout.dp, cp=layout.cp, needed=needed, cards=node.n_cards,
+            )
+        )  # fmt: skip
+    if not divides(arch, layout.tp):
+        fitting = [str(tp) for tp in range(1, node.n_cards + 1) if divides(arch, tp)]
+        raise AskError(
+            say(
+                "{model} does not divide over tp {tp}: its heads allow tp {fitting}",
+                model=arch.name,
+                tp=layout.tp,
+                fitting=", ".join(fitting),
+            )
+        )
+    if layout.pp > len(arch.trunk.layers):
+        raise AskError(
+            say("pp {pp} is more than the {layers} layers", pp=layout.pp, layers=len(arch.trunk.layers))
+        )

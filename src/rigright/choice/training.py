@@ -1,0 +1,228 @@
+"""How a training is run where nobody says: program, precision, sharding, recompute, batch, layouts to try.
+
+`plan` and `explain --train` both ask here, and the search tries what is offered; what somebody said is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
+from typing import Any
+
+from rigright.arch.count import params
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.base.units import GIGA
+from rigright.cost.training_setup import mixed_of
+from rigright.cost.training_towers import trunk_of
+from rigright.demand import Training, TrainingWish
+from rigright.facts.chips import Chip
+from rigright.facts.running import how_runs
+from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
+
+METHODS = ("full", "lora", "qlora")
+CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
+SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
+TUNED_CARDS = 64  # more cards than that are for pre-training
+LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
+LONG_TOK = 16384  # sequences from here on may be cut over ranks
+HOME = frozenset({"consumer", "workstation", "soc", "embedded"})  # adapters learn there with checkpointing
+MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
+LARGE_MICRO_BATCHES = (1, 2, 4)  # of models from LARGE_PARAMS on that are pre-trained
+WIDTHS, STAGES, SLICES = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16)
+EXPERT_RANKS = (1, 2, 4, 8, 16, 32, 64)
+SCHEDULES = (("1f1b", 1), ("interleaved", 2), ("interleaved", 4))
+RECOMPUTES = ("none", "selective", "full")
+HALF = {  # precisions of a chip without bf16
+    "bf16": "fp16-amp", "bf16-mixed": "fp16-mixed", "bf16-zero": "fp16-zero",
+    "bf16-sharded": "fp16-sharded", "bf16-amp": "fp16-amp",
+}  # fmt: skip
+PURE = frozenset({"bf16", "fp16"})  # no fp32 copy of the weights anywhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """One way to train, and the layouts to try with it; one choice is a thing that was said."""
+
+    training: Training
+    tp: tuple[int, ...] = (1,)
+    pp: tuple[int, ...] = (1,)
+    cp: tuple[int, ...] = (1,)
+    ep: tuple[int, ...] = (1,)
+    dp: int | None = None  # None: what the cards leave
+    micro_batch: tuple[int, ...] = MICRO_BATCHES
+    accumulate: int | None = None  # None: what the batch leaves
+    sequence_parallel: bool = False
+    least_ranks: int = 1  # that the sharding needs to divide anything
+    loose: bool = False  # the micro-batch was said and the batch was not: it need not divide it
+    modest: bool = False  # a larger micro-batch has to be worth its memory
+
+
+def work_of(wish: TrainingWish, *, cards: int) -> str:
+    """Whether a training is "pretrain" or "finetune": the first where the model is cut, or on many cards."""
+    if wish.method not in {None, "full"}:
+        return "finetune"
+    return "pretrain" if cards > TUNED_CARDS or _cuts(wish) else "finetune"
+
+
+def _cuts(wish: TrainingWish) -> bool:
+    """Whether what was said needs a trainer that cuts tensors, stages, sequences or experts."""
+    named = wish.trainer is not None and find_trainer(wish.trainer).id.startswith(CUTTERS)
+    return named or any((count or 1) > 1 for count in (wish.tp, wish.pp, wish.cp, wish.ep))
+
+
+def recipe_of(arch: Arch) -> Recipe:
+    """What runs that pre-train such a model use."""
+    experts = any(layer.ffn is not None and layer.ffn.experts for layer in trunk_of(arch).layers)
+    size = params(arch)
+    fitting = [one for one in recipes().values() if one.experts == experts and size >= one.least_params]
+    return max(fitting, key=lambda one: one.least_params)
+
+
+def seq_tok_of(arch: Arch, work: str) -> int:
+    """Tokens of a sample where nobody says."""
+    usual = recipe_of(arch).seq_tok if work == "pretrain" else SEQ_TOK
+    return min(usual, arch.max_context_tok or usual)
+
+
+def batch_of(arch: Arch, work: str, *, seq_tok: int, cards: int) -> int:
+    """Sequences of a step where nobody says: a tuning on many cards gives each at least one."""
+    if work == "pretrain":
+        return max(recipe_of(arch).batch_tok // seq_tok, 1)
+    return max(STEP_TOK // seq_tok, cards, 1)
+
+
+def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, chip: Chip, usual: bool) -> tuple[Space, ...]:
+    """Every way to try on a chip, the usual ones first; `usual`: none but those."""
+    if not arch.vocab:
+        trainer = find_trainer(wish.trainer or "pytorch")
+        found: Iterator[Space] = (
+            _space(training, wish, micro_batch=(wish.micro_batch or 1,))
+            for training in _plain(trainer, wish.method or "full", recompute=None)
+        )
+    elif work == "pretrain":
+        found = _pretraining(arch, wish, chip=chip, usual=usual)
+    else:
+        found = _tuning(arch, wish, chip=chip, usual=usual)
+    return tuple(dict.fromkeys(_fixed(space, wish, chip=chip) for space in found))
+
+
+def _pretraining(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> Iterator[Space]:
+    recipe = recipe_of(arch)
+    names = (wish.trainer,) if wish.trainer else recipe.trainers if usual else CUTTERS
+    axes = {"tp": recipe.tp, "pp": recipe.pp, "ep": recipe.ep} if usual else _every(arch)
+    micro = MICRO_BATCHES if params(arch) < LARGE_PARAMS else LARGE_MICRO_BATCHES
+    slices = SLICES if (wish.seq_tok or recipe.seq_tok) >= LONG_TOK else recipe.cp
+    for name, recompute in product(names, RECOMPUTES):
+        trainer = find_trainer(name)
+        if not trainer.id.startswith(CUTTERS):
+            yield from (_space(one, wish) for one in _plain(trainer, "full", recompute=recompute))
+            continue
+        cut = _cut(arch, trainer, method="full", recompute=recompute, chip=chip)
+        shardings = dict.fromkeys((cut.sharding, cut.sharding.replace("fsdp", "hsdp")))
+        for (schedule, chunks), sharding in product(_schedules(wish), shardings):
+            training = replace(cut, schedule=schedule, virtual_stages=chunks, sharding=sharding)
+            yield _space(training, wish, cp=slices, micro_batch=micro, sequence_parallel=True, **axes)
+
+
+def _cut(arch: Arch, trainer: Trainer, *, method: str, recompute: str, chip: Chip) -> Training:
+    """Of a trainer that cuts models: no dropout, and fp8 where the model's own files are fp8."""
+    megatron = trainer.id.startswith("megatron")
+    native = megatron and (arch.stored or "").startswith("fp8") and chip.fp8_flops_per_s is not None
+    return Training(
+        trainer=trainer.id,
+        method=method,
+        recompute=recompute,
+        sharding="zero1" if megatron else "fsdp",
+        precision="fp8" if native else None,
+        dropout=0.0,
+    )
+
+
+def _schedules(wish: TrainingWish) -> tuple[tuple[str, int], ...]:
+    """Schedules of the pipeline with the chunks of a rank: more than one make it interleaved."""
+    chunks = wish.virtual_stages
+    if wish.schedule is None and chunks is None:
+        return SCHEDULES
+    schedule = wish.schedule or ("interleaved" if (chunks or 1) > 1 else "1f1b")
+    if chunks is None and schedule == "interleaved":
+        return SCHEDULES[1:]
+    return ((schedule, chunks or 1),)
+
+
+def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
+    return {"tp": WIDTHS, "pp": STAGES, "ep": EXPERT_RANKS if recipe_of(arch).experts else (1,)}
+
+
+def _tuning(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> Iterator[Space]:
+    """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
+    trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
+    for method in (wish.method,) if wish.method else METHODS:
+        home = method != "full" and chip.segment in HOME
+        for recompute in ("full",) if home else ("none", "full"):
+            if trainer.id.startswith(CUTTERS):
+                training = _cut(arch, trainer, method=method, recompute=recompute, chip=chip)
+                yield _space(training, wish, sequence_parallel=True, **_every(arch))
+                continue
+            plain = tuple(_plain(trainer, method, recompute=recompute))
+            yield from (_space(training, wish, modest=home) for training in plain)
+            if method != "full" or wish.trainer is not None:
+                continue
+            if params(arch) >= LARGE_PARAMS:
+                cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, chip=chip)
+                yield _space(cut, wish, sequence_parallel=True, **_every(arch))
+            if not usual:
+                yield from (_space(replace(one, optimizer="adamw-8bit"), wish) for one in plain)
+                offloaded = replace(plain[0], trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
+                yield _space(offloaded, wish)
+
+
+def _plain(trainer: Trainer, method: str, *, recompute: str | None) -> Iterator[Training]:
+    """Whole replicas (each card a copy), then what divides them."""
+    shardings = ("none", "zero2", "zero3") if trainer.id == "deepspeed" else ("none", "fsdp")
+    for sharding in shardings:
+        yield Training(trainer=trainer.id, method=method, recompute=recompute, sharding=sharding)
+
+
+def _space(training: Training, wish: TrainingWish, **axes: Any) -> Space:
+    """A space with what was said of layout and batch."""
+    said: dict[str, Any] = {
+        name: (count,) for name in ("tp", "pp", "cp", "ep", "micro_batch") if (count := getattr(wish, name))
+    }
+    divides = training.sharding in {"fsdp", "hsdp", "zero1", "zero2"}
+    return Space(
+        training=training,
+        **{"sequence_parallel": wish.sequence_parallel} | axes | said,
+        dp=wish.dp,
+        accumulate=wish.accumulate,
+        least_ranks=2 if divides and wish.sharding is None and not axes.get("sequence_parallel") else 1,
+        loose=wish.micro_batch is not None and wish.global_batch is None,
+    )
+
+
+def _fixed(space: Space, wish: TrainingWish, *, chip: Chip) -> Space:
+    """What was said of the training itself goes before every habit; a chip without bf16 computes in fp16."""
+    known = {field.name for field in fields(Training)} & {field.name for field in fields(wish)}
+    said = {name: value for name in known if (value := getattr(wish, name)) is not None}
+    for name in ("micro_batch", "accumulate", "schedule", "virtual_stages"):
+        said.pop(name, None)  # the space has them
+    if wish.trainer is not None:
+        said["trainer"] = find_trainer(wish.trainer).id
+    training = replace(space.training, **said)
+    if training.precision is None and how_runs("transformers", "bf16", chip=chip) is None:
+        training = replace(training, precision=_half(training, chip=chip))
+    return replace(space, training=training)
+
+
+def _half(training: Training, *, chip: Chip) -> str | None:
+    if how_runs("transformers", "fp16", chip=chip) is None:
+        return None
+    mixed = mixed_of(find_trainer(training.trainer), training.sharding)
+    return "fp16-mixed" if training.method != "full" else HALF.get(mixed)
+
+
+def is_pure(training: Training) -> bool:
+    """Whether all weights learn in 16 bit, with no fp32 copy of them."""
+    asked = training.precision or mixed_of(find_trainer(training.trainer), training.sharding)
+    return training.method == "full" and find_precision(asked).id in PURE

@@ -1,0 +1,83 @@
+"""What has to be said of a chosen training: idle cards, a larger batch, tight memory, its precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.units import show_bytes
+from rigright.base.words import Sentence, say
+from rigright.choice.training import is_pure
+from rigright.cost.estimate import Estimate
+from rigright.cost.training_bands import band
+from rigright.cost.training_memory import training_memory
+from rigright.cost.training_setup import GATHERED, mixed_of
+from rigright.demand import Layout, Training
+from rigright.facts.chips import Chip
+from rigright.facts.training import find_precision, find_trainer
+
+
+def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
+    """The fullest rank of all stages, with its 80 % band."""
+    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+    worst = float(np.max(memory.least_bytes))
+    low, high = band("device", assumed=False)
+    return Estimate(value=worst, low=worst * low, high=worst * high)
+
+
+def training_notes(
+    arch: Arch, training: Training, *, layout: Layout, chip: Chip, room_bytes: float
+) -> Iterator[Sentence]:
+    """What the precision costs, and whether memory is tight."""
+    rank = fullest_bytes(arch, training, layout=layout)
+    if rank.value <= room_bytes < rank.high:
+        yield say(
+            "memory is tight: a card may need up to {high} of its {room}; a smaller micro-batch or more"
+            " recompute leaves room",
+            high=show_bytes(rank.high),
+            room=show_bytes(room_bytes),
+        )
+    if training.offload != "none":
+        memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+        away = float(np.max(memory.host_bytes + memory.nvme_bytes)) * layout.tp * layout.dp * layout.cp
+        yield say(
+            "{size} of states wait outside the cards ({offload}): each step crosses PCIe twice",
+            size=show_bytes(away),
+            offload=training.offload,
+        )
+    precision = training.precision or mixed_of(find_trainer(training.trainer), training.sharding)
+    form = find_precision(precision).id
+    if is_pure(training):
+        master = f"{form}-sharded" if training.sharding in GATHERED else f"{form}-mixed"
+        need = fullest_bytes(arch, replace(training, precision=master), layout=layout)
+        yield say(
+            "pure {form} keeps no fp32 copy of the weights: updates below the last bit are lost and the loss"
+            " can end higher; --precision {master} keeps one and needs {need} a card",
+            form=form,
+            master=master,
+            need=show_bytes(need.value),
+        )
+    elif form.startswith("fp16") and chip.bf16_flops_per_s is None:
+        yield say("{chip} has no bf16: training runs in fp16 with loss scaling", chip=chip.name)
+
+
+def batch_notes(training: Training, *, layout: Layout, batch: int | None, cards: int) -> Iterator[Sentence]:
+    """Cards that stand idle, and a step that gathers more than was asked."""
+    used = int(layout.tp * layout.pp * layout.dp * layout.cp)
+    if used < cards and batch is not None and layout.dp * 2 > batch:
+        yield say(
+            "{used} of {cards} GPUs in use: a batch of {batch} sequences fills no more replicas",
+            used=f"{used:,}", cards=f"{cards:,}", batch=f"{batch:,}",
+        )  # fmt: skip
+    elif used < cards:
+        yield say("{used} of {cards} GPUs in use: no layout that fits splits the model over all of them",
+                  used=f"{used:,}", cards=f"{cards:,}")  # fmt: skip
+    gathered = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
+    if batch is not None and gathered != batch:
+        yield say(
+            "a step gathers {gathered} sequences, not {batch}: {replicas} replicas do not divide it",
+            gathered=f"{gathered:,}", batch=f"{batch:,}", replicas=f"{int(layout.dp):,}",
+        )  # fmt: skip

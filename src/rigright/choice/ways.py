@@ -1,0 +1,206 @@
+"""The ways to run a model on a chip: which engines people take there, which weights and caches each loads.
+
+Engines, what they load and where they are taken are rows of tables; here they are only put in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.record import dataclass
+from rigright.choice.work import RACK, is_home
+from rigright.cost.memory_kv import generates, transcribes
+from rigright.demand import PlanWish
+from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine, engines, find_engine
+from rigright.facts.formats import find_format, mixes
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.running import NATIVE, how_runs
+
+GGUF = "gguf:"
+FEW = 4  # requests at once that an engine for one user still carries
+PACKED_LOSS = 6  # files of such formats are run as they are, and not packed anew
+USUAL_LOSS = 7  # formats that lose more are taken only where nothing else fits, or when asked for
+ANY_LOSS = 99
+OWN_LOSS = 1  # of 16 bit
+NO_LOSS = 4  # up to here nobody tells the difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How weights and caches are kept, in which engine."""
+
+    engine: Engine
+    weights: str
+    kv: str
+    usual: bool = True  # the engine that people take for such work on such a chip
+
+
+def ways_on(
+    arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], more: bool = False, mixed: bool = False
+) -> Iterator[Way]:
+    """Every way to run the model on chips that work together, the usual engine and the best quality first.
+
+    `more`: unusual engines, formats and caches as well; `mixed`: cards of unlike sizes, even of one chip.
+    """
+    order = [
+        one for one in taken_on(arch, wish, chips=chips, mixed=mixed) if not mixed or one.split == "layer"
+    ]
+    for rank, engine in enumerate(order):
+        forms = tuple(formats_in(arch, wish, engine=engine, chips=chips, more=more))
+        for weights in forms:
+            for kv in caches_in(wish, engine, chips=chips, more=more):
+                yield Way(engine=engine, weights=weights, kv=kv, usual=rank == 0 or bool(wish.engines))
+        if forms and not more and not wish.engines:
+            return
+
+
+def taken_on(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool = False) -> tuple[Engine, ...]:
+    """Engines for such work on such chips: those asked for; else that of the name; else those people take."""
+    if wish.engines:
+        return tuple(find_engine(name) for name in wish.engines)
+    told = arch.engine
+    place = _place(arch, wish, chips=chips, mixed=mixed)
+    forms = [name for name in (*wish.weights, arch.stored or "") if name]
+    gguf = any(_is_gguf(name) for name in forms[:1])
+    ranked = sorted(
+        (one for one in engines().values() if place in one.taken), key=lambda one: one.taken[place]
+    )
+    known = [one for one in ranked if all(_runs(one, chip) for chip in chips)]
+    if gguf:
+        known = [one for one in known if reads_gguf(one)] or [
+            one for one in engines().values() if reads_gguf(one) and one.taken
+        ]
+    elif not wish.weights and arch.stored is not None and find_format(arch.stored).loss_rank >= PACKED_LOSS:
+        known = [one for one in known if _loads(one, arch.stored, chips=chips)] or known
+    if wish.kv:
+        keeping = [one for one in known if caches_in(wish, one, chips=chips)]
+        known = keeping or [
+            one for one in engines().values() if one.taken and caches_in(wish, one, chips=chips)
+        ]
+    if transcribes(arch):
+        known = [one for one in known if not reads_gguf(one)] or known
+    if told is not None:
+        known = [find_engine(told), *(one for one in known if one.id != told)]
+    return tuple(known or ranked)
+
+
+def _place(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool) -> str:
+    """Where it runs, as engines.toml says it."""
+    if not generates(arch):
+        return "samples"
+    if transcribes(arch):
+        return "rack" if all(one.segment in RACK for one in chips) else "many"
+    few = wish.users is not None and wish.users * wish.growth <= FEW
+    desk = (
+        mixed or is_home(chips) or (wish.work == "chat" and all(one.segment != "datacenter" for one in chips))
+    )
+    if not desk:
+        return "rack"
+    return "home" if few or wish.work == "chat" or mixed else "many"
+
+
+def _runs(engine: Engine, chip: Chip) -> bool:
+    return any(how_runs(engine.id, name, chip=chip) is not None for name in (*engine.formats, "fp16"))
+
+
+def _loads(engine: Engine, stored: str, *, chips: Sequence[Chip]) -> bool:
+    """Whether it runs a packed file there, or a GGUF that holds the very same numbers."""
+    if reads_gguf(engine):
+        return stored.upper() in mixes()
+    return is_run(engine, stored, chips=chips)
+
+
+def _is_gguf(name: str) -> bool:
+    """Whether a name can mean a GGUF file alone; "q4" and "int4" mean what the engine at hand has."""
+    try:
+        return find_format(name).id.startswith(GGUF)
+    except AskError:
+        return False
+
+
+def reads_gguf(engine: Engine) -> bool:
+    """Whether it loads GGUF files."""
+    return bool(engine.formats) and engine.formats[0].startswith(GGUF)
+
+
+def formats_in(
+    arch: Arch, wish: PlanWish, *, engine: Engine, chips: Sequence[Chip], more: bool = False
+) -> Iterator[str]:
+    """Formats of weights that run there, best quality first: those asked for, or all down to the floor."""
+    if wish.weights:
+        asked = (format_of(name, engine=engine) for name in wish.weights)
+        yield from (name for name in dict.fromkeys(asked) if is_run(engine, name, chips=chips))
+        return
+    if transcribes(arch) and wish.quality is None:
+        floor = NO_LOSS if more else OWN_LOSS  # as published while there is room; errors are heard
+    else:
+        floor = ANY_LOSS if more and wish.quality is None else most_loss(wish)
+    for name in own_formats(arch, engine, floor=floor):
+        twin = name == "fp16" != arch.dtype and is_run(
+            engine, arch.dtype, chips=chips
+        )  # bf16 does the same there
+        if not twin and is_run(engine, name, chips=chips):
+            yield name
+
+
+def is_run(engine: Engine, form: str, *, chips: Sequence[Chip]) -> bool:
+    """Whether an engine runs weights of a format on every one of the chips."""
+    return all(how_runs(engine.id, form, chip=chip) is not None for chip in chips)
+
+
+def format_of(name: str, *, engine: Engine) -> str:
+    """A format by a loose name, as the engine at hand means it: "q4" is Q4_K_M in llama.cpp, AWQ in vLLM."""
+    plain = name.strip().lower().replace("-bit", "bit")
+    return find_format(engine.says.get(plain, name)).id
+
+
+def own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
+    """What the engine makes of a model: as it is stored, or packed further, the best quality first."""
+    gguf = reads_gguf(engine)
+    stored = arch.stored
+    if stored is not None and stored.startswith(GGUF) != gguf:
+        twin = (
+            f"{GGUF}{stored.upper()}"  # a file of 4-bit floats is turned into the same, and never packed anew
+        )
+        if gguf and find_format(stored).loss_rank >= PACKED_LOSS and stored.upper() in mixes():
+            return (twin,)
+        stored = None if gguf else arch.dtype
+    if stored is not None and (gguf or find_format(stored).loss_rank >= PACKED_LOSS):
+        return (stored,)
+    plain = "fp16" if arch.dtype == "fp32" else arch.dtype
+    own = () if gguf else (stored,) if stored is not None else (plain, "fp16")
+    if gguf and transcribes(arch):
+        own = (f"{GGUF}F16",)
+    least = find_format(stored).loss_rank if stored is not None else 0
+    packed = [
+        name
+        for name in engine.formats
+        if name not in {"bf16", "fp16"} and least < find_format(name).loss_rank <= floor
+    ]
+    names = dict.fromkeys((*own, *sorted(packed, key=lambda name: find_format(name).loss_rank)))
+    return tuple(names)
+
+
+def most_loss(wish: PlanWish) -> int:
+    """The rank of the format that may lose most."""
+    return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
+
+
+def quality_class(loss_rank: int) -> int:
+    """Ranks that nobody tells apart count as one: a step down in class is a step that can be measured."""
+    return max(loss_rank - NO_LOSS, 0)
+
+
+def caches_in(
+    wish: PlanWish, engine: Engine, *, chips: Sequence[Chip], more: bool = False
+) -> tuple[str, ...]:
+    """Formats of the cache: those asked for, else 16 bit; with `more` the common smaller one as well."""
+    if wish.kv:
+        forms = [find_kv_format(name) for name in wish.kv]
+        return tuple(form.id for form in forms if not form.engines or engine.id in form.engines)
+    saves = engine.kv_save
+    able = saves != "fp8" or all(how_runs(engine.id, "fp8", chip=chip) == NATIVE for chip in chips)
+    return ("16bit", saves) if more and saves is not None and able else ("16bit",)

@@ -1,0 +1,159 @@
+"""The work: its usual lengths, context and load where nobody says, and how fast is fast enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, say, with_commas
+from rigright.cost.memory_kv import transcribes
+from rigright.demand import PlanWish
+from rigright.facts.chips import Chip
+
+AUTO = "auto"
+SPEECH = "speech"  # the one work of models that transcribe
+RACK = frozenset({"datacenter", "workstation"})  # segments of chips that serve many; all others stand at home
+THINKING = "thinking"
+CARRIES = frozenset({"serve", SPEECH})  # a named machine is asked for as much of it as it carries
+ALONE = frozenset({"soc", "embedded"})  # machines that no engine of many requests is made for
+SHORTER_TOK = (8192, 4096)  # contexts that people settle for where memory is short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One kind of work; the head of data/works.toml says what each field means."""
+
+    prompt_tok: int
+    output_tok: int
+    context_tok: int
+    concurrency: int | None = None
+    cached_share: float = 0.0
+    enough_tok_per_s: float = 0.0
+    ttft_s: float | None = None
+    audio_s: float | None = None
+    thinks: bool = False
+    source: str = ""
+    as_of: str = ""
+
+
+@cache
+def works() -> dict[str, Work]:
+    """Every kind of work by the name that --mode takes."""
+    return {name: Work(**row) for name, row in read_toml(DATA / "works.toml").items() if name != THINKING}
+
+
+def work_of(name: str, arch: Arch) -> Work:
+    """The work with a model: who reasons at length writes more."""
+    found = works()[name]
+    if not found.thinks or not thinks(arch.name):
+        return found
+    longer = _thinking()
+    return replace(found, output_tok=longer["output_tok"], context_tok=longer["context_tok"])
+
+
+@cache
+def _thinking() -> dict[str, Any]:
+    return dict(read_toml(DATA / "works.toml")[THINKING])
+
+
+def thinks(name: str) -> bool:
+    """Whether a model of this name reasons at length before it answers."""
+    row, plain = _thinking(), name.casefold()
+    return any(word in plain for word in row["names"]) and not any(word in plain for word in row["not_names"])
+
+
+def is_home(chips: Sequence[Chip]) -> bool:
+    """Whether these are cards of a desk: consumer, unified memory, embedded, or unlike ones together."""
+    return len({chip.id for chip in chips}) > 1 or any(chip.segment not in RACK for chip in chips)
+
+
+def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: bool = False) -> PlanWish:
+    """The wish with the work, its lengths, context and load where nobody said them.
+
+    `chips`: of the machine that was named; `more`: others may be bought beside it. At home one person chats;
+    elsewhere a service is asked about: of a named machine as much as it carries.
+    """
+    loaded = wish.users is not None or wish.rate_per_s is not None or wish.tok_per_s is not None
+    name = SPEECH if transcribes(arch) else wish.work
+    if name == AUTO:
+        name = "chat" if chips and is_home(chips) and not loaded else "serve"
+    usual = work_of(name, arch)
+    most = arch.max_context_tok
+    prompt, output = _lengths(wish, usual, most=wish.context_tok or most)
+    context = wish.context_tok or max(min(usual.context_tok, most or usual.context_tok), prompt + output)
+    users = wish.users
+    alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
+    if not loaded and (more or not chips or name not in CARRIES or alone):
+        users = None if usual.concurrency is None else float(usual.concurrency)
+    cached = wish.cached_share or (usual.cached_share if wish.prompt_tok is None else 0.0)
+    return replace(
+        wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
+        cached_share=cached,
+    )  # fmt: skip
+
+
+def _lengths(wish: PlanWish, usual: Work, *, most: int | None) -> tuple[int, int]:
+    """Prompt and answer: those said, else the usual ones, shortened alike where the context is short."""
+    prompt, output = wish.prompt_tok or usual.prompt_tok, wish.output_tok or usual.output_tok
+    if most is None or prompt + output <= most:
+        return prompt, output
+    if wish.prompt_tok is None and wish.output_tok is None:
+        return max(most * usual.prompt_tok // (prompt + output), 1), max(
+            most * output // (prompt + output), 1
+        )
+    if wish.output_tok is None:
+        return prompt, max(min(output, most - prompt), 1)
+    return (max(min(prompt, most - output), 1) if wish.prompt_tok is None else prompt), output
+
+
+def contexts(said: PlanWish, filled: PlanWish) -> tuple[int, ...]:
+    """The contexts to try, the longest first: the one that was said, else shorter ones after the usual."""
+    longest, least = filled.context_tok or 0, (filled.prompt_tok or 0) + (filled.output_tok or 0)
+    if said.context_tok is not None:
+        return (longest,)
+    return (longest, *(tok for tok in SHORTER_TOK if least <= tok < longest))
+
+
+def assumed(arch: Arch, said: PlanWish, *, filled: PlanWish) -> tuple[Sentence, ...]:
+    """What nobody said, in one line; and a length that the model was not made for."""
+    parts: list[Sentence] = []
+    if said.work == AUTO and filled.work == "chat":
+        parts.append(say("chat"))
+    audio_s = works()[filled.work].audio_s if filled.work in works() else None
+    if audio_s is not None:
+        parts.append(say("{seconds} s windows", seconds=f"{audio_s:g}"))
+    elif said.prompt_tok is None or said.output_tok is None:
+        parts.append(
+            say(
+                "{prompt} prompt + {output} output tokens",
+                prompt=f"{filled.prompt_tok:,}",
+                output=f"{filled.output_tok:,}",
+            )
+        )
+    if said.context_tok is None and audio_s is None:
+        parts.append(say("{context} context", context=f"{filled.context_tok:,}"))
+    if said.users is None and filled.users is not None:
+        parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
+    if filled.cached_share and not said.cached_share:
+        parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
+    told = with_commas(parts)
+    line = () if told is None else (say("assumed: {parts}", parts=told),)
+    return (*line, *_beyond(filled, most=arch.max_context_tok))
+
+
+def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:
+    longest = max(wish.context_tok or 0, (wish.prompt_tok or 0) + (wish.output_tok or 0))
+    if most is None or longest <= most:
+        return ()
+    return (
+        say(
+            "{asked} tokens exceed the model's context of {most}",
+            most=f"{most:,}",
+            asked=f"{longest:,}",
+        ),
+    )

@@ -1,0 +1,191 @@
+"""What was typed becomes values, wishes, and the command that asks the same again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.demand import PlanWish
+from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
+from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
+
+Wish = TypeVar("Wish")
+
+
+def read_wish(words: Mapping[str, str | None], *, verb: str = "plan") -> PlanWish:
+    """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing."""
+    said = said_of(verb, words)
+    mode = said.get("mode")
+    values = values_of(verb, said, kinds=kinds_of(None if mode is None else mode.strip().lower()))
+    return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
+
+
+def said_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
+    """What was said, each option by its own name; one that is not there is refused."""
+    known = {name: option for option in options_of(verb) for name in (option.name, *option.aliases)}
+    told: dict[str, str] = {}
+    for name, text in words.items():
+        if text is None or text == "":
+            continue
+        if name not in known:
+            raise unknown_option(name, tuple(known))
+        if told.setdefault(known[name].name, text) != text:
+            raise AskError(
+                say("{first} and {second} mean the same", first=known[name].flag, second=f"--{name}"),
+                hint=say("leave one of them out"),
+            )
+    return told
+
+
+def unknown_option(name: str, known: Sequence[str]) -> AskError:
+    """The complaint about an option, with the nearest known."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return AskError(
+        say('unknown option "{name}"', name=name),
+        hint=say("did you mean {near}?", near=near[0])
+        if near
+        else say("options: {known}", known=", ".join(known)),
+    )
+
+
+def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL) -> dict[str, Any]:
+    """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
+
+    `kinds`: what the work may be, as far as it is known before the model is.
+    """
+    table = {option.name: option for option in options_of(verb)}
+    values = {name: table[name].value(text) for name, text in said.items()}
+    values = {
+        name: value for name, value in values.items() if value is not None
+    }  # a flag with "no" behind it
+    for name in values:
+        for wrong in refusals(table[name], values=values, kinds=kinds, verb=verb):
+            raise wrong
+    return _paid(values)
+
+
+def refusals(
+    option: Option,
+    *,
+    values: Mapping[str, Any],
+    kinds: frozenset[str],
+    verb: str = "plan",
+    model: str | None = None,
+) -> Iterator[AskError]:
+    """Why an option cannot stand beside the others: it says nothing of such work, or they go together badly.
+
+    `kinds`: what the work is, or may be; `model`: where that is known because the model is.
+    """
+    if not option.works & kinds:
+        work = _said_kind(kinds) if model is None else say("{model}", model=model)
+        yield AskError(
+            say("{option} does not apply to {work}", option=option.flag, work=work),
+            hint=_where(option, verb) if model is None else say("leave {option} out", option=option.flag),
+        )
+    for other in option.bars:
+        if other in values:
+            yield AskError(
+                say("{first} and {second} exclude each other", first=option.flag, second=f"--{other}"),
+                hint=say("leave one of them out"),
+            )
+    needed = [one.partition("=") for one in option.needs]
+    met = any(name in values and (not mark or values[name] == value) for name, mark, value in needed)
+    if needed and not met:
+        others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
+        yield AskError(
+            say("{option} needs {others}", option=option.flag, others=others),
+            hint=say("add {others}, or leave {option} out", option=option.flag, others=others),
+        )
+
+
+def _said_kind(kinds: frozenset[str]) -> Sentence:
+    if kinds <= TRAINS:
+        return say("training")
+    if kinds == {SPEECH}:
+        return say("speech to text")
+    return say("serving") if SERVE in kinds else say("images and embeddings")
+
+
+def _where(option: Option, verb: str) -> Sentence:
+    """What to add so that an option applies."""
+    if option.works <= TRAINS:
+        add = "--train" if verb == "explain" else f"--mode {' | '.join(TRAINING_MODES)}"
+        return say("it is for training: add {flags}", flags=add)
+    if option.works <= TEXT:
+        return say("it is for serving text")
+    kinds = [
+        *(TRAINING_MODES if option.works & TRAINS else ()),
+        *(SAMPLE_MODES if option.works & SAMPLES else ()),
+        *(("serve",) if SERVE in option.works else ()),
+    ]
+    return say("it is for --mode {modes}", modes=" | ".join(kinds))
+
+
+def _paid(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with money in dollars; an amount without a currency is in the one that was named."""
+    money = {name: value for name, value in values.items() if hasattr(value, "currency")}
+    if not money:
+        return dict(values)
+    named = next((value.currency for value in money.values() if value.currency), "USD")
+    return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
+
+
+def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
+    """A wish with every value that it has a field for."""
+    plain = wish()
+    told = {
+        name: values[name] for name in ("currency", "budget_said") if name in values and hasattr(plain, name)
+    }
+    for option in options_of(verb):
+        name = next((name for name in option.fields if hasattr(plain, name)), None)
+        if name is None or option.name not in values:
+            continue
+        value = values[option.name]
+        if isinstance(value, tuple) and not isinstance(getattr(plain, name), tuple):
+            if len(value) > 1:
+                raise AskError(
+                    say("{option} takes one name here, not {count}", option=option.flag, count=len(value)),
+                    hint=say("choose one of {known}", known=", ".join(value)),
+                )
+            value = value[0]
+        told[name] = value
+    return wish(**told)
+
+
+def values_in(wish: object, verb: str) -> dict[str, Any]:
+    """What a wish says, option by option: `fill` the other way round."""
+    told: dict[str, Any] = {}
+    plain = type(wish)()
+    for option in options_of(verb):
+        name = next((name for name in option.fields if hasattr(plain, name)), None)
+        value = None if name is None else getattr(wish, name)
+        if name is None or value is None or value == getattr(plain, name):
+            continue
+        if option.metavar or value == option.read("yes"):
+            told[option.name] = value
+    return told
+
+
+def idle(wish: object, verb: str, *, kind: str) -> Iterator[Option]:
+    """Options that filled a field which says nothing of such work, whichever of them was typed."""
+    told = set(values_in(wish, verb))
+    plain = type(wish)()
+    suits = {name for option in options_of(verb) if kind in option.works for name in option.fields}
+    for option in options_of(verb):
+        field = next((name for name in option.fields if hasattr(plain, name)), None)
+        if option.name in told and field not in suits:
+            yield option
+
+
+def command(verb: str, positional: Sequence[str], *, said: Mapping[str, str]) -> str:
+    """The command that asks this, quoted for a shell; commas too, of which PowerShell makes lists."""
+    typed = ["rigright", verb, *positional]
+    for option in options_of(verb):
+        if option.name in said:
+            typed += [option.flag] if not option.metavar else [option.flag, said[option.name]]
+    return " ".join(f"'{word}'" if "," in word and "'" not in word else shlex.quote(word) for word in typed)

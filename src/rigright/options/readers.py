@@ -1,0 +1,110 @@
+"""How the text behind an option is read; money keeps its currency until every amount is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rigright.base.errors import AskError
+from rigright.base.units import GIGA, KILO, parse_amount, parse_factor, parse_seconds, parse_share, unreadable
+from rigright.base.words import say
+
+if TYPE_CHECKING:
+    from rigright.base.money import Money
+
+DAY_S = 86400
+YES = frozenset({"y", "yes", "true", "1", "on"})
+NO = frozenset({"n", "no", "false", "0", "off"})
+_SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read "h100, mi300x" as a list."""
+    found = tuple(name.strip() for name in text.replace("、", ",").split(",") if name.strip())
+    if not found:
+        raise unreadable(text, say("a list of names"), example="h100, mi300x")
+    return found
+
+
+def flag(*, value: bool) -> Callable[[str], bool | None]:
+    """What a yes stands for; a no says nothing."""
+
+    def read(text: str) -> bool | None:
+        if text.lower() not in YES | NO:
+            raise unreadable(text, say("yes or no"), example="yes")
+        return value if text.lower() in YES else None
+
+    return read
+
+
+def switch(text: str) -> bool:
+    """Read "on" or "off"."""
+    if text.lower() not in YES | NO:
+        raise unreadable(text, say("on or off"), example="on")
+    return text.lower() in YES
+
+
+def money(per: str = "") -> Callable[[str], Money]:
+    """An amount, or an amount for each hour, kWh or million tokens."""
+
+    def read(text: str) -> Money:
+        from rigright.base.money import parse_money
+
+        return parse_money(text, per=per)
+
+    return read
+
+
+def days(text: str) -> float:
+    """Read "14", "36h" as days."""
+    bare = text.strip().replace(".", "", 1).isdecimal()
+    return parse_seconds(f"{text}d" if bare else text) / DAY_S
+
+
+def percentile(text: str) -> float:
+    """Read "p95", "95", "95%" or "0.95" as a share."""
+    share = parse_share(text.strip().lower().removeprefix("p").removesuffix("%"))
+    share = share / 100 if share > 1 else share
+    if not 0 < share < 1:
+        raise unreadable(text, say("a percentile"), example="p95")
+    return share
+
+
+def part(text: str) -> float:
+    """A share of a whole: at most all of it."""
+    share = parse_share(text)
+    if share > 1:
+        raise AskError(
+            say('"{text}" is more than 100%', text=text),
+            hint=say("write for example {example}", example="50%"),
+        )
+    return share
+
+
+def whole(text: str) -> int:
+    """A number of things of which k is 1000: "8", "1k"."""
+    found = parse_amount(text)
+    if found != int(found):
+        raise unreadable(text, say("a count"), example="8, 1k")
+    return int(found)
+
+
+def spread(text: str) -> float:
+    """Deviation over mean; none at all is 0."""
+    return parse_share(text) if text.strip("0. ") else 0.0
+
+
+def pue(text: str) -> float:
+    """Power of the building over power of the machines."""
+    found = parse_factor(text)
+    if found < 1:
+        raise AskError(say('a PUE of "{text}" is below 1', text=text), hint=say("write for example 1.3"))
+    return found
+
+
+def params(text: str) -> float:
+    """Read "7B" or "500M" as a number of parameters."""
+    number, unit = text.strip()[:-1].strip(), text.strip()[-1:].lower()
+    if unit not in _SIZES or not number.replace(".", "", 1).isdecimal() or not number.isascii():
+        raise unreadable(text, say("a model size"), example="7B, 500M")
+    return float(number) * _SIZES[unit] * GIGA

@@ -1,0 +1,77 @@
+"""What one option is: a flag, how it is read, which field of a wish it fills, and when it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rigright.base.errors import AskError, unknown
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+
+SERVE, SPEECH, EMBED, IMAGE = "serve", "speech", "embed", "image"
+TRAIN, LEARN = "train", "learn"  # learn: to train on images
+ALL = frozenset({SERVE, SPEECH, EMBED, IMAGE, TRAIN, LEARN})
+PROMPTED = frozenset({SERVE})  # its requests have lengths that people choose
+TEXT = frozenset({SERVE, SPEECH})  # written token by token
+SAMPLES = frozenset({EMBED, IMAGE})
+TRAINS = frozenset({TRAIN, LEARN})
+MOST = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of the planning verbs."""
+
+    name: str  # as typed behind --
+    metavar: str  # of its value; "": a flag without one
+    read: Callable[[str], Any]
+    help: Sentence
+    verbs: frozenset[str]
+    fields: tuple[str, ...]  # of wishes: the first that a wish has is filled
+    works: frozenset[str] = ALL  # what it says something about; elsewhere it is refused
+    aliases: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # one of these is said too: "draft", "arrivals=gamma"
+    bars: tuple[str, ...] = ()  # none of these is said too
+    choices: Callable[[], tuple[str, ...]] | None = None  # all there are
+    bare: str | None = None  # what it means with no value behind it
+    most: float = MOST
+    zero: bool = False  # 0 may be said
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return f"--{self.name}"
+
+    def value(self, text: str) -> Any:
+        """Read it, within its choices and bounds."""
+        text = text.strip()
+        if self.choices is not None:
+            known = self.choices()
+            if text.lower() not in known:
+                raise unknown(say("{text}", text=self.name), text, known=known)
+            text = text.lower()
+        if not text:
+            raise AskError(
+                say("{option} has no value", option=self.flag),
+                hint=say("write one after it; {help} explains it", help="--help"),
+            )
+        found = self.read(text)
+        self.check(found, text=text)
+        return found
+
+    def check(self, value: Any, *, text: str | None = None) -> None:
+        """Refuse a number that is none of what it counts; `text`: as it was typed."""
+        value = getattr(value, "amount", value)  # of money
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return
+        if value < 0 or (value == 0 and not self.zero) or value != value:  # noqa: PLR0124 - nan
+            raise AskError(
+                say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
+                hint=say("it must be 0 or more") if self.zero else say("it must be above zero"),
+            )
+        if value > self.most:
+            raise AskError(
+                say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
+                hint=say("the most is {most}", most=f"{self.most:,.12g}"),
+            )

@@ -1,0 +1,337 @@
+"""The options of plan, compare, sweep, explain, simulate and fit: one row each, in the groups of `--help`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rigright.base.units import (
+    GIGA,
+    KILO,
+    MEGA,
+    TERA,
+    parse_amount,
+    parse_count,
+    parse_factor,
+    parse_rate,
+    parse_seconds,
+    parse_watts,
+)
+from rigright.base.words import Sentence, say
+from rigright.options.readers import (
+    days,
+    flag,
+    money,
+    names,
+    params,
+    part,
+    percentile,
+    pue,
+    spread,
+    switch,
+    whole,
+)
+from rigright.options.row import (
+    ALL,
+    EMBED,
+    IMAGE,
+    LEARN,
+    PROMPTED,
+    SAMPLES,
+    SPEECH,
+    TEXT,
+    TRAIN,
+    TRAINS,
+    Option,
+)
+
+METHODS = ("full", "lora", "qlora", "dora")
+ADAPTERS = ("train=lora", "train=qlora", "train=dora")
+AIMS = ("cost", "speed", "latency", "ttft", "power", "quality", "price")
+LOADS = ("poisson", "gamma", "burst", "diurnal", "closed")
+TRAINING_MODES = ("finetune", "pretrain")
+SAMPLE_MODES = ("image", "embed")
+MADE = (
+    "rate concurrency output seed burst period think prompt-spread output-spread burstiness cached arrivals"
+)
+PLANS = "plan compare"
+ONE = "explain simulate"
+GPUS, FAR, LONG_S = int(MEGA), KILO * TERA, GIGA  # the most GPUs, units of what is no count, seconds
+
+
+def modes() -> tuple[str, ...]:
+    """Every kind of work: those of data/works.toml, then training and whole samples."""
+    from rigright.base.tables import DATA, read_toml
+
+    served = [name for name, row in read_toml(DATA / "works.toml").items() if "names" not in row]
+    return (*served, *TRAINING_MODES, *SAMPLE_MODES)
+
+
+def kinds_of(mode: str | None) -> frozenset[str]:
+    """What a mode may turn out to be once the model is known."""
+    if mode in TRAINING_MODES:
+        return TRAINS
+    if mode == SPEECH:
+        return frozenset({SPEECH})
+    return SAMPLES if mode in SAMPLE_MODES else TEXT | SAMPLES
+
+
+def _row(
+    name: str,
+    metavar: str,
+    *,
+    read: Callable[[str], Any],
+    text: Sentence,
+    verbs: str = PLANS,
+    fields: str = "",
+    **more: Any,
+) -> Option:
+    for listed in ("aliases", "needs", "bars"):
+        more[listed] = tuple(more.get(listed, "").split())
+    if metavar == "MONEY" or (metavar == "N" and read is not parse_count):
+        more.setdefault("most", FAR)
+    return Option(
+        name=name,
+        metavar=metavar,
+        read=read,
+        help=text,
+        verbs=frozenset(verbs.split()),
+        fields=tuple(fields.split()) or (name.replace("-", "_"),),
+        **more,
+    )
+
+
+MACHINE = (
+    _row("on", "MACHINE", read=str,
+         text=say('the machine: "8x h100", "2x rtx 3090", "p5.48xlarge", or a file of `probe --save`'),
+         verbs=f"plan {ONE} fit", bars="own chips"),
+    _row("own", "MACHINE", read=str, text=say("GPUs you own: they cost power only"), verbs="plan",
+         fields="owned"),
+    _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan"),
+    _row("vendor", "NAMES", read=names, text=say("only these vendors: nvidia, amd, apple ..."),
+         verbs="plan", fields="vendors"),
+    _row("cloud", "NAMES", read=names, text=say("only these clouds: aws, gcp ..."), verbs="plan",
+         fields="clouds"),
+    _row("buy", "", read=flag(value=True), text=say("buy only"), bars="rent cloud spot"),
+    _row("rent", "", read=flag(value=False), text=say("rent only"), fields="buy"),
+    _row("spot", "", read=flag(value=True), text=say("rent at spot prices, where they are known")),
+    _row("max-chips", "N", read=parse_count, text=say("at most this many GPUs"), fields="most_chips",
+         most=GPUS),
+)  # fmt: skip
+WORK = (
+    _row("mode", "MODE", read=str,
+         text=say("serve, chat, rag, agent, batch, finetune, pretrain, image, embed ..."), fields="work",
+         choices=modes),
+    _row("prompt", "N", read=parse_count, text=say("prompt tokens: 2048, 8k"), fields="prompt_tok",
+         verbs=f"{PLANS} {ONE}", works=PROMPTED | {EMBED}),
+    _row("output", "N", read=parse_count, text=say("output tokens"), fields="output_tok",
+         verbs=f"{PLANS} {ONE}", works=PROMPTED),
+    _row("context", "N", read=parse_count, text=say("context tokens of one sequence: 8192, 32k"),
+         fields="context_tok", verbs=f"{PLANS} {ONE} fit", works=PROMPTED | {EMBED}),
+    _row("concurrency", "N", read=whole, text=say("requests in flight at the same time"), aliases="users",
+         fields="users concurrency batch", verbs=f"{PLANS} {ONE}", works=TEXT, bars="rate", most=GIGA),
+    _row("rate", "R", read=parse_rate, text=say("requests that arrive: 5/s, 300/min"), fields="rate_per_s",
+         verbs=f"{PLANS} simulate", works=TEXT | SAMPLES, most=FAR),
+    _row("cached", "SHARE", read=part, text=say("share of the prompt found in the prefix cache: 50%"),
+         fields="cached_share", verbs=f"{PLANS} simulate", works=PROMPTED),
+    _row("draft", "SHARE", read=part,
+         text=say("speculative decoding: chance that a drafted token is accepted: 70%"), works=PROMPTED),
+    _row("draft-tokens", "N", read=parse_count, text=say("tokens drafted for each step"),
+         fields="draft_tok", works=PROMPTED, needs="draft", most=1024),
+    _row("image-size", "PIXELS", read=parse_count, text=say("side of an image in pixels"),
+         fields="image_px image_size", verbs=f"{PLANS} explain", works=SAMPLES | {LEARN}, most=65_536),
+    _row("steps", "N", read=parse_count, text=say("denoising steps of an image"), works=frozenset({IMAGE}),
+         most=100_000),
+    _row("batch", "N", read=parse_count, text=say("batch size over all GPUs: sequences or samples"),
+         fields="global_batch batch", verbs=f"{PLANS} explain", works=ALL - TEXT, bars="concurrency"),
+)  # fmt: skip
+ENGINE = (
+    _row("engine", "NAME", read=names, text=say('inference engine: "vllm", "llama.cpp" ...'),
+         fields="engines engine", verbs=f"{PLANS} {ONE} fit", works=TEXT | SAMPLES),
+    _row("weights", "NAME", read=names, text=say('weight format: "bf16", "fp8", "Q4_K_M"'),
+         aliases="format", verbs=f"{PLANS} {ONE}", works=TEXT | SAMPLES),
+    _row("kv", "NAME", read=names, text=say('KV cache format: "16bit", "fp8", "q8_0"'),
+         verbs=f"{PLANS} {ONE}", works=TEXT),
+    _row("quality", "FORMAT", read=str, text=say('no lower quality than this format: "fp8"'), works=TEXT),
+    _row("step-tokens", "N", read=parse_count, text=say("tokens an engine processes in one step"),
+         fields="budget_tok", verbs=ONE, works=TEXT),
+    _row("max-seqs", "N", read=parse_count, text=say("sequences the engine is set up for"), verbs=ONE,
+         works=TEXT),
+    _row("util", "SHARE", read=part, text=say("share of GPU memory the engine may take: 0.9"),
+         fields="utilisation", verbs=ONE, works=TEXT),
+    _row("no-graphs", "", read=flag(value=False), text=say("without CUDA graphs (eager mode)"),
+         fields="graphs", verbs=ONE, works=TEXT),
+)  # fmt: skip
+LAYOUT = (
+    _row("tp", "N", read=parse_count, text=say("tensor parallel"), verbs=ONE, most=GPUS),
+    _row("pp", "N", read=parse_count, text=say("pipeline stages"), verbs=ONE, most=GPUS),
+    _row("dp", "N", read=parse_count, text=say("replicas (data parallel)"), verbs=ONE, most=GPUS),
+    _row("ep", "N", read=parse_count, text=say("expert parallel"), verbs=ONE, most=GPUS),
+    _row("cp", "N", read=parse_count, text=say("context parallel"), verbs=ONE, most=GPUS),
+    _row("attention-dp", "", read=flag(value=True),
+         text=say("data-parallel attention inside tensor parallel"), verbs=ONE, works=TEXT),
+    _row("sequence-parallel", "", read=flag(value=True),
+         text=say("sequence parallel beside tensor parallel"), verbs="explain", works=TRAINS),
+)  # fmt: skip
+TRAINING = (
+    _row("train", "METHOD", read=str, text=say("train instead of serve: full, lora, qlora, dora"),
+         verbs="explain", fields="method", works=TRAINS, choices=lambda: METHODS, bare="full",
+         bars="serve"),
+    _row("serve", "", read=flag(value=True), text=say("serve it (the default)"), verbs="explain"),
+    _row("tokens", "N", read=parse_amount, text=say("tokens to train on: 10B"), fields="train_tok",
+         works=frozenset({TRAIN}), bars="samples", most=MEGA * TERA),
+    _row("samples", "N", read=parse_amount, text=say("samples to process or train on, --seq tokens each"),
+         works=TRAINS | SAMPLES, most=MEGA * TERA),
+    _row("epochs", "N", read=parse_amount, text=say("times all of it is seen"), works=TRAINS, most=MEGA),
+    _row("seq", "N", read=parse_count, text=say("tokens of a training sequence"), fields="seq_tok",
+         verbs=f"{PLANS} explain", works=frozenset({TRAIN})),
+    _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), works=TRAINS,
+         choices=lambda: METHODS),
+    _row("trainer", "NAME", read=str, text=say("framework: hf, fsdp, deepspeed, megatron ..."),
+         verbs=f"{PLANS} explain", works=TRAINS),
+    _row("days", "TIME", read=days, text=say("deadline: 14, 36h"), works=TRAINS | SAMPLES, most=MEGA),
+    _row("optimizer", "NAME", read=str, text=say("adamw, adamw-8bit, adafactor, lion, sgd, muon ..."),
+         verbs="explain", works=TRAINS),
+    _row("precision", "NAME", read=str, text=say("bf16-mixed, bf16, fp16-mixed, fp32, fp8"),
+         verbs="explain", works=TRAINS),
+    _row("micro-batch", "N", read=parse_count, text=say("samples of one forward pass on one GPU"),
+         verbs="explain", works=TRAINS),
+    _row("accumulate", "N", read=parse_count,
+         text=say("gradient accumulation: micro-batches of one optimizer step"), verbs="explain",
+         works=TRAINS),
+    _row("recompute", "NAME", read=str, text=say("activation checkpointing: none, selective, full"),
+         verbs="explain", works=TRAINS),
+    _row("rank", "N", read=parse_count, text=say("LoRA rank"), verbs="explain", works=TRAINS,
+         needs=" ".join(ADAPTERS)),
+    _row("targets", "NAME", read=str, text=say("matrices with adapters: attn, ffn, all"), verbs="explain",
+         works=TRAINS, needs=" ".join(ADAPTERS)),
+    _row("base", "FORMAT", read=str, text=say("format of the frozen base model"), verbs="explain",
+         works=TRAINS, needs="train=qlora"),
+    _row("sharding", "NAME", read=str, text=say("none, zero1, zero2, zero3, fsdp, hsdp"), verbs="explain",
+         works=TRAINS),
+    _row("offload", "NAME", read=str, text=say("none, optimizer-cpu, all-cpu, optimizer-nvme, all-nvme"),
+         verbs="explain", works=TRAINS),
+    _row("schedule", "NAME", read=str,
+         text=say("pipeline schedule: 1f1b, gpipe, interleaved, zero-bubble"), verbs="explain",
+         works=TRAINS),
+    _row("virtual-stages", "N", read=parse_count, text=say("model chunks per pipeline rank"),
+         verbs="explain", works=TRAINS),
+    _row("flash", "", read=flag(value=True), text=say("flash attention (the default)"), verbs="explain",
+         works=TRAINS, bars="no-flash"),
+    _row("no-flash", "", read=flag(value=False), text=say("without flash attention"), verbs="explain",
+         works=TRAINS, fields="flash"),
+    _row("chunked-loss", "", read=flag(value=True), text=say("fused or chunked cross-entropy"),
+         verbs="explain", works=TRAINS),
+    _row("compiled", "", read=flag(value=True), text=say("torch.compile or another fusing compiler"),
+         verbs="explain", works=TRAINS),
+)  # fmt: skip
+LOAD = (
+    _row("trace", "T.csv", read=str, text=say("replay a trace: arrival_s, prompt_tok, output_tok"),
+         verbs="simulate", bars=MADE),
+    _row("setup", "T.json", read=str, text=say("machine and settings of the trace"), verbs="simulate",
+         needs="trace"),
+    _row("out", "FILE.csv", read=str, text=say("write each request's first and last token"),
+         verbs="simulate"),
+    _row("requests", "N", read=parse_count, text=say("requests to play (1000)"), verbs="simulate",
+         bars="trace"),
+    _row("arrivals", "NAME", read=str, text=say("arrival process: poisson, gamma, burst, diurnal, closed"),
+         verbs="simulate", choices=lambda: LOADS),
+    _row("burst", "N", read=parse_count, text=say("requests that arrive together (10)"), verbs="simulate",
+         needs="arrivals=burst"),
+    _row("burstiness", "N", read=spread, text=say("spread of the gaps: 1 is Poisson (2)"),
+         fields="gap_spread", verbs="simulate", needs="arrivals=gamma", zero=True, most=1000),
+    _row("period", "TIME", read=parse_seconds, text=say("length of the cycle (24h)"), fields="period_s",
+         verbs="simulate", needs="arrivals=diurnal", most=LONG_S),
+    _row("think", "TIME", read=parse_seconds,
+         text=say("closed loop: from an answer to the next request (0)"), fields="think_s",
+         verbs="simulate", needs="concurrency", most=LONG_S),
+    _row("prompt-spread", "N", read=spread, text=say("spread of prompt lengths: deviation over mean (0)"),
+         verbs="simulate", zero=True, most=1000),
+    _row("output-spread", "N", read=spread, text=say("spread of output lengths: deviation over mean (0)"),
+         verbs="simulate", zero=True, most=1000),
+    _row("seed", "N", read=parse_count, text=say("random seed (0)"), verbs="simulate", zero=True,
+         most=2**64 - 1),
+    _row("policy", "NAME", read=str,
+         text=say('batching policy: "vllm", "sglang", "tensorrt-llm", "static" ...'), verbs="simulate"),
+    _row("chunks", "on|off", read=switch, text=say("chunked prefill"), verbs="simulate",
+         choices=lambda: ("on", "off")),
+    _row("replicas", "N", read=parse_count, text=say("this many such machines (1)"), verbs="simulate",
+         most=4096),
+    _row("prefill-workers", "N", read=parse_count,
+         text=say("this many more for prefill only, caches sent over"), verbs="simulate", most=4096),
+    _row("router", "NAME", read=str, text=say('"least-busy" or "round-robin"'), verbs="simulate",
+         needs="replicas dp"),
+)  # fmt: skip
+LIMITS = (
+    _row("ttft", "TIME", read=parse_seconds, text=say("time to first token, at most: 1s"), fields="ttft_s",
+         verbs=f"{PLANS} simulate", works=TEXT, most=LONG_S),
+    _row("tpot", "TIME", read=parse_seconds, text=say("time per output token, at most: 50ms"),
+         fields="tpot_s", verbs=f"{PLANS} simulate", works=TEXT, most=LONG_S),
+    _row("latency", "TIME", read=parse_seconds, text=say("time of a batch of images, at most: 5s"),
+         fields="latency_s", works=SAMPLES, most=LONG_S),
+    _row("percentile", "P", read=percentile, text=say("share of requests within --ttft and --tpot: p95"),
+         works=TEXT, needs="ttft tpot"),
+    _row("tok-per-s", "N", read=parse_amount, text=say("output tokens/s of the whole system, at least"),
+         works=TEXT),
+    _row("budget", "MONEY", read=money(), text=say("total budget: 8000usd, 60000cny, 5万"),
+         fields="budget_usd"),
+    _row("per-hour", "MONEY", read=money("h"), text=say("cost per hour, at most: 20, 20usd/h"),
+         fields="usd_per_h"),
+    _row("per-mtok", "MONEY", read=money("mtok"), text=say("cost per 1M output tokens, at most: 0.5, 4元"),
+         fields="usd_per_mtok", works=TEXT),
+    _row("watts", "POWER", read=parse_watts, text=say("power of the GPUs, at most: 1.5kW"),
+         fields="power_w", most=TERA),
+    _row("licence", "NAME", read=str, text=say("licence of the model: apache, mit ..."), aliases="license",
+         verbs=f"{PLANS} fit", works=ALL - {TRAIN}),
+    _row("growth", "FACTOR", read=parse_factor, text=say("room for this much load: 2x, +50%"),
+         works=TEXT | SAMPLES, most=MEGA),
+    _row("grows-to", "MODEL", read=str, text=say('room for a larger model later: "70B" or a name'),
+         works=TEXT),
+)  # fmt: skip
+MONEY = (
+    _row("tariff", "MONEY", read=money("kwh"), text=say("price of a kWh: 0.12, 0.6元/度"),
+         fields="tariff_usd_per_kwh"),
+    _row("pue", "N", read=pue, text=say("power of the building over power of the machines: 1.3"),
+         most=100),
+    _row("years", "N", read=parse_amount, text=say("years a bought machine is written off over"),
+         most=1000),
+    _row("duty", "SHARE", read=part, text=say("share of the time it works: 40%")),
+    _row("prices", "FILE.csv", read=str,
+         text=say("your own prices: columns chip and usd, or price and currency"), fields="prices_file"),
+)  # fmt: skip
+MODELS = (
+    _row("task", "NAME", read=str, text=say('"text", "image-text", "embed", "vision", "image", "speech"'),
+         verbs="fit"),
+    _row("family", "NAME", read=str, text=say("model family: llama, qwen3"), verbs="fit"),
+    _row("min-params", "SIZE", read=params, text=say("at least this large: 7B"), verbs="fit",
+         most=MEGA * TERA),
+    _row("max-params", "SIZE", read=params, text=say("at most this large: 70B"), verbs="fit",
+         most=MEGA * TERA),
+    _row("all-formats", "", read=flag(value=True), text=say("every format that fits"),
+         fields="every_format", verbs="fit"),
+)  # fmt: skip
+SHOWN = (
+    _row("aim", "AIM", read=str, text=say("what comes first: cost, speed, latency, power, quality"),
+         choices=lambda: AIMS),
+    _row("plans", "N", read=parse_count, text=say("show at most this many plans"), fields="most_plans",
+         verbs="plan"),
+    _row("limit", "N", read=parse_count, text=say("rows shown; 0 shows all"), verbs="fit", zero=True),
+)  # fmt: skip
+GROUPS: tuple[tuple[Sentence, tuple[Option, ...]], ...] = (
+    (say("machine"), MACHINE),
+    (say("models"), MODELS),
+    (say("work"), WORK),
+    (say("engine"), ENGINE),
+    (say("layout"), LAYOUT),
+    (say("training"), TRAINING),
+    (say("load"), LOAD),
+    (say("limits"), LIMITS),
+    (say("money"), MONEY),
+    (say("answer"), SHOWN),
+)
+
+
+def options_of(verb: str) -> tuple[Option, ...]:
+    """Every option of a verb, in order; a grid for `sweep` has those of `plan`."""
+    asked = "plan" if verb == "sweep" else verb
+    return tuple(option for _, rows in GROUPS for option in rows if asked in option.verbs)

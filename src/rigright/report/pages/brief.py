@@ -1,0 +1,127 @@
+"""What pages of one screen share: short names, money, a bar with one line of legend, notes in few lines."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+
+from rigright.base.money import USD, currency_of, show_money
+from rigright.base.units import KIB, KILO, to_gib
+from rigright.base.words import Sentence, say, with_commas
+from rigright.report.page import Bar, Bars, Line, Piece, Shown
+
+ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
+MOST_NOTES = 3
+DECIDING = frozenset(
+    {"{asked} tokens exceed the model's context of {most}"}
+)  # notes that cost an answer its tick
+SERVED = {
+    "weights": say("weights"),
+    "cache": say("KV cache"),
+    "states": say("KV cache"),
+    "unused": say("spare KV cache"),
+}
+TRAINED = {
+    **dict.fromkeys(("frozen", "weights", "master", "gathered", "casts"), say("weights")),
+    **dict.fromkeys(("gradients", "optimizer", "buckets", "step"), say("optimizer")),
+    **dict.fromkeys(("activations", "working", "loss"), say("activations")),
+}
+REST = say("overhead")
+_MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
+
+
+def short(name: str) -> str:
+    """Cards as people call them: "2x RTX 5090"."""
+    return _MAKER.sub("", name)
+
+
+def model_name(name: str) -> str:
+    """A model without its maker's account or its folder."""
+    return name.rstrip("/").rsplit("/", 1)[-1]
+
+
+def short_format(name: str) -> str:
+    """A format of weights as files and flags call it."""
+    return name.removeprefix("gguf:")
+
+
+def limit_time(time_s: float) -> str:
+    """A time as somebody set it: "1 s", "50 ms"."""
+    return f"{time_s:.3g} s" if time_s >= 1 else f"{time_s * KILO:.3g} ms"
+
+
+def show_tokens(count: float) -> str:
+    """A length as people say it, never rounded up: "8K", "1,280"."""
+    return f"{count // KIB:,.0f}K" if count >= 4 * KIB else f"{count:,.0f}"
+
+
+def symbol(currency: str) -> str:
+    """The sign of a currency."""
+    return currency_of(currency).sign
+
+
+def amount(usd: float, currency: str = USD) -> str:
+    """An amount under a head that bears its sign."""
+    return show_money(usd, currency).replace(symbol(currency), "").strip()
+
+
+def memory_bar(
+    parts: Iterable[tuple[str, float]], *, limit: float, names: Mapping[str, Sentence] = SERVED
+) -> Bars:
+    """One bar whose legend takes one line: parts of one name together, all others as overhead."""
+    sizes = dict.fromkeys([*names.values(), REST], 0.0)
+    for part, size in parts:
+        sizes[names.get(part, REST)] += max(size, 0.0)
+    spare = names.get("unused")
+    order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
+    pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
+    shown = f"{to_gib(sum(sizes.values())):.1f} / {to_gib(limit):.1f} GiB"
+    return Bars(bars=(Bar(label=say("VRAM"), pieces=pieces, limit=limit, shown=shown),))
+
+
+def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
+    """All that was assumed in one line, then the other notes, each once; on one screen only the first few."""
+    parts: list[Shown] = []
+    others: dict[Shown, None] = {}
+    for note in notes:
+        if isinstance(note, Sentence) and note.text == ASSUMED:
+            parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
+        else:
+            others[note] = None
+    told = with_commas(dict.fromkeys(parts))
+    if told is not None:
+        yield Line(said=say("assumed: {parts}", parts=told), tone="dim")
+    shown = list(others) if details or len(others) <= MOST_NOTES else list(others)[: MOST_NOTES - 1]
+    for note in shown:
+        yield Line(said=note, tone="dim")
+    if len(shown) < len(others):
+        yield Line(said=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
+
+
+def again(asked: str, flags: str) -> str:
+    """The command with flags that take the place of those it had."""
+    words, new = shlex.split(asked), shlex.split(flags)
+    for flag in (word for word in new if word.startswith("--") and word in words):
+        start = words.index(flag)
+        has_value = start + 1 < len(words) and not words[start + 1].startswith("--")
+        del words[start : start + 1 + has_value]
+    return shlex.join([*words, *new])
+
+
+def overloaded(
+    machine: str, *, served: float | None, rate: float, needed: int | None, is_one: bool
+) -> Sentence:
+    """More requests arrive than are served: how many are, and how many such machines would do."""
+    known = served is not None and math.isfinite(served) and 0 < served < rate
+    said = say("overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=f"{rate:.3g}")
+    if known and served is not None:
+        told = {"served": f"{served:.3g}", "rate": f"{rate:.3g}"}
+        said = say("overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **told)
+        needed = needed or math.ceil(rate / served)
+    if needed is None:
+        return said
+    if is_one:
+        return say("{said}; needs about {count} of these GPUs", said=said, count=needed)
+    return say("{said}; needs about {count} such machines", said=said, count=needed)

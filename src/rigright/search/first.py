@@ -1,0 +1,98 @@
+"""Which option comes first where not the cheapest is wanted but the best: on a machine, or for a budget.
+
+A machine that is paid for works as a whole, and gives up no quality while it can be had. A budget buys
+quality of weights, then speed until it is enough for the work, then room to grow; the rest is kept.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from rigright.choice.ways import quality_class
+from rigright.demand import Numbers
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.search.plans import Table
+from rigright.search.sure import Doubts
+
+STEPS = 4  # of speed in each doubling: what is closer counts as equal
+NEAR = 1.03  # times that differ less count as equal
+HALF = 2.0  # of the most output: better weights that reach so much of it go before
+ROOM = 0.15  # of the memory left free is room enough to grow
+FULL_KV_BITS = 16
+DESK_CARDS = 4
+SURE = 0.9  # chance that a limit is kept, from which on it counts as kept
+
+
+def buys_best(table: Table) -> bool:
+    """Whether the best is wanted, and not the cheapest that will do: a machine is named, or a budget."""
+    wish = table.question.wish
+    named = wish.on is not None or (
+        wish.owned is not None and all(kind.owned for kind in table.question.kinds)
+    )
+    return wish.aim is None and (named or wish.budget_usd is not None)
+
+
+def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) -> Numbers:
+    """The place of each option in that order, 0 the first; what may well miss a limit stands behind."""
+    question, options = table.question, table.options
+    points, ways = table.scored.points, question.ways
+    point = options.index[index]
+    way = points.way[point]
+    figures = {name: column[index] for name, column in table.figures.items()}
+    loss = figures["loss"]
+    narrow = np.array([find_kv_format(one.kv).bits < FULL_KV_BITS for one in ways])[way]
+    quality = np.array([quality_class(find_format(one.weights).loss_rank) for one in ways])[way] + narrow / 2
+    unusual = ~np.array([one.usual for one in ways])[way] | (points.prefill_dp[point] > 0)
+    unsure = np.any(
+        [one > 1 / SURE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
+    )
+    wish = question.wish
+    enough = 0.0 if wish.tpot_s is not None else question.usual.enough_tok_per_s
+    slow = np.ceil(STEPS * np.log2(np.maximum(figures["tpot_s"] * enough, 1.0)))
+    crowd = _crowded(table, point)
+    if wish.on is None and wish.owned is None:
+        tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
+        return _order(crowd, unusual, unsure, quality, slow, tight, price, loss)
+    paid = max(kind.whole or kind.owned for kind in question.kinds)
+    idle = np.maximum(paid - points.n_chips[point], 0)
+    if wish.users is None and wish.rate_per_s is None:
+        output = figures["output_tok_per_s"]
+        poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
+        return _order(unusual, unsure, quality, idle, slow, poor, loss, -output, price)
+    each = np.round(np.log(figures["tpot_s"]) / np.log(NEAR))
+    return _order(
+        unusual, unsure, quality, idle, slow, loss, each, figures["ttft_s"], points.n_chips[point], price
+    )
+
+
+def _crowded(table: Table, point: Numbers) -> Numbers:
+    """More cards of a desk, or of a generation no longer made, than a board and a power supply carry."""
+    points, kinds = table.scored.points, table.question.kinds
+    homely = [kind.chip.segment != "datacenter" or kind.chip.ended is not None for kind in kinds]
+    return np.array(homely)[points.kind[point]] & (points.n_chips[point] > DESK_CARDS)
+
+
+def product_of(*columns: Numbers) -> Numbers:
+    """A number for each set of equal entries."""
+    _, level = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return level.ravel()
+
+
+def _near_most(output: Numbers, *, loss: Numbers, level: Numbers) -> Numbers:
+    """Whether weights of such a loss reach half of the most output among equals."""
+    good = np.zeros(len(output), dtype=bool)
+    for one, rank in product(set(level.tolist()), set(loss.tolist())):
+        mine = (level == one) & (loss == rank)
+        if mine.any():
+            good |= mine & (output[mine].max() * HALF >= output[level == one].max())
+    return good
+
+
+def _order(*columns: Numbers) -> Numbers:
+    order = np.lexsort(columns[::-1])
+    ranks = np.empty(len(order))
+    ranks[order] = np.arange(len(order))
+    return ranks

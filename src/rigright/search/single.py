@@ -1,0 +1,152 @@
+"""A search of length one: the case that comes first on a given machine, for every verb that takes one.
+
+`plan --on` shows the same first: both ask the same question. What somebody fixed is fixed here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.choice.case import Case, check_wish, fixed
+from rigright.choice.layout import check_layout
+from rigright.choice.work import assumed, contexts, settled
+from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.weights import weigh
+from rigright.demand import PlanWish, ServingWish, Traffic
+from rigright.facts.engines import find_engine
+from rigright.facts.nodes import Node
+from rigright.search.market import Market
+from rigright.search.plans import Table, fitted, layout_at, serving_at
+from rigright.search.question import ask
+from rigright.search.serving import best
+
+SAMPLE_TOK = 512  # of a text that is read as a whole
+NO_DAY = date(1970, 1, 1)  # of a market without prices: nothing is bought
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Single:
+    """The case, the wish as it was understood, and what was assumed."""
+
+    case: Case
+    wish: PlanWish
+    notes: tuple[Sentence, ...] = ()
+
+
+def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None) -> Single:
+    """The case of a model on a machine; `work`: the load and its limits, where somebody told them."""
+    check_wish(wish)
+    told = _asked(wish, work or PlanWish(), node=node)
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    full = settled(arch, told, chips=chips) if generates(arch) else told
+    found = _searched(arch, node, wish=wish, said=told, work=full)
+    if found is None:
+        if not generates(arch):
+            full = replace(full, context_tok=full.context_tok or SAMPLE_TOK)
+        else:  # a context that people settle for, so that what has to change is not the length alone
+            full = replace(full, context_tok=contexts(told, full)[:2][-1])
+        case = fixed(arch, node, wish=wish, work=full)
+        case = replace(case, traffic=_traffic(full, load=full.users or case.serving.batch))
+    else:
+        full = found[0].question.wish
+        case = case_at(*found, node=node, cut=wish)
+    notes = assumed(arch, told, filled=full) if generates(arch) else ()
+    serving = replace(
+        case.serving,
+        budget_tok=wish.budget_tok,
+        max_seqs=wish.max_seqs,
+        utilisation=wish.utilisation,
+        graphs=wish.graphs,
+        batch=wish.batch or case.serving.batch,
+    )
+    case = replace(
+        case,
+        serving=serving,
+        traffic=case.traffic if generates(arch) else None,
+        notes=(*node.notes, *arch.warnings, *notes, *case.notes, *_towers(arch)),
+    )
+    return Single(case=case, wish=full, notes=notes)
+
+
+def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
+    """What was said of a serving, as a question of the search."""
+    return replace(
+        work,
+        on=node.shown,
+        engines=() if wish.engine is None else (wish.engine,),
+        weights=() if wish.weights is None else (wish.weights,),
+        kv=() if wish.kv is None else (wish.kv,),
+        prompt_tok=wish.prompt_tok or work.prompt_tok,
+        output_tok=wish.output_tok or work.output_tok,
+        context_tok=wish.context_tok or work.context_tok,
+        users=work.users if wish.batch is None else float(wish.batch),
+        most_plans=1,
+    )
+
+
+def _searched(
+    arch: Arch, node: Node, *, wish: ServingWish, said: PlanWish, work: PlanWish
+) -> tuple[Table, int] | None:
+    """What the search puts first; None where nothing fits, or the cut is one that it does not know."""
+    if not generates(arch) or takes_samples(arch) or (wish.cp or 1) > 1:
+        return None
+    market = Market(today=NO_DAY, cards={}, offers={}, there=node)
+    question = ask(arch, work, market=market, cut=wish, said=said)
+    return best(question) if question.ways else None
+
+
+def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
+    """One option of a table as a case on the machine."""
+    question, points = table.question, table.scored.points
+    point = int(table.options.index[place])
+    way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
+    layout, serving = layout_at(table.scored, point), serving_at(table, point, way=way)
+    if cut.tp or cut.pp or cut.dp:
+        check_layout(question.arch, node, layout=layout)
+    serving, _ = fitted(question, kind, serving=serving, layout=layout)
+    cards = [card for _ in range(node.n_nodes) for card in node.cards]
+    if not kind.mix:
+        like = [
+            card
+            for card in cards
+            if card.chip.id == kind.chip.id and card.total_bytes == kind.card.total_bytes
+        ]
+        cards = sorted(like or cards, key=lambda card: -card.room_bytes)[: int(points.n_chips[point])]
+    return Case(
+        arch=question.arch,
+        weights=weigh(question.arch, serving.weights),
+        serving=serving,
+        layout=layout,
+        engine=find_engine(serving.engine),
+        cards=tuple(cards),
+        traffic=_traffic(question.wish, load=float(points.load[point])),
+        notes=_idle(node, cards=len(cards)),
+    )
+
+
+def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:
+    """Cards that are there and have nothing to do."""
+    idle = node.n_cards - cards
+    return () if idle <= 0 else (say("{idle} of {cards} cards stay idle", idle=idle, cards=node.n_cards),)
+
+
+def _traffic(wish: PlanWish, *, load: float) -> Traffic:
+    """The load that the case is asked about; `load`: requests in flight, where no rate was told."""
+    rate = None if wish.rate_per_s is None else wish.rate_per_s * wish.growth
+    return Traffic(
+        prompt_tok=wish.prompt_tok,
+        output_tok=wish.output_tok,
+        concurrency=None if rate is not None else load,
+        rate_per_s=rate,
+        cached_tok=wish.cached_share * (wish.prompt_tok or 0),
+    )
+
+
+def _towers(arch: Arch) -> tuple[Sentence, ...]:
+    if any(tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk):
+        return (say("memory of image and audio encoders at work is not counted"),)
+    return ()

@@ -1,0 +1,93 @@
+"""One training on one machine: what was said is kept, the rest is as the search would choose it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.choice.training import batch_of, seq_tok_of, work_of
+from rigright.demand import Layout, PlanWish, Training, TrainingWish
+from rigright.facts.nodes import Card, Node
+from rigright.search.columns import at
+from rigright.search.market import Market
+from rigright.search.question import Kind, Question
+from rigright.search.training_explore import explored, preferred
+from rigright.search.training_score import TrainingScored, rank_bytes
+from rigright.search.training_space import Cuts, TrainingWay, cuts_of
+
+NOWHERE = Market(today=date.min, cards={}, offers={})  # a machine that is there has no price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A training with nothing left open."""
+
+    work: str  # "finetune", "pretrain"
+    training: Training
+    layout: Layout
+    batch: int | None  # sequences of a step, as said or usual; None where micro-batches were said
+
+
+def settle(arch: Arch, node: Node, *, said: TrainingWish) -> Settled:
+    """The fastest that fits, among what the plan for this machine looks at; else what needs least memory."""
+    cards, work = node.n_cards, work_of(said, cards=node.n_cards)
+    seq = said.seq_tok or seq_tok_of(arch, work)
+    batch = said.global_batch or (
+        batch_of(arch, work, seq_tok=seq, cards=cards) if arch.vocab and not said.accumulate else None
+    )
+    said = replace(said, seq_tok=seq, method=said.method or "full")
+    smallest: Card = min(node.cards, key=lambda card: card.room_bytes)
+    kind = Kind(card=smallest, counts=(cards,), per_node=len(node.cards), named=True, whole=cards)
+    wish = PlanWish(work=work, seq_tok=seq, global_batch=batch, method=said.method)
+    question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=())
+    question, scored = explored(question, said, anywhere=True)
+    if len(scored.points):
+        place = _first(question, scored)
+        way, found = question.ways[int(scored.points.way[place])], at(scored.points, place)
+    else:
+        way, found = _least(question, batch=batch)
+    cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in ("tp", "pp", "dp", "cp", "ep")}
+    layout = Layout(**cuts, sequence_parallel=way.space.sequence_parallel)
+    training = replace(way.training, micro_batch=int(found.micro_batch), accumulate=int(found.accumulate))
+    return Settled(work=work, training=training, layout=layout, batch=batch)
+
+
+def _first(question: Question, scored: TrainingScored) -> int:
+    """The fastest of what the plan prefers, then the smallest; where speeds are not known, the usual one."""
+    kept = preferred(question, scored, index=np.arange(len(scored.points)))
+    speed = scored.timed["tok_per_s_per_chip"][kept]
+    if not question.arch.vocab or not np.isfinite(speed).any():
+        return int(kept[0])
+    order = np.lexsort((scored.points.rank_bytes[kept], -np.nan_to_num(speed)))
+    return int(kept[order[0]])
+
+
+def _least(question: Question, *, batch: int | None) -> tuple[TrainingWay, Cuts]:
+    """Of what does not fit, the way and layout that need least memory, with all cards where they can work."""
+    ways: Sequence[TrainingWay] = question.ways
+    kept = [way for way in ways if way.training.offload == "none"] or ways
+    best: tuple[float, TrainingWay, Cuts] | None = None
+    for way in kept:
+        cuts = cuts_of(question.arch, way.space, counts=question.kinds[0].counts, batch=batch)
+        if len(cuts.tp):
+            sizes = rank_bytes(question.arch, way.space, cuts=cuts)
+            place = int(np.argmin(sizes))
+            if best is None or sizes[place] < best[0]:
+                best = (float(sizes[place]), way, at(cuts, place))
+    if best is None:
+        raise AskError(
+            say(
+                "no layout of {cards} cards gathers a batch of {batch} sequences as asked: each replica needs"
+                " one, and micro-batch x accumulate x dp has to make the batch",
+                cards=question.kinds[0].whole,
+                batch=batch,
+            )
+        )
+    return best[1], best[2]

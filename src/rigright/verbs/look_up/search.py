@@ -1,0 +1,70 @@
+"""Looks a word up in everything that is known: the one thing it names, else what speaks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from rigright.base.errors import AskError, RigError
+from rigright.base.words import say
+from rigright.report.listing import Asked, Findings, Kind, Listing
+from rigright.verbs import clock
+from rigright.verbs.look_up.frame import find_kind, kind_names
+from rigright.verbs.look_up.words import speaking_of
+
+SHOWN = 4  # records of a kind where several kinds answer
+# the kinds whose things bear names, in the order in which a name is tried
+_NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms")
+_APART = frozenset({"model"})  # opened by a whole name; what speaks of a word is found among `models`
+
+
+def search(text: str, *, today: date | None = None) -> Findings:
+    """What a word names, shown in full, and every other kind that speaks of it."""
+    today = today or clock.today()
+    hit = next(_hits(text, today), None)
+    found = {
+        name: listing
+        for name in kind_names()
+        if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
+    }
+    if hit is None and not found:
+        raise AskError(say('nothing that is known speaks of "{text}"; see: rigright look-up', text=text[:80]))
+    return Findings(text=text, hit=hit, found=found)
+
+
+def _hits(text: str, today: date) -> Iterator[Listing]:
+    """The one record a text names, of each kind that has such a record."""
+    for name in _NAMED:
+        kind = find_kind(name)
+        record = _named(kind, text, today=today)
+        if record is not None:
+            yield Listing(kind=kind, records=(record,), total=1)
+
+
+def _named(kind: Kind, text: str, *, today: date) -> Any:
+    """The record that bears a name: by the kind's own reader of names, else by its first field."""
+    try:
+        if kind.named is not None:
+            return kind.named(Asked(words=(text,), today=today))
+        records = kind.find(Asked(today=today))
+    except RigError:
+        return None
+    wanted = text.strip().casefold()
+    keys = [field for field in kind.fields if field.key in {"id", "name", "label"}]
+    return next(
+        (one for one in records if any(str(field.read(one)).casefold() == wanted for field in keys)), None
+    )
+
+
+def _speaking(name: str, text: str, *, today: date) -> Listing | None:
+    """The records of a kind that a text finds, the first few of them."""
+    kind = find_kind(name)
+    asked = Asked(words=tuple(text.split()), today=today)
+    try:
+        records = kind.find(asked)
+    except RigError:
+        records = ()
+    if not records and kind.searched:
+        records = speaking_of(kind, asked)
+    return Listing(kind=kind, records=records[:SHOWN], total=len(records)) if records else None

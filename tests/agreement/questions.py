@@ -1,0 +1,131 @@
+"""Questions that every verb can be asked: a seeded draw of models x machines x works x loads x limits."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, fields
+from functools import cache
+
+from rigright.arch.record import Arch
+from rigright.arch.sources.open import open_model
+from rigright.demand import PlanWish, ServingWish
+from rigright.facts.nodes import Node, find_node
+from rigright.search.market import Market, market_on
+from rigright.verbs.clock import today
+
+SMALL = (
+    "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B", "qwen3-4b", "llama-3.1-8b", "qwen3-8b",
+    "google/gemma-3-4b-it",
+    "mistralai/Mistral-7B-v0.1", "microsoft/phi-4", "tiiuae/falcon-mamba-7b", "microsoft/phi-2",
+    "state-spaces/mamba2-2.7b", "llama3.1:8b-instruct-q4_K_M", "deepseek-ai/DeepSeek-V2-Lite", "gpt-oss-20b",
+)  # fmt: skip
+MIDDLE = (
+    "qwen3-32b", "google/gemma-3-27b-it", "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-30B-A3B-FP8", "mixtral-8x7b",
+    "qwen2.5-32b-instruct-awq", "Qwen/Qwen3-32B-FP8-Static-PerTensor", "ai21labs/Jamba-v0.1", "gpt-oss-20b",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "qwen3:32b", "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+)  # fmt: skip
+LARGE = (
+    "llama-3.3-70b", "gpt-oss-120b", "nvidia/Llama-3.1-70B-Instruct-FP8", "mixtral-8x22b", "qwen2.5-72b",
+    "Qwen/Qwen3-235B-A22B", "MiniMaxAI/MiniMax-M2", "zai-org/GLM-4.5-Air", "llama3.3:70b",
+)  # fmt: skip
+HUGE = ("deepseek-v3", "moonshotai/Kimi-K2-Instruct", "llama-3.1-405b", "zai-org/GLM-5-FP8")
+
+DESK = (
+    "rtx 3060 12gb", "rtx 4060 ti 16gb", "rtx 4090", "2x rtx 3090", "2x rtx 4090", "4x rtx 3090", "rtx 5090",
+    "rx 7900 xtx", "m4 max 128gb", "m2 ultra 192gb", "m1 8gb", "rtx 4090 + rtx 3060 12gb", "arc b580",
+    "3x rtx 3090",
+    "rtx 3090 + rtx 4090", "jetson agx orin 64gb", "gtx 1080 ti", "strix halo 128gb", "dgx spark",
+)  # fmt: skip
+RACK = (
+    "l4", "4x l4", "2x l40s", "8x l40s", "2x rtx a6000", "4x rtx pro 6000", "a100 40gb", "4x a100 80gb",
+    "8x a100 80gb", "h100", "2x h100", "4x h100", "8x h100", "8x h200", "8x b200", "mi300x", "8x mi300x",
+    "4x v100 32gb",
+    "4x tesla p40", "8x t4", "2x 8x h100", "2x8 h200", "3x a100 80gb", "4x mi250x", "8x gaudi 3",
+)  # fmt: skip
+PAIRS = (
+    (SMALL, DESK), (SMALL, RACK), (MIDDLE, DESK), (MIDDLE, RACK), (LARGE, RACK), (HUGE, RACK[-14:]),
+)  # fmt: skip
+WORKS = ("auto", "auto", "auto", "chat", "serve", "rag", "agent", "batch")
+LENGTHS = ((None, None), (None, None), (128, 128), (1024, 256), (4000, 500), (2048, None))
+USERS = (None, None, 1, 2, 8, 32, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One question: a model on a machine, and what was said of the work."""
+
+    model: str
+    machine: str
+    wish: PlanWish
+
+    def __str__(self) -> str:
+        blank = PlanWish()
+        said = {one.name: getattr(self.wish, one.name) for one in fields(PlanWish) if one.name != "on"}
+        told = ", ".join(f"{name}={value}" for name, value in said.items() if value != getattr(blank, name))
+        return f"{self.model} on {self.machine} ({told})"
+
+    @property
+    def serving(self) -> ServingWish:
+        """The same as `explain` is asked it; the load is told beside."""
+        wish = self.wish
+        return ServingWish(
+            engine=next(iter(wish.engines), None),
+            weights=next(iter(wish.weights), None),
+            kv=next(iter(wish.kv), None),
+            prompt_tok=wish.prompt_tok,
+            output_tok=wish.output_tok,
+            context_tok=wish.context_tok,
+        )
+
+
+@cache
+def arch_of(model: str) -> Arch:
+    """The model, read once."""
+    return open_model(model)
+
+
+@cache
+def node_of(machine: str) -> Node:
+    """The machine, read once."""
+    return find_node(machine)
+
+
+@cache
+def market() -> Market:
+    """Today's market."""
+    return market_on(today())
+
+
+def plain(count: int, *, seed: int) -> list[Asked]:
+    """Questions that `explain` can be asked too: machine, load, lengths, engine and formats."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    return [_drawn(dice) for _ in range(count)]
+
+
+def bounded(count: int, *, seed: int) -> list[Asked]:
+    """Questions with a kind of work, a rate of requests, and limits."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    return [_drawn(dice, limits=True) for _ in range(count)]
+
+
+def _drawn(dice: random.Random, *, limits: bool = False) -> Asked:
+    models, machines = dice.choice(PAIRS)
+    prompt, output = dice.choice(LENGTHS)
+    machine = dice.choice(machines)
+    said: dict[str, object] = {"prompt_tok": prompt, "output_tok": output, "users": dice.choice(USERS)}
+    if dice.random() < 0.25:
+        said["context_tok"] = dice.choice((4096, 16384, 32768))
+    if dice.random() < 0.15:
+        said["weights"] = (dice.choice(("fp8", "q4", "int8", "bf16")),)
+    if limits:
+        said["work"] = dice.choice(WORKS)
+        if said["users"] is None and dice.random() < 0.5:
+            said["rate_per_s"] = dice.choice((0.2, 1.0, 5.0, 20.0))
+        for name, values in {
+            "ttft_s": (0.5, 2.0, 10.0), "tpot_s": (0.02, 0.05, 0.2), "tok_per_s": (20.0, 500.0),
+        }.items():  # fmt: skip
+            if dice.random() < 0.3:
+                said[name] = dice.choice(values)
+        if dice.random() < 0.2:
+            said["percentile"] = dice.choice((0.5, 0.95, 0.99))
+    return Asked(model=dice.choice(models), machine=machine, wish=PlanWish(on=machine, **said))

@@ -1,0 +1,21 @@
+"""How many examples a law is tried with: a profile says it, and never the law itself.
+
+`quick` is what `make test` takes; `RIGRIGHT_HYPOTHESIS=thorough` is what `make test-live` takes.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+COUNTS = {"quick": 20, "thorough": 100}
+
+# a law holds on a slow machine too
+for _name, _count in COUNTS.items():
+    settings.register_profile(
+        _name, max_examples=_count, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("RIGRIGHT_HYPOTHESIS", "quick"))
+
+few = settings(max_examples=settings.default.max_examples // 5)  # where one example is a whole search

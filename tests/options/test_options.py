@@ -1,0 +1,276 @@
+"""What is typed becomes a wish, or an error with a hint: every option of the planning verbs, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.errors import AskError, RigError
+from rigright.demand import PlanWish, ServingWish, TrainingWish
+from rigright.options.read import command, fill, read_wish, values_in, values_of
+from rigright.options.row import ALL
+from rigright.options.rows import GROUPS, options_of
+from rigright.verbs.fit import FitWish
+from rigright.verbs.simulate.wish import PlayWish
+
+
+def test_a_serving_with_its_limits():
+    wish = read_wish(
+        {
+            "on": "8x h100",
+            "prompt": "2048",
+            "output": "512",
+            "ttft": "1s",
+            "tpot": "50ms",
+            "percentile": "p95",
+        }
+    )
+    assert wish == PlanWish(
+        on="8x h100", prompt_tok=2048, output_tok=512, ttft_s=1, tpot_s=0.05, percentile=0.95
+    )
+
+
+def test_nothing_said_is_the_plain_wish():
+    assert read_wish({}) == PlanWish()
+    assert read_wish({"on": None, "budget": ""}) == PlanWish()
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ({"budget": "$8000"}, "budget_usd", 8000),
+        ({"per-hour": "$20/h"}, "usd_per_h", 20),
+        ({"tariff": "$0.12/kWh"}, "tariff_usd_per_kwh", 0.12),
+        ({"watts": "1.5kW"}, "power_w", 1500),
+        ({"rate": "300/min"}, "rate_per_s", 5),
+        ({"users": "1k"}, "users", 1000),
+        ({"growth": "2x"}, "growth", 2),
+        ({"cached": "50%"}, "cached_share", 0.5),
+        ({"duty": "0.4"}, "duty", 0.4),
+        ({"percentile": "95", "ttft": "1s"}, "percentile", 0.95),
+        ({"percentile": "0.99", "tpot": "1s"}, "percentile", 0.99),
+        ({"chips": "h100, mi300x"}, "chips", ("h100", "mi300x")),
+        ({"chips": "4090、5090"}, "chips", ("4090", "5090")),
+        ({"buy": "yes"}, "buy", True),
+        ({"rent": "yes"}, "buy", False),
+        ({"rent": "no"}, "buy", None),
+        ({"mode": "chat"}, "work", "chat"),
+        ({"mode": "pretrain", "tokens": "10B"}, "train_tok", 10e9),
+        ({"mode": "finetune", "days": "14"}, "days", 14),
+        ({"mode": "finetune", "days": "36h"}, "days", 1.5),
+    ],
+)
+def test_each_option_is_read_in_its_own_unit(words, field, value):
+    assert getattr(read_wish(words), field) == pytest.approx(value)
+
+
+def test_yuan_become_dollars():
+    assert read_wish({"budget": "5万"}).budget_usd == pytest.approx(
+        read_wish({"budget": "50000 CNY"}).budget_usd
+    )
+    assert 5000 < read_wish({"budget": "5万"}).budget_usd < 9000
+
+
+@pytest.mark.parametrize(
+    ("words", "currency"),
+    [
+        ({"budget": "5万"}, "CNY"),
+        ({"per-hour": "20元/小时"}, "CNY"),
+        ({"tariff": "0.3€/kWh"}, "EUR"),
+        ({"per-mtok": "4元", "ttft": "1s"}, "CNY"),
+        ({"budget": "8000"}, "USD"),
+        ({"ttft": "1s"}, "USD"),
+    ],
+)
+def test_the_currency_that_was_named_is_the_one_to_answer_in(words, currency):
+    assert read_wish(words).currency == currency
+
+
+def test_a_bare_amount_is_in_the_currency_that_was_named():
+    wish = read_wish({"budget": "7.1万", "tariff": "0.71"})
+    assert wish.tariff_usd_per_kwh == pytest.approx(wish.budget_usd * 1e-5)
+    assert read_wish({"tariff": "0.71"}).tariff_usd_per_kwh == 0.71
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        ({"ttft": "fast"}, "as a time", "1s"),
+        ({"budget": "cheap"}, "as an amount", "8000usd"),
+        ({"mode": "serving"}, 'unknown mode "serving"', "choose serve, chat, rag"),
+        ({"percentile": "p100"}, "as a percentile", "p95"),
+        ({"cached": "150%"}, "more than 100%", "50%"),
+        ({"pue": "0.5"}, "below 1", "1.3"),
+        ({"buy": "yes", "rent": "yes"}, "--buy and --rent exclude each other", "leave one"),
+        ({"buy": "yes", "cloud": "aws"}, "--buy and --cloud exclude each other", "leave one"),
+        ({"buy": "maybe"}, "as yes or no", "yes"),
+        (
+            {"mode": "serve", "tokens": "10B"},
+            "--tokens does not apply to serving",
+            "--mode finetune | pretrain",
+        ),
+        ({"tokens": "10B"}, "--tokens does not apply to serving", "--mode finetune | pretrain"),
+        ({"mode": "pretrain", "ttft": "1s"}, "--ttft does not apply to training", "serving text"),
+        ({"mode": "embed", "tokens": "1B"}, "--tokens does not apply to images", "--mode finetune"),
+        ({"mode": "pretrain", "engine": "vllm"}, "--engine does not apply to training", "--mode image"),
+        ({"zebra": "red"}, 'unknown option "zebra"', "options: on, own"),
+        ({"ttfft": "1s"}, 'unknown option "ttfft"', "did you mean ttft?"),
+        ({"prompt": "many"}, "as a count", "4096"),
+        ({"draft-tokens": "3"}, "--draft-tokens needs --draft", "add --draft"),
+        ({"percentile": "p95"}, "--percentile needs --ttft | --tpot", "add --ttft"),
+        ({"concurrency": "5", "rate": "2/s"}, "--concurrency and --rate exclude each other", "leave one"),
+        ({"concurrency": "5", "users": "6"}, "--concurrency and --users mean the same", "leave one"),
+        ({"on": "8x h100", "chips": "h100"}, "--on and --chips exclude each other", "leave one"),
+        ({"max-chips": "0"}, "--max-chips is 0", "above zero"),
+        ({"max-chips": "9999999"}, "--max-chips is 9999999", "1,000,000"),
+    ],
+)
+def test_what_cannot_be_read_says_how_to_write_it(words, said, hint):
+    with pytest.raises(AskError) as refused:
+        read_wish(words)
+    assert said in str(refused.value.sentence)
+    assert hint in str(refused.value.hint)
+
+
+WISHES = {
+    "plan": (PlanWish,),
+    "compare": (PlanWish,),
+    "sweep": (PlanWish,),
+    "explain": (ServingWish, TrainingWish),
+    "simulate": (ServingWish, PlayWish),
+    "fit": (FitWish,),
+}
+BESIDE = {"on", "out", "serve"}  # arguments of the verb itself, and the default said aloud
+GOOD = {  # a text that each reader takes, by the name of the option where its metavar does not tell
+    "mode": "finetune", "train": "lora", "method": "lora", "aim": "cost", "chunks": "on", "arrivals": "gamma",
+    "percentile": "p95", "rate": "5/s", "growth": "2x",
+    "N": "4", "TIME": "2s", "MONEY": "5", "SHARE": "50%", "POWER": "800W", "SIZE": "7B", "PIXELS": "512",
+    "": "yes",
+}  # fmt: skip
+NONSENSE = ("banana!", "", " ", "-4", "1e999", "nan", "4 GB/banana", "八匹马", "\x00", "$8000 ¥5000", "5W5s")
+NUMBERS = {"N", "TIME", "MONEY", "SHARE", "POWER", "SIZE", "PIXELS", "R", "P", "FACTOR"}
+ROWS = [(verb, option) for verb in WISHES for option in options_of(verb)]
+
+
+def good(option):
+    return GOOD.get(option.name) or GOOD.get(option.metavar) or "x"
+
+
+@pytest.mark.parametrize(("verb", "option"), ROWS, ids=lambda one: getattr(one, "name", one))
+def test_every_option_fills_a_field_of_a_wish_of_its_verb(verb, option):
+    names = {field.name for wish in WISHES[verb] for field in fields(wish)}
+    assert option.name in BESIDE or set(option.fields) & names, option
+
+
+@pytest.mark.parametrize(("verb", "option"), ROWS, ids=lambda one: getattr(one, "name", one))
+def test_every_option_refuses_nonsense_with_a_hint(verb, option):
+    """Nonsense, empty, negative, endless, units mixed, two moneys: an error that says what to write."""
+    for text in NONSENSE:
+        if option.metavar in NUMBERS or option.choices is not None or not option.metavar:
+            with pytest.raises(AskError) as refused:
+                option.value(text)
+            assert refused.value.hint is not None, (verb, option.name, text)
+        elif not text.strip():
+            with pytest.raises(AskError, match="has no value"):
+                option.value(text)
+
+
+@pytest.mark.parametrize(("verb", "option"), ROWS, ids=lambda one: getattr(one, "name", one))
+def test_zero_and_what_is_huge_are_refused_where_they_mean_nothing(verb, option):
+    if option.metavar not in NUMBERS:
+        return
+    if option.zero:
+        assert option.value("0") == 0
+    else:
+        with pytest.raises(AskError) as refused:
+            option.value("0")
+        assert refused.value.hint is not None
+    with pytest.raises(AskError) as refused:
+        option.value("9" * 60 + ("B" if option.metavar == "SIZE" else ""))
+    assert refused.value.hint is not None, verb
+
+
+@pytest.mark.parametrize(("verb", "option"), ROWS, ids=lambda one: getattr(one, "name", one))
+def test_every_option_takes_what_it_is_for(verb, option):
+    value = option.value(good(option))
+    assert value is not None
+    for wish in WISHES[verb]:
+        filled = fill(wish, verb, values={option.name: value.usd() if option.metavar == "MONEY" else value})
+        name = next((name for name in option.fields if name in {field.name for field in fields(wish)}), None)
+        assert name is None or getattr(filled, name) is not None
+
+
+@pytest.mark.parametrize(("verb", "option"), ROWS, ids=lambda one: getattr(one, "name", one))
+def test_an_option_that_says_nothing_of_the_work_is_refused(verb, option):
+    for kind in ALL - option.works:
+        with pytest.raises(AskError, match=f"{option.flag} does not apply") as refused:
+            values_of(verb, {option.name: good(option)}, kinds=frozenset({kind}))
+        assert refused.value.hint is not None
+
+
+def test_names_are_said_once_and_lead_where_they_stand():
+    for verb in WISHES:
+        names = [name for option in options_of(verb) for name in (option.name, *option.aliases)]
+        assert len(set(names)) == len(names), verb
+        for option in options_of(verb):
+            beside = {*option.bars, *(one.partition("=")[0] for one in option.needs)}
+            known = {one.name for _, rows in GROUPS for one in rows}
+            assert beside <= known, option
+
+
+def test_one_flag_has_one_meaning():
+    """A row is the only place where a flag is declared, so none has two readers or two helps."""
+    rows = [option for _, rows in GROUPS for option in rows]
+    assert len({option.name for option in rows}) == len(rows)
+    table = {option.name: option for option in rows}
+    assert table["budget"].metavar == "MONEY"
+    assert table["concurrency"].aliases == ("users",)
+    for name in ("ttft", "tpot", "concurrency"):
+        assert {"plan", "compare", "simulate"} <= table[name].verbs
+
+
+def test_every_field_of_a_wish_can_be_said():
+    filled = {name for option in options_of("plan") for name in option.fields}
+    beside = {"budget_said", "currency"}  # with the amounts
+    assert {field.name for field in fields(PlanWish)} - filled - beside == set()
+
+
+@given(st.sampled_from(sorted(WISHES)), st.data())
+def test_a_wish_that_was_filled_says_the_same_again(verb, data):
+    wish = WISHES[verb][0]
+    rows = [one for one in options_of(verb) if one.name not in BESIDE]
+    option = data.draw(st.sampled_from(rows))
+    if option.metavar == "MONEY" or not {field.name for field in fields(wish)} & set(option.fields):
+        return
+    values = {option.name: option.value(good(option))}
+    filled = fill(wish, verb, values=values)
+    again = values_in(filled, verb)
+    assert filled == fill(wish, verb, values=again)
+
+
+def test_a_command_asks_the_same_again_and_is_safe_to_paste():
+    said = {"chips": "h100,a100", "budget": "$8000", "buy": "yes", "ttft": "1s"}
+    typed = command("plan", ["llama 3"], said=said)
+    assert typed == "rigright plan 'llama 3' --chips 'h100,a100' --buy --ttft 1s --budget '$8000'"
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(option.name for option in options_of("plan"))),
+        st.text(max_size=12),
+        max_size=4,
+    )
+)
+def test_any_text_is_a_wish_or_a_sentence(words):
+    try:
+        assert isinstance(read_wish(words), PlanWish)
+    except RigError:
+        return
+
+
+def test_whole_samples_have_options_of_their_own():
+    wish = read_wish({"mode": "image", "samples": "1M", "latency": "2s", "image-size": "768", "steps": "20"})
+    assert (wish.samples, wish.latency_s, wish.image_px, wish.steps) == (1e6, 2.0, 768, 20)

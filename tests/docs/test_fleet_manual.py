@@ -92,7 +92,9 @@ def test_the_manual_names_only_options_that_exist():
     known = set(verb_parser("fleet", "en")._option_string_actions)
     ours = {
         option
-        for line in re.findall(r"rigright fleet [^\n|`]*", re.sub(r'"[^"]*"', "", text))  # srun's, ssh's
+        for line in re.findall(
+            r"rigright fleet [^\n|`]*", re.sub(r"='[^'\n]*'|\"[^\"]*\"", "", text)
+        )  # srun's, ssh's
         for option in re.findall(r"(?<!\S)--[a-z-]+", line)
     }
     assert len(ours) > 8

@@ -155,8 +155,8 @@ def test_any_locale_shows_a_plan(settings):
 
 
 def test_the_locale_chooses_the_language():
-    assert "方案" in run(*PLAN, environment={"LANG": "zh_CN.UTF-8"})[1]
-    assert "plans" in run(*PLAN, environment={"LANG": "de_DE.UTF-8"})[1]
+    assert "可跑" in run(*PLAN, environment={"LANG": "zh_CN.UTF-8"})[1]
+    assert " runs Llama" in run(*PLAN, environment={"LANG": "de_DE.UTF-8"})[1]
 
 
 def test_no_warning_of_any_library_reaches_a_person():

@@ -140,7 +140,7 @@ def test_learning_on_more_cards_is_quicker_and_never_more_than_in_proportion(res
         ("resnet50", {"work": "image", "steps": 20}, "--steps"),
         ("resnet50", {"work": "pretrain", "trainer": "megatron"}, "megatron"),
         ("resnet50", {"work": "image", "weights": ("awq4",)}, "fp16"),
-        ("openai/clip-vit-base-patch32", {"work": "image"}, "not known"),
+        ("openai/clip-vit-base-patch32", {"work": "image"}, "no speed model"),
     ],
 )
 def test_what_the_law_does_not_know_is_said(market, model, wish, told):

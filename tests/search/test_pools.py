@@ -26,7 +26,7 @@ from rigright.search.serving import filled, find_serving, wider
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
-TIGHT = {"on": "8x h100", "prompt_tok": 2048, "output_tok": 512, "ttft_s": 2.0, "tpot_s": 0.016, "users": 48}
+TIGHT = {"on": "8x h100", "prompt_tok": 2048, "output_tok": 512, "ttft_s": 2.0, "tpot_s": 0.016, "users": 64}
 
 
 def scored_of(arch, wish, *, market):

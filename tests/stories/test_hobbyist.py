@@ -82,8 +82,9 @@ def test_a_slip_of_the_pen_is_answered_with_what_was_meant(ask):
     said = ask("explain qwen2.5-7b --on 'rtx 3O60 12gb'")
     assert said.code == 2
     assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert "3060" in said.err
+    error, hint = said.err.splitlines()
+    assert error == 'error: unknown GPU "rtx 3o60 12gb"'
+    assert hint.startswith("hint: did you mean GeForce RTX 3060 12GB")
     said = ask("explain qwen-2.5-7bb --on 'rtx 3060 12gb'")
     assert said.code > 0
     assert "Qwen2.5-7B" in said.err

@@ -17,6 +17,8 @@ from rigright.machine.system import Event
 HELD = Path(__file__).parent / "json_contract.json"
 QUESTIONS = json.loads(HELD.read_text(encoding="utf-8"))
 BY_NAME = {
+    "kv_bytes_at",  # lengths up to the model's own
+    "parts_s",  # those that take any time
     "places",
     "files",
     "shares",

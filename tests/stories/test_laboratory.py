@@ -27,16 +27,16 @@ def test_layers_are_dealt_out_to_both_cards(ask, found):
     assert first["layers"][0] == 0
     assert first["layers"][1] == second["layers"][0]
     assert second["layers"][1] == 80
-    said = ask(QUESTION)
-    assert said.lines[0].startswith("meta-llama/Llama-3.1-70B in gguf:Q4_K_M on 2x GeForce RTX 3090")
-    assert " fits: " in said.lines[1]
+    said = ask(f"{QUESTION} --details")
+    assert said.lines[0].startswith("! 2x RTX 3090 runs Llama-3.1-70B in Q4_K_M: ")
+    assert said.lines[0].endswith(" MiB to spare"), "nearly full: no plain tick"
     begun = first["layers"][1]
     assert said.row("layers")[1:] == [f"0-{begun - 1}", f"{begun}-79"]
 
 
 def test_the_limit_on_the_page_is_the_limit(ask, found):
-    told = next(line for line in ask(QUESTION).lines if "largest context" in line)
-    most = int(re.search(r"([\d,]+) tokens", told)[1].replace(",", ""))
+    told = ask(QUESTION).row("max context at concurrency 1, tokens")
+    most = int(told[-1].replace(",", ""))
     assert most == found["limits"]["context_tok"]
     assert ask(f"{QUESTION} --context {most} --json").data["fits"]
     kept = f"{QUESTION} --weights {found['weights']} --kv 16bit"

@@ -14,19 +14,27 @@ def notes(on, language="en", **wish):
     return found, [tell(note, language) for note in found.notes]
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang"])
-@pytest.mark.parametrize(("on", "chip"), [("t4", "T4"), ("v100 16gb", "V100"), ("rtx 2080 ti", "2080")])
-def test_chips_without_bf16_are_told_of_fp16(engine, on, chip):
+@pytest.mark.parametrize(
+    ("engine", "on", "chip"),
+    [
+        ("vllm", "t4", "T4"), ("vllm", "v100 16gb", "V100"), ("vllm", "rtx 2080 ti", "2080"),
+        ("sglang", "t4", "T4"), ("sglang", "rtx 2080 ti", "2080"), ("transformers", "t4", "T4"),
+    ],
+)  # fmt: skip
+def test_chips_without_bf16_run_in_fp16(engine, on, chip):
     found, said = notes(on, engine=engine, weights="bf16")
     (told,) = [note for note in said if "no bf16" in note]
     assert chip in told
-    assert "--weights fp16" in told
-    assert any("不支持 bf16" in note for note in notes(on, "zh", engine=engine, weights="bf16")[1])
+    assert "using fp16" in told
+    assert found.serving.weights == "fp16"
+    assert any("改用 fp16" in note for note in notes(on, "zh", engine=engine, weights="bf16")[1])
     halved, quiet = notes(on, engine=engine, weights="fp16")
     assert not any("bf16" in note for note in quiet)
     assert halved.fullest.spare_bytes == found.fullest.spare_bytes
 
 
-@pytest.mark.parametrize(("on", "engine"), [("rtx 3090", "vllm"), ("mi300x", "vllm"), ("t4", "transformers")])
+@pytest.mark.parametrize(
+    ("on", "engine"), [("rtx 3090", "vllm"), ("mi300x", "vllm"), ("rtx 3090", "transformers")]
+)
 def test_where_bf16_works_nothing_is_said(on, engine):
     assert not any("no bf16" in note for note in notes(on, engine=engine, weights="bf16")[1])

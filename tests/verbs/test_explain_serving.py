@@ -351,7 +351,7 @@ def test_no_question_breaks_it(model, on, options):
         ("llama-3.1-8b", "rtx 4090", {"engine": "ollama"}, "Ollama", "gguf:Q8_0"),
         ("llama3.1:8b", "rtx 4090", {}, "Ollama", "gguf:Q4_K_M"),
         ("llama-3.1-8b", "rtx 4090", {"engine": "llama.cpp", "weights": "bf16"}, "llama.cpp", "gguf:BF16"),
-        ("bert-base-uncased", "m3 max", {}, "transformers", "fp32"),
+        ("bert-base-uncased", "m3 max", {}, "transformers", "fp16"),
         ("gpt-oss-20b", "rtx 4090", {}, "llama.cpp", "gguf:MXFP4"),
     ],
 )

@@ -1,21 +1,30 @@
 """`fit`: what runs on a machine."""
 
 import json
+import re
 
 import pytest
 
 from rigright.arch.sources import zoo
+from rigright.arch.sources.quality import rated
 from rigright.base.errors import RigError
+from rigright.choice.ways import NO_LOSS
 from rigright.faces.cli.main import main
+from rigright.facts.formats import find_format
 from rigright.verbs.explain import explain
-from rigright.verbs.fit import FitWish, ServingWish, fit
+from rigright.verbs.fit import LOST_SCORE, FitWish, ServingWish, fit, series_of
 
 
-def test_rows_fit_and_stand_in_order():
+def lost(form):
+    return max(find_format(form).loss_rank - NO_LOSS, 0) ** 2 * LOST_SCORE
+
+
+def test_rows_fit_and_the_most_useful_stand_first_one_of_each_series():
     found = fit("rtx 4090", wish=FitWish(limit=30))
     assert found.found >= len(found.rows) == 30
-    sizes = [row.params for row in found.rows]
-    assert sizes == sorted(sizes, reverse=True)
+    scores = [rated(zoo.arch(row.model))[0] - lost(row.weights_format) for row in found.rows]
+    assert scores == sorted(scores, reverse=True)
+    assert len({series_of(row.model) for row in found.rows}) == len(found.rows)
     assert all(row.spare_bytes >= 0 for row in found.rows)
     assert all(
         row.context_tok is None or row.context_tok >= min(4096, row.model_context_tok or 4096)
@@ -67,6 +76,7 @@ def test_models_alike_stand_once_under_the_shortest_name():
     assert len(names) == len(set(names))
     assert "deepseek-ai/DeepSeek-R1-Distill-Llama-8B" not in names
     assert zoo.exact("meta-llama/Llama-3.1-8B") in names
+    assert "meta-llama/Llama-3.1-8B-Instruct" not in names
 
 
 def test_a_wrong_limit_is_refused():
@@ -81,9 +91,13 @@ def test_the_command(capsys):
     assert told["models"][0]["params"] <= 9e9
     assert main(["fit", "--on", "rtx 4090", "--limit", "2"]) == 0
     out = capsys.readouterr().out
-    assert "models fit" in out
+    assert re.match(r"✓ 1x RTX 4090 runs \d+ of \d+ models; first: ", out)
     assert "rigright explain" in out
+    assert main(["fit", "4090", "--limit", "2"]) == 0
+    assert capsys.readouterr().out == out.replace("--on 'rtx 4090'", "--on 4090")
+    assert main(["fit", "4090", "--on", "3090"]) == 2
+    assert "two machines" in capsys.readouterr().err
     assert main(["fit", "--on", "rtx 4090", "--min-params", "lots"]) > 0
     assert "7B" in capsys.readouterr().err
     assert main(["fit", "--on", "rtx 4090 (1 GiB free)", "--min-params", "50B", "--lang", "zh"]) == 0
-    assert "放不进" in capsys.readouterr().out
+    assert "都放不下" in capsys.readouterr().out

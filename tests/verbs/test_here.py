@@ -206,7 +206,7 @@ def test_fit_takes_less_where_less_is_free(saved):
 
 def test_explain_says_that_a_model_does_not_fit_beside_what_runs(saved):
     taken, idle = saved(box(card(free=9000)), "a.json"), saved(box(card()), "b.json")
-    model = "meta-llama/Llama-3.1-8B"
+    model = "Qwen/Qwen3-32B"
     assert explain(model, taken).cards[0].spare_bytes < 0 < explain(model, idle).cards[0].spare_bytes
 
 

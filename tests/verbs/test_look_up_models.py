@@ -185,7 +185,7 @@ def test_models_are_listed_filtered_and_sorted():
 
 
 def test_a_name_that_lists_nothing_suggests():
-    with pytest.raises(AskError, match="near it"):
+    with pytest.raises(AskError, match=r"did you mean Qwen/Qwen2\.5-7B, "):
         look_up("models", ("quen2.5", "7b"), today=TODAY)
     assert look_up("models", ("千问3",), today=TODAY).total > 5
 

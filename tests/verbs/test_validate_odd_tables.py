@@ -134,8 +134,8 @@ def test_a_head_alone_is_said_to_have_no_rows(put):
 
 
 def test_a_tick_stands_only_where_something_was_held(put):
-    assert pages.page(validate(put(table(GOOD)))).parts[0].tone == "good"
-    assert pages.page(validate(put(table(GOOD | {"peak_gib": ""})))).parts[0].tone == "plain"
+    assert pages.page(validate(put(table(GOOD)))).tone == "good"
+    assert pages.page(validate(put(table(GOOD | {"peak_gib": ""})))).tone == "plain"
 
 
 def test_pages_have_no_minus_zero_no_empty_table_and_no_one_times(put):

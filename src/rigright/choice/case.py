@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
-from rigright.choice.ways import format_of, formats_in, taken_on
+from rigright.choice.ways import format_of, format_on, formats_in, taken_on
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh, weights_bytes
@@ -91,9 +91,9 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
 
 
 def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
-    if work.weights:
-        return format_of(work.weights[0], engine=engine)
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    if work.weights:
+        return format_on(work.weights[0], engine=engine, chips=chips)
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
     room = 0.9 * sum(card.room_bytes for card in node.cards) * node.n_nodes
     return next((form for form in forms if weights_bytes(arch, form) <= room), forms[-1])
@@ -130,24 +130,17 @@ def _check_cut(engine: Engine, wish: ServingWish) -> None:
 
 def unrun_on(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
     """Chips on which the engine, or weights of this format, do not run."""
-    lacking = _no_bf16(engine, cards) if form == "bf16" else ()
     emulated = form == "bf16" and not engine.native_bf16
     chips = {card.chip.id: card.chip for card in cards}.values()
     asked = (chip for chip in chips if not (emulated and engine.id in engines_of(chip)))
     told = (unrun(engine.id, form, chip=chip) for chip in asked)
-    return lacking or tuple(said for said in told if said is not None)
+    return tuple(said for said in told if said is not None)
 
 
-def _no_bf16(engine: Engine, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
-    """Chips that cannot compute in bf16, where the engine does not work around it."""
-    known = {card.chip.name: features_of(card.chip.isa) for card in cards}
-    lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
-    if not engine.native_bf16 or not lacking:
+def taken_for_bf16(case: Case, asked: str | None) -> tuple[Sentence, ...]:
+    """That weights asked for in bf16 are run in fp16, on chips without bf16."""
+    if asked is None or case.serving.weights != "fp16" or format_of(asked, engine=case.engine) != "bf16":
         return ()
-    return (
-        say(
-            "{chip} has no bf16: {engine} needs fp16 there (--weights fp16, the same size)",
-            chip=", ".join(lacking),
-            engine=engine.label,
-        ),
-    )
+    known = {card.chip.name: features_of(card.chip.isa) for card in case.cards}
+    lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
+    return (say("{chip} has no bf16: using fp16, the same size", chip=", ".join(lacking)),)

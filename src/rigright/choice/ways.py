@@ -131,7 +131,7 @@ def formats_in(
 ) -> Iterator[str]:
     """Formats of weights that run there, best quality first: those asked for, or all down to the floor."""
     if wish.weights:
-        asked = (format_of(name, engine=engine) for name in wish.weights)
+        asked = (format_on(name, engine=engine, chips=chips) for name in wish.weights)
         yield from (name for name in dict.fromkeys(asked) if is_run(engine, name, chips=chips))
         return
     if transcribes(arch) and wish.quality is None:
@@ -139,9 +139,7 @@ def formats_in(
     else:
         floor = ANY_LOSS if more and wish.quality is None else most_loss(wish)
     for name in own_formats(arch, engine, floor=floor):
-        twin = name == "fp16" != arch.dtype and is_run(
-            engine, arch.dtype, chips=chips
-        )  # bf16 does the same there
+        twin = name == "fp16" and arch.dtype == "bf16" and is_run(engine, "bf16", chips=chips)
         if not twin and is_run(engine, name, chips=chips):
             yield name
 
@@ -155,6 +153,13 @@ def format_of(name: str, *, engine: Engine) -> str:
     """A format by a loose name, as the engine at hand means it: "q4" is Q4_K_M in llama.cpp, AWQ in vLLM."""
     plain = name.strip().lower().replace("-bit", "bit")
     return find_format(engine.says.get(plain, name)).id
+
+
+def format_on(name: str, *, engine: Engine, chips: Sequence[Chip]) -> str:
+    """The same on these chips: where one has no bf16, fp16 is meant, its twin in size."""
+    form = format_of(name, engine=engine)
+    twin = form == "bf16" and not is_run(engine, form, chips=chips) and is_run(engine, "fp16", chips=chips)
+    return "fp16" if twin else form
 
 
 def own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:

@@ -50,5 +50,6 @@ def blended(record: Any, shares: Any) -> Any:
 def _blended(name: str, value: Any, *, shares: Any) -> Any:
     if not isinstance(value, np.ndarray) or np.shape(value) != np.shape(shares):
         return blended(value, shares)
-    rates = name.endswith("_per_s")
-    return np.array([1 / ((1 / value) @ shares) if rates else value @ shares])
+    busy = shares > 0  # endless is no part of nothing
+    value, shares = value[busy], shares[busy]
+    return np.array([1 / ((1 / value) @ shares) if name.endswith("_per_s") else value @ shares])

@@ -11,7 +11,7 @@ from datetime import date
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.choice.case import Case, check_wish, fixed
+from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
 from rigright.choice.work import assumed, contexts, settled
 from rigright.cost.memory_kv import generates, takes_samples
@@ -67,7 +67,14 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         case,
         serving=serving,
         traffic=case.traffic if generates(arch) else None,
-        notes=(*node.notes, *arch.warnings, *notes, *case.notes, *_towers(arch)),
+        notes=(
+            *node.notes,
+            *arch.warnings,
+            *notes,
+            *taken_for_bf16(case, wish.weights),
+            *case.notes,
+            *_towers(arch),
+        ),
     )
     return Single(case=case, wish=full, notes=notes)
 

@@ -120,9 +120,8 @@ def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
             unread.append(name)
             continue
         if _wanted(arch, wish):
-            same = found.setdefault((arch.towers, arch.stored), arch)
-            if _standing(arch) > _standing(same):
-                found[arch.towers, arch.stored] = arch
+            alike = (arch.towers, arch.stored, arch.max_context_tok)
+            found[alike] = max(found.get(alike, arch), arch, key=_standing)
     return list(found.values()), tuple(unread)
 
 

@@ -106,7 +106,7 @@ def _aliases() -> dict[frozenset[str], str]:
 
 
 def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]:
-    """The model that people mean by a size alone, with a note that names others of that size."""
+    """The model that people mean by a size or a short name alone, with a note that names others."""
     words = spelling.words - frozenset(tables()["filler"]["words"])
     if _MEMORY.fullmatch(asked):
         raise AskError(
@@ -115,19 +115,27 @@ def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]
                 asked=asked[:40],
             )
         )
+    if words in _meant():
+        model, *others = _meant()[words]
+        return model, _taken(asked, model, others=others)
     if len(words) != 1 or not is_size(*words):
         return None, None
-    meant: dict[str, list[str]] = tables()["meant"]
-    if not words <= meant.keys():
-        sizes = sorted(meant, key=lambda size: abs(_billions(size) - _billions(*words)))[:OTHERS]
-        near = ", ".join(meant[size][0] for size in sizes)
-        raise AskError(
-            say(
-                "no well-known model has {size} parameters; near it: {names}", size="".join(words), names=near
-            )
+    sizes = [size for (size,) in (one for one in _meant() if len(one) == 1) if is_size(size)]
+    near = sorted(sizes, key=lambda size: abs(_billions(size) - _billions(*words)))[:OTHERS]
+    raise AskError(
+        say(
+            "no well-known model has {size} parameters; near it: {names}",
+            size="".join(words),
+            names=", ".join(_meant()[frozenset({size})][0] for size in near),
         )
-    model, *others = meant[next(iter(words))]
-    return model, _taken(asked, model, others=others)
+    )
+
+
+@cache
+def _meant() -> dict[frozenset[str], list[str]]:
+    """Sizes and short names, and the models that people mean by them, the likeliest first."""
+    meant: dict[str, list[str]] = tables()["meant"]
+    return {spell(name).words: models for name, models in meant.items()}
 
 
 def _taken(asked: str, model: str, *, others: list[str]) -> Sentence:

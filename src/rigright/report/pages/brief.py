@@ -38,8 +38,8 @@ def short(name: str) -> str:
 
 
 def model_name(name: str) -> str:
-    """A model without its maker's account or its folder."""
-    return name.rstrip("/").rsplit("/", 1)[-1]
+    """A model without its maker's account or folder; the main part of a pipeline bears the name of all."""
+    return name.rstrip("/").rsplit("/", 1)[-1].removesuffix("#transformer").removesuffix("#unet")
 
 
 def short_format(name: str) -> str:

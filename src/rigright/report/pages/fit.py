@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,7 +35,9 @@ def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
 
 def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
     """What each row stands for."""
-    parts = [say("at least {tokens} context", tokens=show_tokens(result.context_tok)), say("1 user")]
+    parts = []
+    if any(row.user_tok_per_s for row in shown):
+        parts += [say("at least {tokens} context", tokens=show_tokens(result.context_tok)), say("1 user")]
     if any(row.samples_per_s for row in shown):
         parts.append(say("batch 32 for texts and images read, 1 for images made"))
     yield say("assumed: {parts}", parts=with_commas(parts) or "")
@@ -147,9 +150,15 @@ def _context(row: Fitting) -> Sentence | str:
 
 
 def _next(result: Fitted) -> str:
-    row = result.rows[0]
-    own = short_format(row.weights_format)
-    return f"{result.asked.replace('fit', f'explain {row.model}', 1)} --engine {row.engine} --weights {own}"
+    row, typed = result.rows[0], shlex.split(result.asked)
+    kept = [
+        word
+        for flag in ("--on", "--context")
+        if flag in typed
+        for word in (flag, typed[typed.index(flag) + 1])
+    ]
+    told = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
+    return shlex.join(["rigright", "explain", row.model, *kept, *told])
 
 
 def plain(result: Fitted, _language: str) -> dict[str, Any]:
@@ -161,7 +170,7 @@ def plain(result: Fitted, _language: str) -> dict[str, Any]:
         "context_tok": result.context_tok,
         "found": result.found,
         "looked_at": result.looked_at,
-        "order": "params descending, then loss of the format",
+        "order": "arena score, or its estimate from size and age, less what the format loses",
         "models": [_row(row) for row in result.rows],
         "unread": list(result.unread),
         "notes": list(result.notes),

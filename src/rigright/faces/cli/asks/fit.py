@@ -15,17 +15,33 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of `fit`."""
     from rigright.faces.cli.options import add_options
 
+    parser.add_argument(
+        "machine",
+        nargs="?",
+        metavar="MACHINE",
+        help=str(
+            say('a GPU, a machine or a size of memory: 4090, "2x 3090", 24gb, here; this machine if left out')
+        ),
+    )
     add_options(parser, "fit")
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Find what fits."""
+    from rigright.base.errors import AskError
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, fill, values_of
     from rigright.report.pages import fit as pages
     from rigright.verbs.fit import FitWish, fit
 
     said = said_in(options, "fit")
+    if options.machine is not None:
+        if options.on is not None:
+            raise AskError(
+                say("two machines: {one} and --on {other}", one=options.machine, other=options.on),
+                hint=say("name one; `rigright compare` shows several side by side"),
+            )
+        options.on = said["on"] = options.machine
     values = values_of("fit", said)
     if values.get("limit") == 0:
         values["limit"] = None

@@ -76,6 +76,15 @@ def with_flags(words, flags):
     return [*told, *flags]
 
 
+def chosen(words, found):
+    """The same question with all that was chosen said, so that nothing is chosen anew."""
+    serving, layout = found.serving, found.layout
+    told = {"--engine": serving.engine.replace(" ", "=="), "--weights": serving.weights, "--kv": serving.kv}
+    told |= {f"--{name}": str(getattr(layout, name)) for name in ("tp", "pp", "dp")}
+    missing = [word for flag, value in told.items() if flag not in words for word in (flag, value)]
+    return [*words, *missing]
+
+
 def answered(number, seed):
     """Questions that have an answer, with it."""
     for words in questions(number, seed):
@@ -96,6 +105,7 @@ def test_the_largest_context_and_batch_fit_and_one_more_does_not():
         if limits is None:
             continue
         seen += 1
+        words = chosen(words, found)
         most = limits.model_context_tok or MOST_CONTEXT_TOK
         if limits.context_tok:
             assert fits(words, "--context", limits.context_tok), words

@@ -331,6 +331,14 @@ GROUPS: tuple[tuple[Sentence, tuple[Option, ...]], ...] = (
 )
 
 
+def rivals(flag: str) -> frozenset[str]:
+    """The flags that exclude one, whichever of the two says so."""
+    every = [option for _, rows in GROUPS for option in rows]
+    name = flag.removeprefix("--")
+    own = {f"--{other}" for option in every if option.name == name for other in option.bars}
+    return frozenset(own | {option.flag for option in every if name in option.bars})
+
+
 def options_of(verb: str) -> tuple[Option, ...]:
     """Every option of a verb, in order; a grid for `sweep` has those of `plan`."""
     asked = "plan" if verb == "sweep" else verb

@@ -92,12 +92,13 @@ def test_the_environment_is_as_it_was():
 def test_memory_and_time_of_cores_are_what_the_command_took():
     code = (
         "x = bytearray(300 * 2**20); import time; t = time.process_time()\n"
-        "while time.process_time() - t < 1: pass"
+        "while time.process_time() - t < 1: pass\n"
+        "print(time.process_time())"  # by its own clock, start-up included
     )
     done = run("--json", *python(code))
     told = json.loads(done.stderr)
     assert 300 * 2**20 <= told["host_peak_bytes"] < 450 * 2**20
-    assert told["cpu_s"] == pytest.approx(1.1, abs=0.4)
+    assert told["cpu_s"] == pytest.approx(float(done.stdout), abs=0.2)
     assert told["lasted_s"] >= 1
 
 

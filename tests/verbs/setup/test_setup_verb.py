@@ -325,7 +325,8 @@ def test_files_are_written_only_when_told_and_never_over_others(tmp_path, capsys
 
 
 def test_the_plan_says_cards_and_engine(tmp_path, capsys):
-    assert main(["plan", "llama-3.1-8b", "--on", "2x 4090", "--users", "4", "--json"]) == 0
+    ask_plan = ["plan", "llama-3.1-8b", "--on", "2x 4090", "--users", "4", "--engine", "vllm", "--json"]
+    assert main(ask_plan) == 0
     plan = json.loads(capsys.readouterr().out)
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan))

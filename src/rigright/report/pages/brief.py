@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from rigright.base.money import USD, currency_of, show_money
 from rigright.base.units import KIB, KILO, to_gib
 from rigright.base.words import Sentence, say, with_commas
+from rigright.options.rows import rivals
 from rigright.report.page import Bar, Bars, Line, Piece, Shown
 
 ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
@@ -101,10 +102,10 @@ def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
 
 
 def again(asked: str, flags: str) -> str:
-    """The command with flags that take the place of those it had."""
+    """The command with flags that take the place of those it had, and of those that exclude them."""
     words, new = shlex.split(asked), shlex.split(flags)
-    for flag in (word for word in new if word.startswith("--") and word in words):
-        start = words.index(flag)
+    old = {flag for word in new if word.startswith("--") for flag in (word, *rivals(word))}
+    for start in sorted((words.index(flag) for flag in old if flag in words), reverse=True):
         has_value = start + 1 < len(words) and not words[start + 1].startswith("--")
         del words[start : start + 1 + has_value]
     return shlex.join([*words, *new])

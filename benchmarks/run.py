@@ -20,9 +20,10 @@ ASKED = {  # name -> command, target in words
     "python -c pass": ([sys.executable, "-P", "-c", "pass"], ""),
     "import numpy": ([sys.executable, "-P", "-c", "import numpy"], ""),
     "./rig --version": ([str(ROOT / "rig"), "--version"], ""),
-    "help": ([*RIG, "--help"], ""),
+    "help": ([*RIG, "--help"], "0.06 s of CPU"),
     "look up a chip": ([*RIG, "look-up", "chips", "4090"], ""),
-    "explain": ([*RIG, "explain", "llama-3.1-70b", "--on", "8x h100"], "0.4 s"),
+    "explain": ([*RIG, "explain", "llama-3.1-8b", "--on", "rtx 4090"], "0.22 s of CPU"),
+    "plan for 8 users": ([*RIG, "plan", "llama-3.1-8b", "--users", "8", "--on", "h100"], "0.3 s of CPU"),
     "fit": ([*RIG, "fit", "--on", "rtx 4090"], ""),
     "plan one machine": (
         [str(ROOT / "rig"), "plan", "llama-3.1-70b", "--on", "8x h100", *LIMITS],

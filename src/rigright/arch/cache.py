@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 from rigright.arch.record import Arch, Mix, Mixer
 
@@ -29,6 +28,8 @@ def cached(arch: Arch) -> Iterator[Mixer]:
 
 def growing_elems(arch: Arch) -> int | float:
     """Cache elements a token adds for good, over all layers that see everything before."""
+    from fractions import Fraction
+
     total = sum(
         (Fraction(entry_elems(mixer), mixer.every_tok) for mixer in cached(arch) if mixer.kind in GROWING),
         Fraction(0),

@@ -21,14 +21,21 @@ _NEVER_ASSUMED = frozenset(
 
 
 @cache
-def _table() -> Mapping[str, Any]:
-    table: dict[str, Any] = json.loads((DATA / "arch" / "defaults.json").read_text(encoding="utf-8"))
-    return table
+def _lines() -> Mapping[str, str]:
+    """A kind -> its defaults as JSON: the table has one line a kind, and a start parses the few it needs."""
+    lines = (DATA / "arch" / "defaults.json").read_text(encoding="utf-8").splitlines()
+    return {kind[1:-1]: row.rstrip(",") for kind, _, row in (line.partition(": ") for line in lines[2:-1])}
+
+
+@cache
+def _row(kind: str) -> Mapping[str, Any]:
+    row: dict[str, Any] = json.loads(_lines().get(kind, "{}"))
+    return row
 
 
 def full(config: Config, kind: str) -> Config:
     """The config of one kind with nothing left unsaid."""
-    row = _table().get(kind, {})
+    row = _row(kind)
     assumed = {key: value for key, value in row.get("keys", {}).items() if key not in _NEVER_ASSUMED}
     keys: dict[str, Any] = {**assumed, **config.raw}
     for other, own in row.get("alias", {}).items():
@@ -45,11 +52,9 @@ def full(config: Config, kind: str) -> Config:
 def part(config: Config, key: str, *, kind: str | None = None) -> Config:
     """A nested config of the kind it names, else of `kind`, else of the kind its class expects."""
     inner = config.part(key)
-    own = _table().get(str(config.raw.get("model_type")), {}).get("parts", {}).get(key, "")
+    own = _row(str(config.raw.get("model_type"))).get("parts", {}).get(key, "")
     told = inner.raw.get("model_type")
-    named = (
-        told if isinstance(told, str) and told in _table() and told != config.raw.get("model_type") else None
-    )
+    named = told if isinstance(told, str) and known(told) and told != config.raw.get("model_type") else None
     found = named or kind or own
     return full(inner, found).over(model_type=found)
 
@@ -62,7 +67,7 @@ def kind_of_class(name: str) -> str | None:
 
 @cache
 def _plain_kinds() -> Mapping[str, str]:
-    return {_plain(kind): kind for kind in _table()}
+    return {_plain(kind): kind for kind in _lines()}
 
 
 def _plain(kind: str) -> str:
@@ -71,4 +76,4 @@ def _plain(kind: str) -> str:
 
 def known(kind: str) -> bool:
     """Whether the table tells the defaults of a kind."""
-    return kind in _table()
+    return kind in _lines()

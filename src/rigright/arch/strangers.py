@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 
 from rigright.arch.config import Config
 
@@ -58,6 +57,8 @@ def by_name(word: str, config: Config, *, matches: Mapping[str, str]) -> str | N
 
 
 def _likeness(word: str, name: str) -> float:
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, _DIGITS.sub("", word), _DIGITS.sub("", name)).ratio()
 
 

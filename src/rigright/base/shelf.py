@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os  # not pkgutil: that loads `inspect`
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,13 @@ from rigright.base.words import say
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The files of a folder, sorted, without importing any of them."""
-    folder = importlib.import_module(package)
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(folder.__path__)))
+    found = {
+        entry.name.removesuffix(".py")
+        for folder in importlib.import_module(package).__path__
+        for entry in os.scandir(folder)
+        if entry.name.endswith(".py") or os.path.exists(f"{entry.path}/__init__.py")  # noqa: PTH110 - as above
+    }
+    return tuple(sorted(found - {"__init__"}))
 
 
 def take(package: str, file: str, *, bears: str) -> Any:

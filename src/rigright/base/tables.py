@@ -69,14 +69,13 @@ def read_cells(
     raw: Mapping[str, str], readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()
 ) -> tuple[Row, list[str]]:
     """One row's cells -> values, and the columns that could not be read."""
-    row: Row = {}
+    row: Row = dict.fromkeys(readers)
     faults: list[str] = []
     for column, reader in readers.items():
         cell = (raw.get(column) or "").strip()
-        row[column] = None
         try:
             if cell:
-                row[column] = reader(cell)
+                row[column] = cell if reader is text else reader(cell)
         except (ValueError, KeyError, OverflowError, RigError):
             faults.append(column)
         else:

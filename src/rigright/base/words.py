@@ -10,15 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, reduce
-from pathlib import Path
 
 from rigright.base.record import dataclass
 
 ENGLISH = "en"
 CHINESE = "zh"
 LANGUAGES = (ENGLISH, CHINESE)
-
-_FOLDER = Path(__file__).parent.parent / "data" / "words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,10 @@ def sentences(language: str) -> Mapping[str, str]:
     if language == ENGLISH:
         return {}
     import tomllib
+    from pathlib import Path
 
     found: dict[str, str] = {}
-    for path in sorted((_FOLDER / language).glob("*.toml")):
+    for path in sorted((Path(__file__).parents[1] / "data" / "words" / language).glob("*.toml")):
         found.update(tomllib.loads(path.read_text(encoding="utf-8"))["sentences"])
     return found
 

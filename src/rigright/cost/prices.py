@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
-from statistics import median
 from typing import Any
 
 from rigright.base.money import from_currency
@@ -47,6 +46,8 @@ def quote_of(chip: Chip, *, currency: str = "USD") -> Quote | None:
 
 def quoted(rows: Sequence[Price]) -> Quote:
     """Prices of one chip, the newest first, as one."""
+    from statistics import median
+
     newest = rows[0]
     found = [from_currency(row.typical, row.currency) for row in rows]
     ends = [

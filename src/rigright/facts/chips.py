@@ -165,6 +165,7 @@ _COLUMNS = {
     "confidence": ("confidence", text),
     "notes": ("notes", text),
 }
+_FIELDS = tuple(field for field, _ in _COLUMNS.values())
 _READERS = {column: reader for column, (_, reader) in _COLUMNS.items()}
 _REQUIRED = (
     *("id", "name", "vendor", "segment", "architecture", "launch", "mem_gib", "mem_type", "mem_gb_per_s"),
@@ -208,7 +209,7 @@ def production() -> dict[str, Production]:
 
 
 def _chip(row: Row) -> Chip:
-    fields = {field: row[column] for column, (field, _) in _COLUMNS.items()}
+    fields = dict(zip(_FIELDS, row.values(), strict=True))
     share = memory_share(fields["vendor"], fields["segment"], mem_bytes=fields["mem_bytes"])
     seen = fields["mem_program_bytes"] is not None
     fields["mem_usable_bytes"] = fields["mem_usable_bytes"] or fields["mem_bytes"] * share.driver

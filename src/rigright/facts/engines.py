@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import field, replace
 from functools import cache
@@ -99,6 +98,8 @@ def _frozen(value: Any) -> Any:
 @cache
 def find_engine(asked: str) -> Engine:
     """The engine of a loose name, with a version where one is told: "vllm", "vLLM 0.8.5", "hf==4.38.2"."""
+    from difflib import get_close_matches
+
     match = _ASKED.match(asked.lower())
     name = match["name"].strip() if match else ""
     known = {
@@ -107,7 +108,7 @@ def find_engine(asked: str) -> Engine:
         for word in (engine.id, engine.label.lower(), *engine.aliases)
     }
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+        near = get_close_matches(name, known, n=2, cutoff=0.6)
         raise unknown(say("engine"), asked, near=(known[word].id for word in near), known=engines())
     version = match["version"] if match else None
     return known[name] if version is None else at_version(known[name], version)

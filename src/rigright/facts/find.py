@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -277,13 +276,15 @@ def _first_of(named: list[Calling]) -> list[Chip]:
 
 def _nearest(text: str) -> list[Chip]:
     """The chips whose names are written most alike."""
+    from difflib import get_close_matches
+
     names = {
         written: chip
         for chip in chips()
         for written in (chip.name.lower(), chip.id.replace("-", " "), " ".join(sorted(pieces(chip.id))))
     }
     names |= {" ".join(sorted(one.key)): one.chip for one in callings() if one.key}
-    close = difflib.get_close_matches(text.lower()[:60], names, n=6, cutoff=0.55)
+    close = get_close_matches(text.lower()[:60], names, n=6, cutoff=0.55)
     return list({names[name].id: names[name] for name in close}.values())[:_MOST_NEAR]
 
 

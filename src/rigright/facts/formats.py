@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import field
 from functools import cache
 
@@ -135,11 +134,13 @@ def fused_families() -> frozenset[str]:
 
 def find_format(asked: str) -> Format | Mix:
     """The format of a loose name: "bf16", "awq", "Q4_K_M", "gguf:iq4_xs"."""
+    from difflib import get_close_matches
+
     name = asked.strip().lower().replace(" ", "-")
     known = _names()
     if name in known:
         return known[name]
-    near = [known[word].id for word in difflib.get_close_matches(name, known, n=3, cutoff=0.5)]
+    near = [known[word].id for word in get_close_matches(name, known, n=3, cutoff=0.5)]
     raise unknown(say("weight format"), asked, near=near, see="rigright look-up formats")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import Any, TypeVar
 
@@ -157,13 +156,15 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find(asked: str, rows: dict[str, _N], *, table: str) -> _N:
+    from difflib import get_close_matches
+
     name = asked.strip().lower().replace("_", "-").replace(" ", "-")
     known: dict[str, str] = {}
     for key, row in rows.items():
         known |= dict.fromkeys((key, *row.aliases), key)
     if name in known:
         return rows[known[name]]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    near = get_close_matches(name, known, n=3, cutoff=0.4)
     raise unknown(
         say("{text}", text=table.removesuffix("s")), asked, near=(known[word] for word in near), known=rows
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread
 
 CHUNK = 16384  # layouts whose arrays stay in cache; with fewer, two threads wait for each other
 THREADS = 2
@@ -17,6 +16,8 @@ def each_chunk(size: int, task: Callable[[slice], None]) -> None:
         for chunk in chunks:
             task(chunk)
         return
+    from threading import Thread
+
     failed: list[BaseException] = []
 
     def work(mine: list[slice]) -> None:

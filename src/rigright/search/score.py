@@ -274,7 +274,7 @@ def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way:
     stages = np.ones(int(points.pp.max(initial=1)) + 1)
     first = question.kinds[way.kinds[0]]
     if way.engine.split == "layer" and not first.mix:
-        for pp in np.unique(points.pp[points.pp > 1]).tolist():
+        for pp in set(points.pp[points.pp > 1].tolist()):  # not np.unique: it loads masked arrays
             stages[pp] = evenness(
                 question.arch, way, card=first.card, pp=pp, work=work, context_tok=context_tok(question)
             )

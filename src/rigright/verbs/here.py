@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from rigright.base.errors import AskError
-from rigright.base.units import show_bytes
-from rigright.base.words import Sentence, say
-from rigright.doctor.recognise import chip_of
-from rigright.facts.chips import Chip, chips
-from rigright.facts.find import with_memory
-from rigright.facts.nodes import Card, Node, device_of, find_node
-from rigright.machine.device import Device, Slice
-from rigright.machine.record import Machine
-from rigright.machine.room import free_bytes, total_bytes
-from rigright.machine.world import here
+from rigright.facts.nodes import Node, find_node
 
 HERE = frozenset(
     {
@@ -34,9 +22,6 @@ HERE = frozenset(
     }
 )
 _ENDINGS = (".json", ".xml", ".gz", ".tgz", ".tar", ".txt", ".log", ".csv")
-_CUT = 7  # compute shares that MIG cuts a card into
-_WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")
-_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
 def the_node(on: str | None) -> Node:
@@ -49,11 +34,14 @@ def looked_at(on: str | None) -> Node | None:
     """The cards of this machine or of a file, as they were seen; None where `on` names cards."""
     if on is None or on.strip().casefold() in HERE:
         from rigright.machine.probe import probe
+        from rigright.machine.world import here
+        from rigright.verbs.seen import node_of
 
         return node_of(probe(here()))
     if not is_place(on):
         return None
     from rigright.machine.opened import open_machine
+    from rigright.verbs.seen import node_of
 
     return node_of(open_machine(on))
 
@@ -65,197 +53,3 @@ def is_place(on: str) -> bool:
     path = Path(on).expanduser()
     is_path = os.sep in on or "/" in on or on.startswith("~")
     return on.lower().endswith(_ENDINGS) or (is_path and path.exists())
-
-
-def node_of(machine: Machine) -> Node:
-    """Its cards, those left out that no program could use, with what is free now."""
-    if not machine.devices and machine.origin != "live":
-        machine = replace(machine, devices=_on_bus(machine))
-    if not machine.devices:
-        raise _none(machine)
-    seen = _as_programs_count([device for device in machine.devices if device.state == "ok"])
-    shown, notes = _visible(seen, machine)
-    known = {device.index: chip for device in shown if (chip := chip_of(device)) is not None}
-    cards = [
-        card
-        for device in shown
-        if device.index in known
-        for card in _cards(device, known[device.index], machine=machine)
-    ]
-    if not cards:
-        raise _unknown(machine, seen)
-    strangers = [device for device in shown if device.index not in known]
-    gone = [device for device in machine.devices if device.state != "ok"]
-    return Node(
-        cards=tuple(replace(card, index=place) for place, card in enumerate(cards)),
-        notes=(*_told(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
-    )
-
-
-def _on_bus(machine: Machine) -> tuple[Device, ...]:
-    """Cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell."""
-    listed = {number: chip for chip in chips() for number in chip.pci_ids}
-    held = [one for one in machine.pci or () if one.id in listed]
-    return tuple(
-        Device(
-            index=place, vendor=listed[one.id].vendor.lower(), name=one.name, pci=one.address, pci_id=one.id
-        )
-        for place, one in enumerate(held)
-    )
-
-
-def _cards(device: Device, chip: Chip, *, machine: Machine) -> Iterator[Card]:
-    """The card, or the part of one; of MIG instances the largest, since a program sees one alone."""
-    if device.slices and device.vendor == "amd":
-        yield _instance(device.slices[0], chip, parts=len(device.slices))
-        return
-    if device.slices:
-        yield _instance(max(device.slices, key=lambda one: one.mem_total_bytes or 0.0), chip)
-        return
-    if device.mig:
-        return
-    one = _sized(device_of(chip), total_bytes(device, machine))
-    total = device.mem_total_bytes or one.mem_usable_bytes
-    yield Card(chip=one, index=device.index, total_bytes=total, free_bytes=free_bytes(device, machine))
-
-
-def _sized(chip: Chip, total: float | None) -> Chip:
-    """A chip that is sold with several sizes of memory, with the least that holds what was seen."""
-    if total is None or len(chip.mem_options_bytes) < 2:
-        return chip
-    holding = [size for size in chip.mem_options_bytes if size >= total]
-    return with_memory(chip, min(holding, default=max(chip.mem_options_bytes)))
-
-
-def _instance(part: Slice, chip: Chip, *, parts: int = _CUT) -> Card:
-    """A MIG instance, or a part of a card, as a card: its memory, its share of bandwidth and peak.
-
-    MIG instances do not reach each other; parts of AMD's cards do, by their share of the card's links.
-    """
-    total = part.mem_total_bytes or chip.mem_usable_bytes / parts
-    mem_share = total / chip.mem_usable_bytes
-    told = (part.profile or "").partition("g.")[0]
-    share = int(told) / _CUT if told.isdecimal() and 0 < int(told) <= _CUT else mem_share
-    peaks = {
-        name: value * share
-        for name in Chip.__slots__
-        if name.endswith(("_flops_per_s", "_ops_per_s")) and (value := getattr(chip, name)) is not None
-    }
-    is_mig = chip.vendor != "AMD"
-    ways = {} if is_mig else {name: (getattr(chip, name) or 0) * share or None for name in _WAYS}
-    cut = replace(
-        chip,
-        name=f"{chip.name}{' MIG' if is_mig else ''} {part.profile or show_bytes(total)}",
-        mem_bytes=chip.mem_bytes * mem_share,
-        mem_usable_bytes=total,
-        mem_program_bytes=total,
-        mem_bytes_per_s=chip.mem_bytes_per_s * mem_share,
-        link=None if is_mig else chip.link,
-        link_max_chips=None if is_mig or not chip.link_max_chips else round(chip.link_max_chips / share),
-        **{**dict.fromkeys(_WAYS), **ways, **peaks},
-    )
-    used = part.mem_used_bytes
-    return Card(chip=cut, index=0, total_bytes=total, free_bytes=None if used is None else total - used)
-
-
-def _as_programs_count(seen: list[Device]) -> list[Device]:
-    """Each part of AMD's cards that are cut as a device, as HIP counts them, with that part first."""
-    if not any(device.slices for device in seen if device.vendor == "amd"):
-        return seen
-    found: list[Device] = []
-    for device in seen:
-        parts = _shared_out(device) if device.vendor == "amd" else ()
-        found += [
-            replace(device, slices=(*parts[place:], *parts[:place])) for place in range(len(parts))
-        ] or [device]
-    return [replace(device, index=place) for place, device in enumerate(found)]
-
-
-def _shared_out(device: Device) -> tuple[Slice, ...]:
-    """The parts of a card, with equal shares of what is used of it, and of its memory where none is told."""
-    count = len(device.slices)
-    used, total = device.mem_used_bytes, device.mem_total_bytes
-    return tuple(
-        replace(
-            part,
-            mem_used_bytes=None if used is None else used / count,
-            mem_total_bytes=part.mem_total_bytes or (None if total is None else total / count),
-        )
-        for part in device.slices
-    )
-
-
-def _visible(seen: list[Device], machine: Machine) -> tuple[list[Device], tuple[Sentence, ...]]:
-    """Those that the environment shows to programs."""
-    told = next(((name, value) for name, value in machine.environment if name in _VISIBLE), None)
-    if told is None:
-        return seen, ()
-    name, value = told
-    wanted = [one.strip() for one in value.split(",")]
-    shown = [device for one in wanted for device in seen if _is(device, one)]
-    if not shown or len(shown) == len(seen):
-        return seen, ()
-    note = say(
-        "{name}={value} shows {count} of {all} cards", name=name, value=value, count=len(shown), all=len(seen)
-    )
-    return shown, (note,)
-
-
-def _is(device: Device, told: str) -> bool:
-    """Whether one entry of such a list means the device: its number, or the beginning of its UUID."""
-    if told.isdecimal():
-        return device.index == int(told)
-    return len(told) > len("GPU-") and (device.uuid or "").startswith(told)
-
-
-def _told(cards: list[Card]) -> Iterator[Sentence]:
-    """What is planned with."""
-    if all(card.free_bytes is None for card in cards):
-        yield say("how much memory is free was not observed; all of it is planned with")
-        return
-    free, total = sum(card.room_bytes for card in cards), sum(card.program_bytes for card in cards)
-    yield say(
-        "planned with what is free now: {free} of the {total} that programs can take",
-        free=show_bytes(free),
-        total=show_bytes(total),
-    )
-
-
-def _left_out(gone: list[Device], strangers: list[Device]) -> Iterator[Sentence]:
-    if gone:
-        which = ", ".join(str(device.index) for device in gone)
-        yield say("card {which} does not answer and is left out: `rigright doctor`", which=which)
-    if strangers:
-        names = ", ".join(device.name or device.vendor for device in strangers)
-        yield say("not among the chips that are known, and left out: {names}", names=names)
-
-
-def _cut(shown: list[Device]) -> Iterator[Sentence]:
-    if any(device.slices and device.vendor == "amd" for device in shown):
-        yield say("AMD's cards here are cut: each part is planned with as a card of its own")
-    if any(device.slices and device.vendor != "amd" for device in shown):
-        yield say("a program sees one MIG instance: of each card its largest is planned with")
-
-
-def _none(machine: Machine) -> AskError:
-    """There are no cards: where to look, what to say."""
-    if machine.origin != "live":
-        return AskError(say("{file} tells of no accelerator", file=machine.origin))
-    return AskError(
-        say(
-            'no accelerator was found here; name a machine: --on "1x rtx 4090", '
-            "and `rigright doctor` tells why a card may not be seen"
-        )
-    )
-
-
-def _unknown(machine: Machine, seen: list[Device]) -> AskError:
-    names = ", ".join(dict.fromkeys(device.name or device.vendor for device in seen or machine.devices))
-    if not seen:
-        return AskError(say("no card answers ({names}): `rigright doctor` tells why", names=names))
-    return AskError(
-        say(
-            'the chip of {names} is not known: name one like it with --on, or a size: --on "rtx 4090"',
-            names=names,
-        )
-    )

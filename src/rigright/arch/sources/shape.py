@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from rigright.arch import blocks, count
@@ -100,6 +99,8 @@ def _feed(shape: Shape) -> Block:
 
 def parse_shape(asked: str) -> Shape:
     """Read the sizes; what is not told follows from the others."""
+    from difflib import get_close_matches
+
     told: dict[str, str] = {}
     for item in filter(str.strip, asked.split(",")):
         key, sign, value = (piece.strip() for piece in item.partition("="))
@@ -107,7 +108,7 @@ def parse_shape(asked: str) -> Shape:
         if not sign or not value:
             raise AskError(say('"{item}" in the shape is no key=value', item=item.strip()[:60]))
         if key not in (*COUNTS, *SWITCHES):
-            near = difflib.get_close_matches(key, (*COUNTS, *SWITCHES), n=1)
+            near = get_close_matches(key, (*COUNTS, *SWITCHES), n=1)
             raise AskError(
                 say(
                     'a shape has no "{key}"; it has {keys}',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import os
 import sys
@@ -39,7 +40,8 @@ _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb w
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer one command line."""
-    gc.set_threshold(50_000)  # what start-up makes stays, and looking for garbage in it finds none
+    gc.set_threshold(200_000)  # what start-up makes stays, and looking for garbage in it finds none,
+    atexit.register(gc.freeze)  # nor does it at the end
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "--" not in arguments:  # a command behind it shall find the environment as it was
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 from rigright.base.errors import AskError
 from rigright.base.words import LANGUAGES, Sentence, say, sentences, tell
 from rigright.faces.cli.complaints import understand
+from rigright.faces.cli.terminal import columns
 from rigright.report.draw.cells import wrap
 
 _POSITIONALS = say("what is asked")
@@ -100,7 +102,7 @@ class Formatter(argparse.HelpFormatter):
     """Help that is told in one language and knows that Chinese letters are two cells wide."""
 
     def __init__(self, prog: str, language: str, *, width: int | None = None) -> None:
-        super().__init__(prog, max_help_position=30, width=width)
+        super().__init__(prog, max_help_position=30, width=width or columns(sys.stdout, unknown=80) - 2)
         self._language = language
 
     def start_section(self, heading: str | None) -> None:

@@ -6,7 +6,6 @@ import argparse
 import codecs
 import os
 import sys
-from pathlib import Path
 from typing import TextIO
 
 from rigright.base.words import CHINESE, tell
@@ -26,9 +25,9 @@ def open_mouth(form: str, language: str) -> None:
     codecs.register_error("rigright-look-alikes", _look_alike)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, or a Windows program without a console
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays open
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     if sys.stdin is None:
-        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY), encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is None:
@@ -53,7 +52,7 @@ def hush() -> None:
 def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Screen:
     """The screen as it is, where the user does not say otherwise."""
     return Screen(
-        width=options.width or _columns(stream),
+        width=options.width or columns(stream),
         colour=_coloured(options.color, stream),
         unicode=can(stream, _DRAWN),
         language=language,
@@ -69,14 +68,15 @@ def can(stream: TextIO, letters: str) -> bool:
     return True
 
 
-def _columns(stream: TextIO) -> int:
+def columns(stream: TextIO, *, unknown: int = _PIPE_CELLS) -> int:
+    """How wide it is: as COLUMNS says, or the terminal."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told[:6]) > 0:
         return max(int(told[:6]), LEAST_CELLS)
     try:
-        return max(os.get_terminal_size(stream.fileno()).columns or _PIPE_CELLS, LEAST_CELLS)
+        return max(os.get_terminal_size(stream.fileno()).columns or unknown, LEAST_CELLS)
     except (OSError, ValueError, AttributeError):
-        return _PIPE_CELLS
+        return unknown
 
 
 def _coloured(wish: str, stream: TextIO) -> bool:

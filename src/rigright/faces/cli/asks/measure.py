@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import threading
 
 from rigright.base.units import parse_amount, parse_seconds
 from rigright.base.words import say
@@ -35,9 +34,11 @@ def add(parser: Parser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Measure."""
+    from threading import Timer
+
     from rigright.verbs.measure.frame import EVERY_S, measure
 
-    beside = threading.Timer(STARTED_S, _prepare, (options,))
+    beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True
     beside.start()
     result = measure(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,7 +11,6 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.live import Live, can_live
 from rigright.faces.cli.terminal import screen
 from rigright.report.draw.cells import clean
 
@@ -53,6 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Watch, until somebody ends it."""
+    from rigright.faces.cli.live import can_live
     from rigright.report.pages import watch as pages
     from rigright.verbs.watch.frame import WatchWish, watch
 
@@ -80,6 +78,8 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _until_told(moments: Watch, run: Callable[[], None]) -> None:
     """SIGTERM and Ctrl-C are the usual ends, and no errors."""
+    import signal
+
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: moments.end())
     try:
         run()
@@ -93,6 +93,7 @@ def _live(moments: Watch, options: argparse.Namespace) -> None:
     """Drawn over and over, until q is pressed."""
     from dataclasses import replace
 
+    from rigright.faces.cli.live import Live
     from rigright.report.live.recent import Recent
     from rigright.report.live.view import lines
 
@@ -116,6 +117,8 @@ def _live(moments: Watch, options: argparse.Namespace) -> None:
 
 def _lines(moments: Watch, options: argparse.Namespace) -> None:
     """A line for each reading, or for each moment with --json; with --serve only the news."""
+    from json import dumps
+
     from rigright.report.live import log
     from rigright.report.pages.watch import plain
 
@@ -129,7 +132,7 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
                 told.add(said)
                 _aside(said)
         if options.form == "json":
-            sys.stdout.write(json.dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
+            sys.stdout.write(dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
         else:
             quiet = moments.serves is not None
             shown = [*log.news(moment, options.language)]

@@ -100,12 +100,12 @@ def fits(words, flag, value):
 
 def test_the_largest_context_and_batch_fit_and_one_more_does_not():
     seen = 0
-    for words, found in answered(20, seed=3):
+    for asked, found in answered(20, seed=3):
         limits = found.limits
         if limits is None:
             continue
         seen += 1
-        words = chosen(words, found)
+        words = chosen(asked, found)
         most = limits.model_context_tok or MOST_CONTEXT_TOK
         if limits.context_tok:
             assert fits(words, "--context", limits.context_tok), words

@@ -182,10 +182,12 @@ def test_a_cache_that_one_engine_keeps_is_run_in_that_engine(ask):
     assert first["weights"] == alone["weights"]
 
 
-def test_bf16_on_a_card_without_it_runs_in_the_engine_that_converts_it(ask):
-    assert ask("plan llama-3.1-8b --on '2x t4' --weights bf16 --engine vllm").code == 2
-    work = plans(ask, "plan llama-3.1-8b --on '2x t4' --weights bf16")[0]["work"]
-    assert (work["engine"].split()[0], work["weights"]) == ("llama.cpp", "gguf:BF16")
+@pytest.mark.parametrize("engine", ["", "--engine vllm"])
+def test_bf16_on_a_card_without_it_runs_in_fp16_and_says_so(ask, engine):
+    question = f"llama-3.1-8b --on '2x t4' --weights bf16 {engine}"
+    work = plans(ask, f"plan {question}")[0]["work"]
+    assert (work["engine"].split()[0], work["weights"]) == ("vllm", "fp16")
+    assert "T4 has no bf16: using fp16, the same size" in ask(f"explain {question}").out
 
 
 def test_half_precision_that_was_asked_for_is_taken(ask):

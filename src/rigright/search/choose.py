@@ -115,8 +115,8 @@ def choose(field: Field, wish: PlanWish, *, ranks: Numbers | None = None) -> lis
 
 def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
     """What each plan in turn is chosen by, least is best; and what makes it too like one before."""
-    if not picked:
-        yield _first(field, wish), field.alike
+    if not picked or wish.budget_usd is not None:
+        yield least(field, wish), field.alike
     if not picked:
         return
     price, loss = field.sure, field.costs.get("loss")
@@ -150,7 +150,7 @@ def _gains(column: Numbers, own: float) -> Numbers:
     return column <= (own / GAIN if own > 0 else own * GAIN)
 
 
-def _first(field: Field, wish: PlanWish) -> Numbers:
+def least(field: Field, wish: PlanWish) -> Numbers:
     """The aim asked for, else cost with its doubts; near the least the least loss, then the most output."""
     if wish.aim is not None and wish.aim not in AIMS:
         raise AskError(say('unknown aim "{aim}"; choose {known}', aim=wish.aim, known=", ".join(AIMS)))
@@ -160,8 +160,8 @@ def _first(field: Field, wish: PlanWish) -> Numbers:
         return _ranked(column, field.sure, _output(field))
     if name.startswith("usd"):
         column = np.where(np.isfinite(column), column, field.sure)
-    least = column.min()
-    near = column <= (least * NEAR if least > 0 else least / NEAR)
+    lowest = column.min()
+    near = column <= (lowest * NEAR if lowest > 0 else lowest / NEAR)
     loss = field.costs.get("loss", np.zeros(len(column)))
     return np.where(near, _ranked(loss, _output(field), column), np.inf)
 

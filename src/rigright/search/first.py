@@ -20,7 +20,7 @@ from rigright.search.sure import Doubts
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
 NEAR = 1.03  # times that differ less count as equal
 HALF = 2.0  # of the most output: better weights that reach so much of it go before
-ROOM = 0.15  # of the memory left free is room enough to grow
+ROOM = 0.25  # of the memory left free is room enough to grow
 FULL_KV_BITS = 16
 DESK_CARDS = 4
 SURE = 0.9  # chance that a limit is kept, from which on it counts as kept
@@ -55,7 +55,7 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
-        return _order(crowd, unusual, unsure, quality, slow, tight, price, loss)
+        return _order(crowd, unusual, unsure, quality, slow, loss, tight, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     if wish.users is None and wish.rate_per_s is None:

@@ -14,7 +14,7 @@ from rigright.choice.work import assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import find_node
-from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
+from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of, least
 from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
@@ -22,7 +22,7 @@ from rigright.search.plans import Table, plan_of
 from rigright.search.question import Question, ask, ways_of
 from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
-from rigright.search.supply import HOWS, options, prices_of
+from rigright.search.supply import HOWS, OWN, options, prices_of
 from rigright.search.sure import Doubts, doubted, doubts_of
 from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
@@ -195,15 +195,18 @@ def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     picked, field, doubts = _picked(table, limits, beyond=beyond)
     chosen = [one for _, one in picked]
     plans = [plan_of(table, place, best_at=one.best_at, limits=limits) for place, one in picked]
-    if not buys_best(table):
-        plans[0] = replace(plans[0], reasons=plans[0].reasons or (say("cheapest that meets every limit"),))
-    cost = field.costs[field.main][[one.place for one in chosen]]
-    below = (cost < cost[0] / NEAR) & (wish.aim is None and not buys_best(table))
+    if wish.aim is None and wish.on is None:
+        best = int(np.argmin(least(field, wish)))
+        cost = field.costs[field.main] * NEAR
+        for nth, (plan, one) in enumerate(zip(plans, chosen, strict=True)):
+            if plan.supply.how == HOWS[OWN]:
+                continue
+            if one.place == best:
+                plans[nth] = replace(plan, reasons=(say("cheapest that meets every limit"),))
+            elif cost[one.place] < field.costs[field.main][best]:
+                plans[nth] = doubted(plan, doubts, limits=limits, place=one.place, first=best)
     return Found(
-        plans=tuple(
-            doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place) if cheaper else plan
-            for plan, one, cheaper in zip(plans, chosen, below, strict=True)
-        ),
+        plans=tuple(plans),
         rejections=rejections(table, limits, first=picked[0][0], cost=field.main),
         looked_at=0,
         chips=0,

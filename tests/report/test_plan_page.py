@@ -346,7 +346,7 @@ def test_each_plan_says_what_its_speed_is_based_on():
     (row,) = [line for line in written.splitlines() if line.startswith("based on")]
     assert "benchmarks of this" in row
     assert "the data sheet alone" in row
-    assert "80 % band 35-47 tok/s, based on benchmarks of this GPU generation" in shown(TWO)
+    assert "80 % band 37-46 tok/s, based on benchmarks of this GPU generation" in shown(TWO)
 
 
 def test_an_image_model_is_planned_in_images():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -13,6 +14,8 @@ from rigright.base.tables import DATA, Row, read_rows, text
 from rigright.base.words import say
 
 SHOWN = 8  # names an error lists at most
+MOST_KNOWN = 4  # of which only the names are known
+LEAST_START = 3  # letters that a name is looked for by
 
 
 @cache
@@ -46,12 +49,11 @@ def age(name: str) -> tuple[float, ...]:
 def unknown(asked: str, spelling: Spelling) -> AskError:
     """The error for a name that no model answers to."""
     known = _without_architecture(asked, spelling)
-    if known is not None:
+    if known:
+        names = ", ".join(known[:MOST_KNOWN])
         return AskError(
-            say(
-                "{model} is known, but not its architecture; give its config.json, folder or GGUF file",
-                model=known,
-            )
+            say("no architecture known for {names}", names=names),
+            hint=say("give its config.json, its folder or a GGUF file"),
         )
     near = _near(spelling)
     if near:
@@ -61,12 +63,21 @@ def unknown(asked: str, spelling: Spelling) -> AskError:
     return AskError(say('unknown {what} "{text}"', what=say("model"), text=asked[:80]), hint=hint)
 
 
-def _without_architecture(asked: str, spelling: Spelling) -> str | None:
-    """A published model that the identity table names, and that no config here describes."""
+def _without_architecture(asked: str, spelling: Spelling) -> list[str]:
+    """Published models that the identity table names, and that no config here describes."""
     opens = {name.partition("#")[0] for name in zoo.every_name()}
     left = [known.name for known in identities() if known.name not in opens]
     whole = [name for name in left if asked.lower() in {name.lower(), name.rpartition("/")[2].lower()}]
-    return next(iter(whole or [name for name in left if spell(own_part(name)).words == spelling.words]), None)
+    alike = whole or [name for name in left if spell(own_part(name)).words == spelling.words]
+    start = _plain(asked)
+    return alike[:1] or [
+        name for name in left if len(start) >= LEAST_START and _plain(own_part(name)).startswith(start)
+    ]
+
+
+def _plain(name: str) -> str:
+    """A name without its signs: "YOLO-v8" is "yolov8"."""
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
 def _near(spelling: Spelling) -> list[str]:

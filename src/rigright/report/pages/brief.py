@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from rigright.base.money import USD, currency_of, show_money
-from rigright.base.units import KIB, KILO, to_gib
+from rigright.base.units import KIB, KILO, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.options.rows import rivals
 from rigright.report.page import Bar, Bars, Line, Piece, Shown
@@ -116,9 +116,9 @@ def overloaded(
 ) -> Sentence:
     """More requests arrive than are served: how many are, and how many such machines would do."""
     known = served is not None and math.isfinite(served) and 0 < served < rate
-    said = say("overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=f"{rate:.3g}")
+    said = say("overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=show_short(rate))
     if known and served is not None:
-        told = {"served": f"{served:.3g}", "rate": f"{rate:.3g}"}
+        told = {"served": show_short(served), "rate": show_short(rate)}
         said = say("overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **told)
         needed = needed or math.ceil(rate / served)
     if needed is None:

@@ -116,11 +116,12 @@ def _missed(result: Planned, first: Plan) -> Sentence:
     broken, wish, machine = result.found.broken, result.wish, words.machine(first)
     reached = {one.limit: one.nearest for one in broken}
     endless = any(value is not None and not math.isfinite(value) for value in reached.values())
-    if wish.rate_per_s is not None and (first.machines_needed or endless or "requests_per_s" in reached):
+    rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
+    if wish.rate_per_s is not None and (first.machines_needed or endless or rate is not None):
         known = first.figures.get("requests_per_s")
         return overloaded(
             machine,
-            served=reached.get("requests_per_s") or (None if known is None else known.value),
+            served=reached[rate] if rate is not None else None if known is None else known.value,
             rate=wish.rate_per_s,
             needed=first.machines_needed,
             is_one=first.n_chips == 1,

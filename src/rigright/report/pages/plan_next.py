@@ -39,7 +39,8 @@ def on_instead(result: Planned, plan: Plan) -> str:
 def _there(result: Planned, plan: Plan) -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
     flags = explain_flags(plan, output_tok=result.wish.output_tok)
-    if result.wish.on is None or result.seen_cards != plan.n_chips:
+    paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
+    if result.wish.on is None or paid != plan.n_chips or result.seen_cards not in {0, plan.n_chips}:
         return flags
     return ["--on", result.wish.on, *flags[2:]]
 

@@ -41,7 +41,7 @@ class Head:
 
     def cell(self, plan: Plan, currency: str) -> str:
         """One figure."""
-        found = plan.figures.get(self.name)
+        found = words.estimate(plan, self.name)
         if found is None or (self.how and plan.supply.how != self.how):
             return ""
         value = found.value * self.scale

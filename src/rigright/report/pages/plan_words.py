@@ -61,13 +61,18 @@ def is_mixed(plan: Plan) -> bool:
 
 def machine(plan: Plan) -> str:
     """The cards of a plan as people call them: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
-    name = short(plan.chip.name)
+    name, cables = short(plan.chip.name), _cables(plan)
     if is_mixed(plan):
         return name
     each = -(-plan.n_chips // max(plan.n_nodes, 1))
     if plan.n_nodes <= 1 or each * plan.n_nodes != plan.n_chips:
-        return f"{plan.n_chips}x {name}"
-    return f"{plan.n_nodes} x ({each}x {name})"
+        return f"{plan.n_chips}x {name}{cables}"
+    return f"{plan.n_nodes} x ({each}x {name}){cables}"
+
+
+def _cables(plan: Plan) -> str:
+    """What was said of bridges, slots and network."""
+    return f", {plan.chip.cabling.shown}" if plan.chip.cabling and plan.chip.cabling.shown else ""
 
 
 def machine_flag(plan: Plan) -> str:
@@ -76,8 +81,8 @@ def machine_flag(plan: Plan) -> str:
         return plan.chip.name
     each = -(-plan.n_chips // max(plan.n_nodes, 1))
     if plan.n_nodes > 1 and each * plan.n_nodes == plan.n_chips:
-        return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}"
-    return f"{plan.n_chips}x {plan.chip.id}"
+        return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}{_cables(plan)}"
+    return f"{plan.n_chips}x {plan.chip.id}{_cables(plan)}"
 
 
 def supply(plan: Plan) -> Sentence:
@@ -187,12 +192,21 @@ def takes_samples(plan: Plan) -> bool:
     return any(name in plan.figures for name in SAMPLES)
 
 
+def estimate(plan: Plan, name: str) -> Estimate | None:
+    """A figure as it is shown: of one user alone the speed that tokens come at, as benchmarks give it."""
+    found, pace = plan.figures.get(name), plan.figures.get("tpot_s")
+    if name != "output_tok_per_s" or plan.concurrency != 1 or pace is None or transcribes(plan):
+        return found
+    return replace(pace, value=1 / pace.value, low=1 / pace.high, high=1 / pace.low)
+
+
 def speed(plan: Plan) -> Shown:
     """How fast, and how long all of it takes where that is known, in a verdict."""
-    name = next((name for name in RATES if name in plan.figures), None)
-    if name is None:
+    name = next((name for name in RATES if name in plan.figures), "")
+    found = estimate(plan, name)
+    if found is None:
         return ""
-    rate = show_short(plan.figures[name].value)
+    rate = show_short(found.value)
     told: Shown = {
         "audio_h_per_h": say("{hours} hours of audio an hour", hours=rate),
         "images_per_s": say("{rate} images/s", rate=rate),
@@ -251,10 +265,10 @@ def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
 
 def known_by(plan: Plan) -> Shown:
     """What the speed is based on, with its band."""
-    name = next((name for name in RATES if name in plan.figures), None)
-    if name is None or not basis(plan):
+    name = next((name for name in RATES if name in plan.figures), "")
+    found = estimate(plan, name)
+    if found is None or not basis(plan):
         return ""
-    found = plan.figures[name]
     band = f"{show_short(found.low)}-{show_short(found.high)}"
     return say("80 % band {band} {unit}, based on {basis}", band=band, unit=UNITS.get(name, ""),
                basis=basis(plan))  # fmt: skip

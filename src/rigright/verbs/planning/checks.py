@@ -67,7 +67,8 @@ def kind_of(arch: Arch, wish: PlanWish) -> str:
 
 
 def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
-    if wish.work in WRITES and not generates(arch):
+    ranks = wish.work == "rerank" and arch.task == "embed"  # a cross-encoder reads question and passage whole
+    if wish.work in WRITES and not generates(arch) and not ranks:
         yield AskError(
             say("{model} does not generate text", model=arch.name),
             hint=say("add --mode {modes}", modes=" | ".join(SAMPLE_MODES)),

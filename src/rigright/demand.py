@@ -38,9 +38,12 @@ class ServingWish:
     weights: str | None = None
     kv: str | None = None
     context_tok: int | None = None
-    batch: int | None = None
+    batch: int | None = None  # sequences held at once, each of a whole context
     prompt_tok: int | None = None
     output_tok: int | None = None
+    users: float | None = None  # requests in flight at once; those that have no room queue
+    rate_per_s: float | None = None  # requests that arrive
+    cached_share: float = 0.0  # of prompts, found in the prefix cache
     budget_tok: int | None = None
     max_seqs: int | None = None
     utilisation: float | None = None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
+from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.work import work_of
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, ServingWish
@@ -21,7 +22,7 @@ from rigright.facts.formats import find_format
 from rigright.search.choose import field_of
 from rigright.search.figures import limits_of, usual_limits
 from rigright.search.question import ask
-from rigright.search.score import _rates, _serve, score
+from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, tabled
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
@@ -131,9 +132,9 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
         alone = replace(one, points=replace(one.points, row=np.array([0])))
         work = work_of(arch, weights=way.weights, kv=way.kv)
         way = replace(way, kinds=(int(one.points.kind[0]),))
-        again = _serve(
-            question, alone, work=work, rates=_rates(question, way, kinds=[kind], work=work), way=way
-        )
+        rates = rates_of([kind.chip], way.engine, weights=way.weights)
+        again = _served(question, alone, work=work, rates=rates, way=way)
+        assert set(again) > set(SERVED)
         for name, column in again.items():
             assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
 

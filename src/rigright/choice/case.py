@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
-from rigright.choice.ways import format_of, format_on, formats_in, taken_on
+from rigright.choice.ways import format_on, format_on, formats_in, taken_on
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh, weights_bytes
@@ -93,7 +93,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
 def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     if work.weights:
-        return format_on(work.weights[0], engine=engine, chips=chips)
+        return format_on(work.weights[0], engine=engine, chips=chips, named=bool(work.engines))
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
     room = 0.9 * sum(card.room_bytes for card in node.cards) * node.n_nodes
     return next((form for form in forms if weights_bytes(arch, form) <= room), forms[-1])

@@ -131,7 +131,8 @@ def formats_in(
 ) -> Iterator[str]:
     """Formats of weights that run there, best quality first: those asked for, or all down to the floor."""
     if wish.weights:
-        asked = (format_on(name, engine=engine, chips=chips) for name in wish.weights)
+        named = bool(wish.engines)
+        asked = (format_on(name, engine=engine, chips=chips, named=named) for name in wish.weights)
         yield from (name for name in dict.fromkeys(asked) if is_run(engine, name, chips=chips))
         return
     if transcribes(arch) and wish.quality is None:
@@ -149,15 +150,20 @@ def is_run(engine: Engine, form: str, *, chips: Sequence[Chip]) -> bool:
     return all(how_runs(engine.id, form, chip=chip) is not None for chip in chips)
 
 
-def format_of(name: str, *, engine: Engine) -> str:
-    """A format by a loose name, as the engine at hand means it: "q4" is Q4_K_M in llama.cpp, AWQ in vLLM."""
+def format_of(name: str, *, engine: Engine, named: bool = False) -> str:
+    """A format by a loose name, as the engine at hand means it: "q4" is Q4_K_M in llama.cpp, AWQ in vLLM.
+
+    `named`: somebody asked for the engine, so "mxfp4" in llama.cpp is its own file.
+    """
     plain = name.strip().lower().replace("-bit", "bit")
+    if named and reads_gguf(engine) and plain.upper() in mixes():
+        return f"{GGUF}{plain.upper()}"
     return find_format(engine.says.get(plain, name)).id
 
 
-def format_on(name: str, *, engine: Engine, chips: Sequence[Chip]) -> str:
+def format_on(name: str, *, engine: Engine, chips: Sequence[Chip], named: bool = False) -> str:
     """The same on these chips: where one has no bf16, fp16 is meant, its twin in size."""
-    form = format_of(name, engine=engine)
+    form = format_of(name, engine=engine, named=named)
     twin = form == "bf16" and not is_run(engine, form, chips=chips) and is_run(engine, "fp16", chips=chips)
     return "fp16" if twin else form
 

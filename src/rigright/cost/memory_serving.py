@@ -107,10 +107,24 @@ def serving_memory(
 
     `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
     """
+    ranks = rank_memories(arch, weights, serving=serving, layout=layout, device=device, on_card=on_card)
+    return reduce(less_spare, ranks)
+
+
+def rank_memories(
+    arch: Arch,
+    weights: WeightBytes,
+    *,
+    serving: Serving,
+    layout: Layout,
+    device: Device,
+    on_card: bool = False,
+) -> list[ServingMemory]:
+    """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
     work = _work(arch, serving, layout=layout, device=device)
     host_embed = on_card and work.engine.host_embed
     found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
-    return reduce(_less_spare, [_rank(work, stage) for stage in found])
+    return [_rank(work, stage) for stage in found]
 
 
 def stage_memories(
@@ -197,8 +211,8 @@ def _moments(
     if any(layer.map_elems for layer in arch.trunk.layers):
         return samples_bytes(arch.trunk, ask.batch, element_bytes=engine.element_bytes), 0.0
     tokens = np.asarray(settings.budget_tok, dtype=float)
-    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": serving.batch}
-    seen = np.asarray(serving.context_tok, dtype=float) * serving.batch
+    rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": ask.batch}
+    seen = np.asarray(serving.context_tok, dtype=float) * ask.batch
     forward = forward_bytes(arch, engine, tokens=tokens, layout=layout, seen_tok=seen)
     return forward, logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
 
@@ -268,7 +282,7 @@ def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
     # while the prompt runs, the tokens that will be generated are not cached yet
     ask = replace(work.ask, context_tok=serving.prompt_tok)
     prompt = held(work.arch, engine, ask=ask, layout=work.layout, counts=stage.counts)
-    last = stage.head * logits_bytes(work.arch, engine, rows=serving.batch, tokens=serving.batch)
+    last = stage.head * logits_bytes(work.arch, engine, rows=work.ask.batch, tokens=work.ask.batch)
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 
 
@@ -313,7 +327,7 @@ def _share_of_rest(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
 _SHARES = {"total": _share_of_total, "free": _share_of_free, "after": _share_of_rest}
 
 
-def _less_spare(one: ServingMemory, other: ServingMemory) -> ServingMemory:
+def less_spare(one: ServingMemory, other: ServingMemory) -> ServingMemory:
     """At each layout the stage with less to spare."""
     takes = other.spare_bytes < one.spare_bytes
     pairs = {

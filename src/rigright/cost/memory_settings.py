@@ -42,10 +42,11 @@ def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) 
     total = float(np.max(device.total_bytes))
     budget = engine.default(engine.budget_tok, total, chip=device.chip)
     seqs = engine.default(engine.max_seqs, total, chip=device.chip)
-    own = -(-serving.batch // layout.dp)  # of one replica
+    replicas = layout.dp * (layout.tp if layout.attention_dp else 1)  # each with sequences of its own
+    own = -(-serving.batch // replicas)
     told_budget = serving.budget_tok if serving.budget_tok is not None else budget
     settings = Settings(
-        budget_tok=_prompt_tok(serving) * serving.batch if told_budget is None else told_budget,
+        budget_tok=_prompt_tok(serving) * own if told_budget is None else told_budget,
         max_seqs=np.maximum(seqs or 0, own) if serving.max_seqs is None else serving.max_seqs,
         share=serving.utilisation if serving.utilisation is not None else engine.share,
         graph_sizes=(engine.default(engine.graph_sizes, total, chip=device.chip) or 0)

@@ -122,6 +122,8 @@ def at_date(engine: Engine, date: str) -> Engine:
 
 def at_version(engine: Engine, version: str) -> Engine:
     """The engine as it was at a version."""
+    if _order(version) == _order(engine.version):
+        return engine
     older = [row for row in engine.before if _order(version) < _order(row["version"])]
     if not older:
         return replace(engine, version=version)

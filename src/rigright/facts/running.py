@@ -55,7 +55,7 @@ def runnings() -> tuple[Running, ...]:
 
 def how_runs(engine: str, form: str, *, chip: Chip) -> str | None:
     """How an engine runs weights of a format on a chip; None where it does not."""
-    return next((row.how for row in _of(engine) if row.takes(form) and row.holds(chip)), None)
+    return next((row.how for row in runs_of(engine) if row.takes(form) and row.holds(chip)), None)
 
 
 def engines_of(chip: Chip) -> tuple[str, ...]:
@@ -68,10 +68,10 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
 
     None where it runs them, and where nothing is known of the engine.
     """
-    if not _of(engine) or how_runs(engine, form, chip=chip) is not None:
+    if not runs_of(engine) or how_runs(engine, form, chip=chip) is not None:
         return None
     shown = form.removeprefix("gguf:")
-    rows = [row for row in _of(engine) if row.holds(chip)]
+    rows = [row for row in runs_of(engine) if row.holds(chip)]
     forms = dict.fromkeys(form.removesuffix(":*") for row in rows for form in row.formats)
     if forms:
         return say(
@@ -86,7 +86,8 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
 
 
 @cache
-def _of(engine: str) -> tuple[Running, ...]:
+def runs_of(engine: str) -> tuple[Running, ...]:
+    """What is known of an engine; nothing: where it runs is not known."""
     return tuple(row for row in runnings() if row.engine == engine)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rigright.base.errors import AskError, unknown
@@ -30,6 +31,7 @@ class Option:
     verbs: frozenset[str]
     fields: tuple[str, ...]  # of wishes: the first that a wish has is filled
     works: frozenset[str] = ALL  # what it says something about; elsewhere it is refused
+    works_in: tuple[tuple[str, frozenset[str]], ...] = ()  # the same by verb, where it differs there
     aliases: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # one of these is said too: "draft", "arrivals=gamma"
     bars: tuple[str, ...] = ()  # none of these is said too
@@ -42,6 +44,10 @@ class Option:
     def flag(self) -> str:
         """As it is typed."""
         return f"--{self.name}"
+
+    def of(self, verb: str) -> Option:
+        """The option as a verb has it."""
+        return replace(self, works=dict(self.works_in).get(verb, self.works))
 
     def value(self, text: str) -> Any:
         """Read it, within its choices and bounds."""

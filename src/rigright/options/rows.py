@@ -129,11 +129,11 @@ WORK = (
     _row("context", "N", read=parse_count, text=say("context tokens of one sequence: 8192, 32k"),
          fields="context_tok", verbs=f"{PLANS} {ONE} fit", works=PROMPTED | {EMBED}),
     _row("concurrency", "N", read=whole, text=say("requests in flight at the same time"), aliases="users",
-         fields="users concurrency batch", verbs=f"{PLANS} {ONE}", works=TEXT, bars="rate", most=GIGA),
+         fields="users concurrency", verbs=f"{PLANS} {ONE}", works=TEXT, bars="rate", most=GIGA),
     _row("rate", "R", read=parse_rate, text=say("requests that arrive: 5/s, 300/min"), fields="rate_per_s",
-         verbs=f"{PLANS} simulate", works=TEXT | SAMPLES, most=FAR),
+         verbs=f"{PLANS} {ONE}", works=TEXT | SAMPLES, works_in=(("explain", TEXT),), most=FAR),
     _row("cached", "SHARE", read=part, text=say("share of the prompt found in the prefix cache: 50%"),
-         fields="cached_share", verbs=f"{PLANS} simulate", works=PROMPTED),
+         fields="cached_share", verbs=f"{PLANS} {ONE}", works=PROMPTED),
     _row("draft", "SHARE", read=part,
          text=say("speculative decoding: chance that a drafted token is accepted: 70%"), works=PROMPTED),
     _row("draft-tokens", "N", read=parse_count, text=say("tokens drafted for each step"),
@@ -142,8 +142,10 @@ WORK = (
          fields="image_px image_size", verbs=f"{PLANS} explain", works=SAMPLES | {LEARN}, most=65_536),
     _row("steps", "N", read=parse_count, text=say("denoising steps of an image"), works=frozenset({IMAGE}),
          most=100_000),
-    _row("batch", "N", read=parse_count, text=say("batch size over all GPUs: sequences or samples"),
-         fields="global_batch batch", verbs=f"{PLANS} explain", works=ALL - TEXT, bars="concurrency"),
+    _row("batch", "N", read=parse_count,
+         text=say("batch over all GPUs: samples, or sequences held at full context"),
+         fields="global_batch batch", verbs=f"{PLANS} explain", works=ALL - TEXT,
+         works_in=(("explain", ALL),)),
 )  # fmt: skip
 ENGINE = (
     _row("engine", "NAME", read=names, text=say('inference engine: "vllm", "llama.cpp" ...'),
@@ -342,4 +344,4 @@ def rivals(flag: str) -> frozenset[str]:
 def options_of(verb: str) -> tuple[Option, ...]:
     """Every option of a verb, in order; a grid for `sweep` has those of `plan`."""
     asked = "plan" if verb == "sweep" else verb
-    return tuple(option for _, rows in GROUPS for option in rows if asked in option.verbs)
+    return tuple(option.of(asked) for _, rows in GROUPS for option in rows if asked in option.verbs)

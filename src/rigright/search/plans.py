@@ -166,15 +166,15 @@ def _untried(prefill: Layout | None) -> Iterator[Sentence]:
 
 
 def serving_at(table: Table, point: int, *, way: Way) -> Serving:
-    """The serving of one point: as many sequences as run at once, over all replicas."""
+    """The serving of one point, set up for what runs at once, over all replicas."""
     dp = int(table.scored.points.dp[point])
-    running = max(int(np.ceil(float(table.scored.served["running"][point]))), 1)
+    held = int(table.scored.served["held"][point])
     return Serving(
         engine=engine_name(way.engine),
         weights=way.weights,
         kv=way.kv,
         context_tok=context_tok(table.question),
-        batch=running * dp,
+        batch=held * dp,
         prompt_tok=table.question.wish.prompt_tok,
     )
 
@@ -219,7 +219,7 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     told = {name: float(column[place]) for name, column in table.figures.items()}
     served = {name: told[name] for name in BANDED}
     apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
-    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=(kind.chip,), apart=apart)
+    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=kind.chips, apart=apart)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]
     found |= {

@@ -89,6 +89,7 @@ class Question:
     cut: ServingWish = _FREE  # a layout that is fixed: counts of None are free
     later_params: float | None = None  # of the model that should fit later
     more: bool = False  # engines, formats and layouts beside the usual ones
+    apart: bool = True  # workers for prompts and workers for tokens may be parted
     contexts: tuple[int, ...] = ()  # shorter than the wish's, for where that has no room
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
+from rigright.facts.nodes import Card
 from rigright.search.chunks import each_chunk
-from rigright.search.columns import at, blended, joined
+from rigright.search.columns import at, joined
 from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
-from rigright.search.room import Room, evenness, mix_dealt, room_of
+from rigright.search.room import Asked, Room, evenness, mix_dealt, room_of, whole_rates
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
 SERVED = (
@@ -29,8 +31,10 @@ SERVED = (
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
     *("memory_share", "compute_share", "link_share", "fixed_share"),
 )
+COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
 DEFAULT_SEQS = 256
+SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
     "ttft_s": "ttft", "ttft_p50_s": "ttft", "ttft_p95_s": "ttft", "ttft_p99_s": "ttft",
@@ -84,7 +88,7 @@ def score(question: Question) -> Scored:
     return Scored(
         points=joined([part.points for part in parts]),
         room=joined([part.room for part in parts]),
-        served={name: np.concatenate([part.served[name] for part in parts]) for name in SERVED},
+        served={name: np.concatenate([part.served[name] for part in parts]) for name in COLUMNS},
         misfits=joined([part.misfits for part in parts]),
     )
 
@@ -95,14 +99,19 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
         kinds = [question.kinds[kind] for kind in places]
-        rates = _rates(question, alike, kinds=kinds, work=work)
+        mix = kinds[0].mix
+        rates = (
+            _dealt_rates(question, alike, mix=mix, work=work, batch=1)
+            if mix
+            else rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
+        )
         own = known_of(
             SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
         )
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             replicas = _replicas(question, alike, place=place, shapes=shapes)
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
-                served = _serve(question, found, work=work, rates=rates, way=alike)
+                served = _served(question, found, work=work, rates=rates, way=alike)
                 yield replace(found, served=_anchored(served, own, row=found.points.row))
 
 
@@ -112,15 +121,11 @@ def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict
     return served | {name: served[name] * shift for name, shift in moved.items()}
 
 
-def _rates(question: Question, way: Way, *, kinds: Sequence[Kind], work: Work) -> Rates:
-    """Rates of each kind; those of unlike cards weigh by what each does of a pass."""
-    mix = kinds[0].mix
-    if not mix:
-        return rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
-    dealt = mix_dealt(question.arch, way, mix=mix, work=work, context_tok=context_tok(question))
-    rates = rates_of(dealt.chips, way.engine, weights=way.weights)
-    even = dealt.evened(rates, work=work, chunk_tok=_budget_tok(question, way))
-    return blended(even, dealt.shares)  # type: ignore[no-any-return]
+def _dealt_rates(question: Question, way: Way, *, mix: Sequence[Card], work: Work, batch: int) -> Rates:
+    """Rates of unlike cards together, with layers dealt out for so many sequences."""
+    dealt = mix_dealt(question.arch, way, mix=mix, work=work, context_tok=context_tok(question), batch=batch)
+    chunk_tok = min(question.wish.prompt_tok or 1, _budget_tok(question, way))
+    return whole_rates(dealt, way.engine, weights=way.weights, work=work, chunk_tok=chunk_tok)
 
 
 def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:
@@ -154,10 +159,13 @@ class _Replicas:
 
 def _replicas(question: Question, way: Way, *, place: int, shapes: Shapes) -> _Replicas:
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
-    room = room_of(
-        question.arch, way, kinds=kinds, shapes=shapes,
-        context_tok=context_tok(question), traffic_tok=traffic_tok(question),
-    )  # fmt: skip
+    users = question.wish.users
+    asked = Asked(
+        context_tok=context_tok(question),
+        traffic_tok=traffic_tok(question),
+        most_seqs=DEFAULT_SEQS if users is None else min(ceil(users * question.wish.growth), DEFAULT_SEQS),
+    )
+    room = room_of(question.arch, way, kinds=kinds, shapes=shapes, asked=asked)
     return _Replicas(
         question=question,
         way=way,
@@ -185,7 +193,7 @@ def _fitting(one: _Replicas) -> Scored:
 def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
     wish, way = one.question.wish, one.way
-    if not one.question.more or _is_cut(one.question):
+    if not one.question.more or not one.question.apart or _is_cut(one.question):
         return
     parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
@@ -208,11 +216,13 @@ def _is_cut(question: Question) -> bool:
 
 
 def _as_cut(one: _Replicas, points: Points) -> Numbers:
-    """Which points are cut as somebody asked."""
+    """Which points are cut as somebody asked; who cuts tensors and says no more leaves experts whole."""
     cut = one.question.cut
-    told = [getattr(points, name) == getattr(cut, name) for name in CUTS if getattr(cut, name) is not None]
-    spread = [points.attention_dp.astype(bool) == cut.attention_dp] if _is_cut(one.question) else []
-    return np.all([np.ones(len(points), dtype=bool), *told, *spread], axis=0)
+    if not _is_cut(one.question):
+        return np.ones(len(points), dtype=bool)
+    asked = {name: getattr(cut, name) for name in CUTS} | {"ep": cut.ep or (cut.tp and 1)}
+    told = [getattr(points, name) == count for name, count in asked.items() if count is not None]
+    return np.all([points.attention_dp.astype(bool) == cut.attention_dp, *told], axis=0)
 
 
 def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
@@ -238,7 +248,34 @@ def _misfits(one: _Replicas) -> Misfits:
     )
 
 
-def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
+def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
+    """Service of every layout, with the sequences that each replica is set up for.
+
+    Where requests arrive by themselves, an engine that sets its cache aside has slots for most moments, and
+    not for all that would fit: it is timed with those. Unlike cards are dealt layers for as many.
+    """
+    asked: Any = {"work": work, "way": way}
+    slots, mix = np.floor(found.room.slots), question.kinds[way.kinds[0]].mix
+    ranks = np.where(found.points.attention_dp, found.points.tp, 1)
+    served = _serve(question, found, rates=rates, slots=slots, **asked)
+    held = np.maximum(np.ceil(served["running"] / ranks), 1)
+    sets_aside = question.wish.rate_per_s is not None and np.isfinite(slots).all()
+    if sets_aside:
+        held = np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
+    groups = [held == count for count in np.unique(held)] if mix else [held > 0] if sets_aside else []
+    for mine in groups:
+        own = _dealt_rates(question, way, mix=mix, work=work, batch=int(held[mine].max())) if mix else rates
+        again = _serve(
+            question, found.take(mine), rates=own, slots=(held if sets_aside else slots)[mine], **asked
+        )
+        for name in SERVED:
+            served[name][mine] = again[name]
+    return served | {"held": held * ranks}
+
+
+def _serve(
+    question: Question, found: Scored, *, work: Work, rates: Rates, way: Way, slots: Numbers
+) -> dict[str, Numbers]:
     """Service of every layout, a chunk at a time."""
     size = len(found.points)
     served = {name: np.empty(size) for name in SERVED}
@@ -257,7 +294,7 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
             traffic=traffic_of(question, points.load, way=way),
             limits=Limits(
                 pool_tok=part.room.pool_tok,
-                max_seqs=np.minimum(_most_seqs(way.engine, seqs), np.floor(part.room.slots)) * ranks,
+                max_seqs=np.minimum(_most_seqs(way.engine, seqs), slots[chunk]) * ranks,
                 budget_tok=_budget_tok(question, way),
             ),
             **({} if law is serve else {"prefill": prefill_of(points)}),

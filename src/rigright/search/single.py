@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date
 
 from rigright.arch.record import Arch
+from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
@@ -22,7 +23,8 @@ from rigright.facts.nodes import Node
 from rigright.search.market import Market
 from rigright.search.plans import Table, fitted, layout_at, serving_at
 from rigright.search.question import ask
-from rigright.search.serving import best
+from rigright.search.serving import best, wider
+from rigright.search.unrun import is_known, no_way
 
 SAMPLE_TOK = 512  # of a text that is read as a whole
 NO_DAY = date(1970, 1, 1)  # of a market without prices: nothing is bought
@@ -80,7 +82,10 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
 
 
 def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
-    """What was said of a serving, as a question of the search."""
+    """What was said of a serving, as a question of the search; sequences held stand for a load not told."""
+    users = wish.users or work.users
+    if users is None and wish.rate_per_s is None and work.rate_per_s is None and wish.batch is not None:
+        users = float(wish.batch)
     return replace(
         work,
         on=node.shown,
@@ -90,7 +95,9 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         prompt_tok=wish.prompt_tok or work.prompt_tok,
         output_tok=wish.output_tok or work.output_tok,
         context_tok=wish.context_tok or work.context_tok,
-        users=work.users if wish.batch is None else float(wish.batch),
+        users=users,
+        rate_per_s=wish.rate_per_s or work.rate_per_s,
+        cached_share=wish.cached_share or work.cached_share,
         most_plans=1,
     )
 
@@ -102,8 +109,12 @@ def _searched(
     if not generates(arch) or takes_samples(arch) or (wish.cp or 1) > 1:
         return None
     market = Market(today=NO_DAY, cards={}, offers={}, there=node)
-    question = ask(arch, work, market=market, cut=wish, said=said)
-    return best(question) if question.ways else None
+    question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
+    if any(one.ways for one in (question, wider(question))):
+        return best(question)
+    if is_known(question):
+        raise AskError(no_way(question))
+    return None
 
 
 def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:

@@ -7,10 +7,15 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.running import engines_of, how_runs, unrun
+from rigright.facts.running import engines_of, how_runs, runs_of, unrun
 from rigright.search.question import Question
 
 NOTHING = say("no engine runs these weights on these GPUs; drop a format or engine")
+
+
+def is_known(question: Question) -> bool:
+    """Whether it is known what the engines run that were asked for; memory alone is known of others too."""
+    return all(runs_of(find_engine(name).id) for name in question.wish.engines)
 
 
 def no_way(question: Question) -> Sentence:

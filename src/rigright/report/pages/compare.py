@@ -246,7 +246,7 @@ def _next(result: Compared, *, details: bool) -> Iterator[str]:
     best = result.wins.get("usd_per_mtok") or result.wins.get("output_tok_per_s") or (0,)
     plan = result.contenders[best[0]].plan
     if plan is not None:
-        flags = explain_flags(plan, output_tok=result.wish.output_tok)
+        flags = explain_flags(plan, wish=result.wish)
         yield shlex.join(["rigright", "explain", result.model_asked, *flags])
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.demand import Serving, Training
+from rigright.demand import PlanWish, Serving, Training
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import again
 from rigright.report.planned import Planned
@@ -18,8 +18,9 @@ LENGTHS = frozenset({"--prompt", "--output", "--context"})  # fixed where window
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
+    alone = result if first.prefill is None else replace(result, wish=replace(result.wish, rate_per_s=None))
     for pool in _pools(first):
-        yield shlex.join(["rigright", "explain", model, *_there(result, pool), *_picture(result, pool)])
+        yield shlex.join(["rigright", "explain", model, *_there(alone, pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not (words.takes_samples(first) or words.transcribes(first))
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
@@ -38,7 +39,7 @@ def on_instead(result: Planned, plan: Plan) -> str:
 
 def _there(result: Planned, plan: Plan) -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
-    flags = explain_flags(plan, output_tok=result.wish.output_tok)
+    flags = explain_flags(plan, wish=result.wish)
     paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
     if result.wish.on is None or paid != plan.n_chips or result.seen_cards not in {0, plan.n_chips}:
         return flags
@@ -52,14 +53,17 @@ def _picture(result: Planned, plan: Plan) -> list[str]:
 
 
 def _pools(plan: Plan) -> Iterator[Plan]:
-    """The plan itself; of workers apart, each pool as a plan of its own: tokens first, then prompts."""
+    """The plan itself; of workers apart, each pool as a plan of its own: tokens first, then prompts.
+
+    A pool alone has no load that it could be asked with, only the sequences that it holds.
+    """
     if plan.prefill is None or not isinstance(plan.work, Serving):
         yield plan
         return
     for layout, batch in ((plan.layout, plan.work.batch), (plan.prefill, plan.prefill.dp)):
         n_chips = layout.tp * layout.pp * layout.dp
         yield replace(
-            plan, layout=layout, prefill=None, n_chips=n_chips,
+            plan, layout=layout, prefill=None, concurrency=None, n_chips=n_chips,
             n_nodes=-(-n_chips * plan.n_nodes // plan.n_chips), work=replace(plan.work, batch=batch),
         )  # fmt: skip
 
@@ -75,21 +79,20 @@ def _alike_workers(plan: Plan) -> int | None:
 def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     """The same plan with its load, played request by request."""
     wish = result.wish
-    flags = _there(result, next(_pools(plan)))
-    place = flags.index("--batch") if "--batch" in flags else len(flags)
+    flags = _there(result, replace(next(_pools(plan)), concurrency=plan.concurrency))
     load = {
         "--prefill-workers": _alike_workers(plan) or None,
-        "--concurrency": None if plan.concurrency is None else f"{plan.concurrency:.12g}",
-        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
         "--ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
         "--tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
     }
-    told = [word for flag, value in load.items() if value is not None for word in (flag, str(value))]
-    return [*flags[:place], *flags[place + 2 :], *told]
+    return [
+        *flags,
+        *(word for flag, value in load.items() if value is not None for word in (flag, str(value))),
+    ]
 
 
-def explain_flags(plan: Plan, *, output_tok: int | None = None) -> list[str]:
-    """The plan as `explain` is asked for it; `output_tok`: of the load that it was planned for."""
+def explain_flags(plan: Plan, *, wish: PlanWish) -> list[str]:
+    """The plan as `explain` is asked for it, under the load that it was planned for."""
     flags = ["--on", words.machine_flag(plan)]
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
@@ -99,14 +102,24 @@ def explain_flags(plan: Plan, *, output_tok: int | None = None) -> list[str]:
         return [*flags, "--weights", work.weights, *length, "--batch", str(int(work.batch))]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
-        "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": output_tok,
-        "--batch": work.batch,
+        "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": wish.output_tok,
+        "--cached": f"{wish.cached_share:g}" if wish.cached_share else None,
+        **_load(plan, work, wish=wish),
     }  # fmt: skip
     told = {flag: value for flag, value in told.items() if not (words.transcribes(plan) and flag in LENGTHS)}
     flags += [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
     cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep")]
     flags += [word for name, count in cuts if count > 1 for word in (f"--{name}", str(count))]
     return [*flags, *(["--attention-dp"] if layout.attention_dp else [])]
+
+
+def _load(plan: Plan, work: Serving, *, wish: PlanWish) -> dict[str, str]:
+    """Requests in flight, or that arrive; of what has neither, the sequences that it holds."""
+    if plan.concurrency is not None:
+        return {"--concurrency": f"{plan.concurrency:.12g}"}
+    if wish.rate_per_s is None:
+        return {"--batch": str(int(work.batch))}
+    return {"--rate": f"{wish.rate_per_s * wish.growth:.12g}"}
 
 
 def _training_flags(plan: Plan, work: Training) -> list[str]:

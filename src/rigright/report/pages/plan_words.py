@@ -10,6 +10,7 @@ from rigright.base.units import KILO, show_count, show_seconds, show_short, show
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
+from rigright.facts.chips import by_id
 from rigright.report.page import Shown
 from rigright.report.pages.brief import amount, limit_time, short, show_tokens, symbol
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
@@ -79,10 +80,11 @@ def machine_flag(plan: Plan) -> str:
     """The same as --on takes it."""
     if is_mixed(plan):
         return plan.chip.name
-    each = -(-plan.n_chips // max(plan.n_nodes, 1))
-    if plan.n_nodes > 1 and each * plan.n_nodes == plan.n_chips:
+    cards = -(-plan.n_chips // by_id().get(plan.chip.id, plan.chip).devices)  # a card may show as two
+    each = -(-cards // max(plan.n_nodes, 1))
+    if plan.n_nodes > 1 and each * plan.n_nodes == cards:
         return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}{_cables(plan)}"
-    return f"{plan.n_chips}x {plan.chip.id}{_cables(plan)}"
+    return f"{cards}x {plan.chip.id}{_cables(plan)}"
 
 
 def supply(plan: Plan) -> Sentence:

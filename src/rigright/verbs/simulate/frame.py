@@ -90,10 +90,9 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
         raise AskError(
             say("{model} generates no text: only models that do can be simulated", model=arch.name)
         )
-    context = wish.context_tok or load.prompt_tok + load.output_tok
-    case = single(arch, node, wish=replace(wish, context_tok=context), work=_work(load)).case
-    if case.engine.pool != "share":  # such an engine sets aside what was asked for: how many come at once
-        case = case.over(batch=wish.batch or wish.max_seqs or load.concurrency or case.serving.batch)
+    case = single(arch, node, wish=wish, work=_work(load)).case
+    if case.engine.pool != "share":  # such an engine sets aside what was asked for
+        case = case.over(batch=wish.max_seqs or case.serving.batch)
     if limit is not None:
         arch = replace(arch, max_context_tok=min(limit, arch.max_context_tok or limit))
         case = replace(case, arch=arch)

@@ -33,11 +33,10 @@ def answer(options: argparse.Namespace) -> Answer:
     if options.trace is not None and options.requests is not None:  # its name in scripts of before --out
         said["out"] = said.pop("requests")
     values = values_of("simulate", said, kinds=TEXT)
-    served = {name: value for name, value in values.items() if name != "concurrency"}  # that is the load's
     result = simulate(
         options.model,
         options.on,
-        wish=fill(ServingWish, "simulate", values=served),
+        wish=fill(ServingWish, "simulate", values=values),
         load=fill(PlayWish, "simulate", values=values),
         out=values.get("out"),
         asked=command("simulate", [options.model] if options.model else [], said=said),

@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
-from rigright.choice.ways import format_on, format_on, formats_in, taken_on
+from rigright.choice.ways import format_of, format_on, formats_in, taken_on
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh, weights_bytes

@@ -194,9 +194,11 @@ def test_what_fit_lists_explain_confirms_to_the_byte(on):
     for family in ("gemma", "qwen2", "bert", "vit", "mamba"):
         row = fit(on, wish=FitWish(family=family, limit=1)).rows[0]
         words = [row.model, "--on", on, "--engine", row.engine, "--weights", row.weights_format]
-        context = min(4096, row.model_context_tok or 4096)
-        found = asked([*words, "--context", str(context)])
+        found = asked(words)
         assert found.fits, row
         assert found.fullest.spare_bytes == row.spare_bytes, row
+        if row.sized_tok:
+            assert found.serving.context_tok == row.sized_tok >= min(4096, row.model_context_tok or 4096), row
+            assert found.speed.user_tok_per_s == row.user_tok_per_s, row
         assert found.params == row.params, row
         assert (found.limits.context_tok if found.limits else None) == row.context_tok, row

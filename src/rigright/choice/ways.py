@@ -84,6 +84,8 @@ def taken_on(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool =
         known = [one for one in known if not reads_gguf(one)] or known
     if told is not None:
         known = [find_engine(told), *(one for one in known if one.id != told)]
+    if mixed:  # unlike cards share a model by layers alone
+        known = [one for one in known if one.split == "layer"] or known
     return tuple(known or ranked)
 
 

@@ -28,7 +28,9 @@ class Fitting:
     quality: float | None = None  # the arena's score, where it has one
     released: str | None = None  # ISO date
     samples_per_s: Estimate | None = None  # of whole images or texts
-    user_tok_per_s: Estimate | None = None  # of one user, at that context; None where nothing is generated
+    user_tok_per_s: Estimate | None = None  # of each user, under that load; None where nothing is generated
+    concurrency: float | None = None  # requests in flight: one at home, elsewhere as many as suit it
+    sized_tok: int | None = None  # context of each sequence that is counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class Fitted:
     machine: str
     free_bytes: float
     total_bytes: float
-    context_tok: int  # every row holds at least so many
+    context_tok: int | None  # every row is sized for at least so many
     rows: tuple[Fitting, ...]
     found: int  # before the limit
     looked_at: int

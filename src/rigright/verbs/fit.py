@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from rigright.arch import count
 from rigright.arch.record import Arch
@@ -16,7 +17,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
 from rigright.choice.ways import NO_LOSS, formats_in, taken_on
-from rigright.choice.work import settled
+from rigright.choice.work import contexts, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weights_bytes
@@ -32,7 +33,6 @@ from rigright.verbs.serving.limits import context_limit
 from rigright.verbs.serving.samples import sample_speed
 from rigright.verbs.serving.speed import speed
 
-LEAST_CONTEXT_TOK = 4096  # what a row must hold when nobody says
 SAMPLE_TOK = 512  # of a text that is read as a whole
 SHOWN = 20
 LOST_SCORE = 3.0  # of the arena, for the square of each rank that a format loses: Q4 27, Q3 75, Q2 150
@@ -56,6 +56,7 @@ class FitWish:
 
 
 MOST_TOLD = 12
+ALONE = ServingWish(batch=1)
 
 
 def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
@@ -74,13 +75,14 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     cases.sort(key=lambda case: (not generates(case.arch), -_usefulness(case)))
     kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
     shown = kept if wish.limit is None else kept[: wish.limit]
+    rows = tuple(_row(case, node, wish=wish) for case in shown)
     free = [card.room_bytes for card in node.cards]
     return Fitted(
         machine=node.shown,
         free_bytes=sum(free) * node.n_nodes,
         total_bytes=sum(card.total_bytes for card in node.cards) * node.n_nodes,
-        context_tok=wish.context_tok or LEAST_CONTEXT_TOK,
-        rows=tuple(_row(case, node, wish=wish) for case in shown),
+        context_tok=min((row.sized_tok for row in rows if row.sized_tok), default=wish.context_tok),
+        rows=rows,
         found=len({case.arch.name for case in cases}),
         looked_at=len(archs),
         unread=unread,
@@ -165,46 +167,32 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
 
 
 def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
-    """The case of the best format that fits, or of every format."""
+    """The case of the best format that fits, or of every one; with a shorter context where none was said."""
+    said = PlanWish(
+        on=node.shown, engines=() if wish.engine is None else (wish.engine,), context_tok=wish.context_tok
+    )
     if not generates(arch):
-        case = _case(arch, node, wish=wish)
+        case = fixed(arch, node, wish=ALONE, work=replace(said, context_tok=SAMPLE_TOK))
         if float(worst(case).spare_bytes) >= 0:
             yield case
         return
     if wish.context_tok is not None and (arch.max_context_tok or wish.context_tok) < wish.context_tok:
         return
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    work = settled(arch, said, chips=chips)
+    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
-    for form in _formats(arch, node, wish=wish):
-        if weights_bytes(arch, form) > room:
+    forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
+    held: set[str] = set()
+    for context, form in product(contexts(said, work)[:2], tuple(forms)):
+        if form in held or weights_bytes(arch, form) > room:
             continue
-        case = _case(arch, node, wish=wish, form=form)
+        case = fixed(arch, node, wish=ALONE, work=replace(work, context_tok=context, weights=(form,)))
         if float(worst(case).spare_bytes) >= 0:
             yield case
+            held.add(form)
             if not wish.every_format:
                 return
-
-
-def _formats(arch: Arch, node: Node, *, wish: FitWish) -> tuple[str, ...]:
-    """Formats that the engine loads there, best first; those that lose a lot last."""
-    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    work = settled(arch, _work(wish, node=node), chips=chips)
-    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
-    return tuple(formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format))
-
-
-def _work(wish: FitWish, *, node: Node) -> PlanWish:
-    engines = () if wish.engine is None else (wish.engine,)
-    return PlanWish(on=node.shown, engines=engines, context_tok=wish.context_tok)
-
-
-def _case(arch: Arch, node: Node, *, wish: FitWish, form: str | None = None) -> Case:
-    """A format of a model on the machine, by policy alone: what is shown is searched anew."""
-    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    told = _work(wish, node=node)
-    if form is not None:
-        told = replace(told, weights=(form,))
-    work = settled(arch, told, chips=chips) if generates(arch) else replace(told, context_tok=SAMPLE_TOK)
-    return fixed(arch, node, wish=ServingWish(batch=1), work=work)
 
 
 def _samples_per_s(case: Case) -> Estimate | None:
@@ -225,6 +213,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         case = single(arch, node, wish=asked).case
     memory, identity = worst(case), identity_of(arch.name)
     context = context_limit(case) if generates(arch) else None
+    timed = speed(case) if generates(arch) else None
     return Fitting(
         model=arch.name,
         task=arch.task,
@@ -243,5 +232,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
         samples_per_s=_samples_per_s(case),
-        user_tok_per_s=speed(case).user_tok_per_s if generates(arch) else None,
+        user_tok_per_s=None if timed is None else timed.user_tok_per_s,
+        concurrency=None if timed is None else timed.concurrency,
+        sized_tok=case.serving.context_tok if generates(arch) else None,
     )

@@ -36,8 +36,11 @@ def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
 def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
     """What each row stands for."""
     parts = []
-    if any(row.user_tok_per_s for row in shown):
-        parts += [say("at least {tokens} context", tokens=show_tokens(result.context_tok)), say("1 user")]
+    loads = [row.concurrency for row in shown if row.concurrency is not None]
+    if loads and result.context_tok is not None:
+        least, most = (f"{load:,.0f}" for load in (min(loads), max(loads)))
+        parts.append(say("at least {tokens} context", tokens=show_tokens(result.context_tok)))
+        parts.append(say("concurrency {users}", users=least if least == most else f"{least}-{most}"))
     if any(row.samples_per_s for row in shown):
         parts.append(say("batch 32 for texts and images read, 1 for images made"))
     yield say("assumed: {parts}", parts=with_commas(parts) or "")

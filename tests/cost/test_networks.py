@@ -15,6 +15,7 @@ from rigright.cost.images.law import forward
 from rigright.cost.images.networks import (
     ENGINE,
     LOOK,
+    PACKED,
     PAINT,
     PRECISIONS,
     READ,
@@ -162,4 +163,4 @@ def test_bands_hold_the_figure_and_what_was_never_run_has_the_widest(name, chip)
 
 
 def test_every_precision_has_a_width():
-    assert set(PRECISIONS) == set(WIDTHS)
+    assert {*PRECISIONS, *PACKED} == set(WIDTHS)

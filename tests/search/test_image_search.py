@@ -11,8 +11,9 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRun
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, ServingWish
 from rigright.search.find import find
+from rigright.verbs.explain import explain
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +150,16 @@ def test_what_the_law_does_not_know_is_said(market, model, wish, told):
 
 
 def test_a_generator_too_large_says_what_is_missing(market):
-    found = find(open_model("flux"), PlanWish(on="1x rtx 4090"), market=market)
+    flux = open_model("flux")
+    found = find(flux, PlanWish(on="1x rtx 4060"), market=market)
     assert not found.plans
     assert found.broken[0].limit == "memory"
-    small = find(open_model("flux"), PlanWish(on="1x h100"), market=market)
+    for on, form in (("1x rtx 3060 12gb", "nf4"), ("1x rtx 4090", "int8"), ("1x h100", "fp16")):
+        plan = find(flux, PlanWish(on=on), market=market).plans[0]
+        assert plan.work.weights == form, "the best that has room, with text encoder and decoder"
+        told = explain(flux.name, on, wish=ServingWish(weights=form)).fullest
+        assert float(told.spare_bytes) == pytest.approx(float(plan.memory[0].spare_bytes))
+    small = find(flux, PlanWish(on="1x h100"), market=market)
     assert small.plans[0].figures["images_per_s"].mark == "physics", "no such network was run"
 
 

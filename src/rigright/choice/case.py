@@ -9,10 +9,10 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
-from rigright.choice.ways import format_of, format_on, formats_in, taken_on
+from rigright.choice.ways import format_of, format_on, formats_in, is_run, taken_on
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_settings import Settings, settle
-from rigright.cost.weights import WeightBytes, weigh, weights_bytes
+from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.features import features_of
@@ -95,8 +95,15 @@ def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
     if work.weights:
         return format_on(work.weights[0], engine=engine, chips=chips, named=bool(work.engines))
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
+    from rigright.cost.images.networks import PACKED, is_generator, loaded_bytes
+
+    if is_generator(arch):
+        forms = (
+            *forms,
+            *(form for form in PACKED if form not in forms and is_run(engine, form, chips=chips)),
+        )
     room = 0.9 * sum(card.room_bytes for card in node.cards) * node.n_nodes
-    return next((form for form in forms if weights_bytes(arch, form) <= room), forms[-1])
+    return next((form for form in forms if loaded_bytes(arch, form) <= room), forms[-1])
 
 
 def check_wish(wish: ServingWish) -> None:

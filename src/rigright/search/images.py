@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.images.networks import PAINT, READ, Network, network_of
+from rigright.cost.images.networks import PACKED, PAINT, READ, Network, network_of
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
 from rigright.demand import Numbers, PlanWish
@@ -38,14 +38,17 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     network = _network(arch, wish, trains=trains)
     counts = COUNTS if _wants_many(wish, trains=trains) else (1,)
     kinds = kinds_of(wish, counts=counts, there=market.there)
-    ways = ways_of(network, wish, kinds=kinds, trains=trains)
-    if not ways:
-        raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
-    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
+    for forms in _forms(network, wish, trains=trains):
+        ways = ways_of(network, replace(wish, weights=forms), kinds=kinds, trains=trains)
+        if not ways:
+            raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
+        question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
+        table = tabled(question, network)
+        if len(table.options.index):
+            break
     refused = licence_refused(question)
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
-    table = tabled(question, network)
     found = (
         _found(table, network)
         if len(table.options.index)
@@ -53,6 +56,13 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     )
     notes = tuple(_notes(network, wish, trains=trains))
     return replace(found, looked_at=len(table.scored.points), chips=len(kinds), notes=notes)
+
+
+def _forms(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[tuple[str, ...]]:
+    """Formats to try, the next where the one before has no room: those asked for, else 16 bit and packed."""
+    yield wish.weights or ("fp16",)
+    if network.does == PAINT and not trains and not wish.weights:
+        yield from ((form,) for form in PACKED)
 
 
 def filled(arch: Arch, wish: PlanWish) -> PlanWish:

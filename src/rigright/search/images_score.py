@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,13 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.images.networks import (
     ENGINE,
-    PRECISIONS,
     READ,
     BatchTime,
     Network,
     batch_time,
     network_memory,
     network_rates,
+    precisions,
     train_time,
 )
 from rigright.cost.images.rates import ImageRun
@@ -46,6 +46,7 @@ class SampleWay:
     """How samples are worked on: numbers of a format, compiled or not, on which kinds (by their place)."""
 
     form: str
+    precision: str  # of the law of time
     compiled: bool
     trains: bool
     kinds: tuple[int, ...]
@@ -63,7 +64,7 @@ class SampleWay:
     @property
     def run(self) -> ImageRun:
         """The same, as the law of time asks for it."""
-        return ImageRun(precision=PRECISIONS[self.form], compiled=self.compiled)
+        return ImageRun(precision=self.precision, compiled=self.compiled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,19 +108,17 @@ def ways_of(
     No measured training was compiled, and no encoder: there the law says nothing of it.
     """
     found = []
-    for form in wish.weights or ("fp16",):
-        if find_format(form).id not in PRECISIONS:
+    for form in wish.weights:
+        known, own = precisions(network.arch), find_format(form).id
+        if own not in known:
             raise AskError(
-                say("images and embeddings run in {known}, not in {form}",
-                    known=", ".join(PRECISIONS), form=form)
-            )  # fmt: skip
-        able = [place for place, kind in enumerate(kinds) if _runs(kind, find_format(form).id)]
+                say("images and embeddings run in {known}, not in {form}", known=", ".join(known), form=form)
+            )
+        able = [place for place, kind in enumerate(kinds) if _runs(kind, own)]
         compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
-        for on, places in ((False, able), (True, compiled)):
-            if places and not (on and trains):
-                found.append(
-                    SampleWay(form=find_format(form).id, compiled=on, trains=trains, kinds=tuple(places))
-                )
+        way = SampleWay(form=own, precision=known[own], compiled=False, trains=trains, kinds=tuple(able))
+        found += [way] if able else []
+        found += [replace(way, compiled=True, kinds=tuple(compiled))] if compiled and not trains else []
     return tuple(found)
 
 

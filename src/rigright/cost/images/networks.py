@@ -31,16 +31,19 @@ from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import samples_bytes
 from rigright.cost.speed.encoder import SUBJECT as ENCODERS
 from rigright.cost.speed.encoder import encode_s, encoder_rates
-from rigright.cost.weights import weigh
+from rigright.cost.weights import weigh, weights_bytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.chips import Chip
 
 LOOK, PAINT, READ = "look", "paint", "read"
 ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a server around it
-WIDTHS = {"fp16": 2.0, "bf16": 2.0, "fp32": 4.0, "fp8": 2.0}  # bytes of what lies beside a denoiser
+WIDTHS = {  # bytes of a weight of what lies beside a denoiser, which is packed with it
+    "fp16": 2.0, "bf16": 2.0, "fp32": 4.0, "fp8": 2.0, "int8": 1.0, "nf4": 0.53,
+}  # fmt: skip
 TEXT_TOK = 512  # of a text, where nobody says
 PAINTED = {"unet": (0.6, 1.5)}  # measured over predicted: twelve published runs, none of which was fitted
 PRECISIONS = {"fp16": "16bit", "bf16": "16bit", "fp32": "fp32", "fp8": "fp8"}  # format -> law of time
+PACKED = ("int8", "nf4")  # formats of generators that do not fit as they are, the best first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def network_of(
     if arch.task == "embed":
         most = arch.max_context_tok or TEXT_TOK
         return Network(arch=arch, does=READ, tok=min(TEXT_TOK, most) if tok is None else tok)
-    if arch.task != "image" or arch.family == "vae":
+    if not is_generator(arch):
         return Network(arch=arch, does=LOOK, image_px=image_px)
     if zoo.exact(arch.name) is None:
         raise AskError(
@@ -91,6 +94,16 @@ def network_of(
     return Network(
         arch=found.denoiser, does=PAINT, painter=found, image_px=found.image_px, steps=steps or found.steps
     )
+
+
+def is_generator(arch: Arch) -> bool:
+    """Whether it makes images of noise."""
+    return arch.task == "image" and arch.family != "vae"
+
+
+def precisions(arch: Arch) -> Mapping[str, str]:
+    """The formats it runs in, each with its law of time; packed weights are unpacked and computed in 16 bit."""
+    return PRECISIONS | dict.fromkeys(PACKED if is_generator(arch) else (), "16bit")
 
 
 def network_speed(network: Network, chip: Chip, *, value: float, trains: bool = False) -> Estimate:
@@ -196,17 +209,26 @@ def network_memory(network: Network, form: str, *, batch: Numbers, device: Devic
     return own if drawn is None else _beside(own, drawn, form=form, device=device)
 
 
+def loaded_bytes(arch: Arch, form: str) -> float:
+    """All weights that a card keeps: of a generator its text encoder and decoder too."""
+    own = weights_bytes(arch, form)
+    if not is_generator(arch) or zoo.exact(arch.name) is None:
+        return own
+    return own + beside_bytes(painter(arch.name), form)
+
+
 def beside_bytes(drawn: Painter, form: str) -> float:
     """What reads the prompt, and what draws."""
     draws = sum(
         count.elems(weight) * weight.copies * times for weight, times in count.weights((drawn.decoder,))
     )
-    return (drawn.text_params + draws) * WIDTHS[form]
+    return (drawn.text_params + draws) * WIDTHS.get(form, WIDTHS["fp16"])
 
 
 def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
     """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
-    element_bytes, beside = WIDTHS[form], beside_bytes(drawn, form)
+    element_bytes = WIDTHS["fp32" if form == "fp32" else "fp16"]
+    beside = beside_bytes(drawn, form)
     step = np.maximum(own.step_bytes, samples_bytes(drawn.decoder, 1, element_bytes=element_bytes))
     more = beside + (step - own.step_bytes) * device.reserve
     return replace(

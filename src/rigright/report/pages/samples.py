@@ -59,7 +59,7 @@ def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
         yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
     if speed.beside_bytes:
         yield say(
-            "text encoder and VAE take {size} more per GPU; `rigright plan` counts them",
+            "text encoder and VAE take {size} of that per GPU",
             size=show_bytes(speed.beside_bytes),
         )
     yield say("limited by {part}", part=_name(speed.bound))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
+from rigright.cost.images.networks import is_generator, network_memory, network_of
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds, usual_bounds
@@ -130,6 +132,8 @@ def _memories(
 ) -> list[dict[Kind, ServingMemory]]:
     """Memory of a rank of each stage on each kind of card the stage has; all stages in one call."""
     unlike = [_unlike(cards) for cards in stages]
+    if is_generator(case.arch) and zoo.exact(case.arch.name) is not None:
+        return [{_kind(card): _painting(case, card) for card in cards} for cards in unlike]
     found: list[dict[Kind, ServingMemory]] = [{} for _ in stages]
     for turn in range(max(map(len, unlike))):
         cards = [kinds[min(turn, len(kinds) - 1)] for kinds in unlike]
@@ -140,6 +144,13 @@ def _memories(
         for stage, card, memory in zip(found, cards, memories, strict=True):
             stage[_kind(card)] = memory
     return found
+
+
+def _painting(case: Case, card: Card) -> ServingMemory:
+    """Memory of a card that makes images, with what reads the prompt and what draws."""
+    each = max(-(-case.serving.batch // len(case.cards)), 1)
+    device = device_of(card, case.engine)
+    return network_memory(network_of(case.arch), case.serving.weights, batch=each, device=device)
 
 
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:

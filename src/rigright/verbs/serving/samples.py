@@ -8,7 +8,6 @@ from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
 from rigright.cost.images.networks import (
     PAINT,
-    PRECISIONS,
     READ,
     BatchTime,
     Network,
@@ -17,6 +16,7 @@ from rigright.cost.images.networks import (
     network_of,
     network_rates,
     network_speed,
+    precisions,
 )
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
@@ -28,7 +28,7 @@ PARTS = ("compute", "memory", "fixed")
 
 def sample_speed(case: Case, *, image_px: int | None = None) -> SampleSpeed | None:
     """Samples a second of all cards; None where the law knows neither such numbers nor such a network."""
-    precision = PRECISIONS.get(case.serving.weights)
+    precision = precisions(case.arch).get(case.serving.weights)
     if precision is None or not takes_samples(case.arch):
         return None
     network = network_of(case.arch, image_px=image_px, tok=case.serving.context_tok)

@@ -102,7 +102,7 @@ def is_generator(arch: Arch) -> bool:
 
 
 def precisions(arch: Arch) -> Mapping[str, str]:
-    """The formats it runs in, each with its law of time; packed weights are unpacked and computed in 16 bit."""
+    """Its formats, each with its law of time; packed weights are unpacked and computed in 16 bit."""
     return PRECISIONS | dict.fromkeys(PACKED if is_generator(arch) else (), "16bit")
 
 

@@ -20,10 +20,9 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.search.choose import field_of
-from rigright.search.figures import limits_of, usual_limits
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
-from rigright.search.serving import filled, find, find_serving, tabled
+from rigright.search.serving import filled, find, find_serving, searched, tabled
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
 from rigright.verbs.explain import explain
@@ -84,10 +83,9 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
     llama8, market = world.llama8, world.market
     asked = filled(llama8, wish, market=market)
     question = ask(llama8, asked, market=market)
-    table = tabled(question)
+    table, limits, comfort = searched(question)
     found = find(question)
-    limits = limits_of(question, table.figures)
-    usual = (*limits, *usual_limits(table.question, table.figures))
+    usual = (*limits, *comfort)
     size = len(table.options.index)
     limits = usual if (excess_of(usual, size) <= 0).any() else limits
     keeps = excess_of(limits, size) <= 0

@@ -32,7 +32,7 @@ QUESTIONS = [
 def explained(model, plan):
     parser = argparse.ArgumentParser()
     asks.add(parser)
-    options = parser.parse_args([model, *explain_flags(plan)])
+    options = parser.parse_args([model, *explain_flags(plan, wish=PlanWish())])
     values = values_of("explain", said_in(options, "explain"), kinds=TRAINS)
     wish = fill(TrainingWish, "explain", values=values)
     return explain_training(model, options.on, wish=wish)

@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
-from rigright.choice.ways import format_of, format_on, formats_in, is_run, taken_on
+from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
@@ -56,7 +56,8 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     whose weights leave a tenth of the memory free, else the smallest: what nobody asked for need not fit.
     """
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
+    site = Site(chips=chips, cards=node.n_cards, mixed=node.is_mixed, sliced=is_sliced(wish))
+    engine = taken_on(arch, work, site=site)[0]
     _check_cut(engine, wish)
     form = _weights(arch, engine, node=node, work=work)
     kv = find_kv_format(work.kv[0] if work.kv else "16bit")

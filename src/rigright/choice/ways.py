@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.choice.work import RACK, is_home
 from rigright.cost.memory_kv import generates, transcribes
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.formats import find_format, mixes
@@ -21,11 +21,27 @@ from rigright.facts.running import NATIVE, how_runs
 
 GGUF = "gguf:"
 FEW = 4  # requests at once that an engine for one user still carries
+SERVER_CARDS = 4  # of a desk: so many are bought for engines that cut tensors
 PACKED_LOSS = 6  # files of such formats are run as they are, and not packed anew
 USUAL_LOSS = 7  # formats that lose more are taken only where nothing else fits, or when asked for
 ANY_LOSS = 99
 OWN_LOSS = 1  # of 16 bit
 NO_LOSS = 4  # up to here nobody tells the difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where it would run: chips that work together, of a machine that is there or of cards to be had."""
+
+    chips: Sequence[Chip]
+    cards: int = 0  # of the machine; 0: none is named
+    mixed: bool = False  # cards of unlike sizes, even of one chip
+    sliced: bool = False  # somebody cuts tensors, which engines that split by layer do not
+
+
+def is_sliced(wish: ServingWish) -> bool:
+    """Whether tensors are to be cut."""
+    return max(wish.tp or 1, wish.ep or 1, wish.cp or 1) > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,31 +54,27 @@ class Way:
     usual: bool = True  # the engine that people take for such work on such a chip
 
 
-def ways_on(
-    arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], more: bool = False, mixed: bool = False
-) -> Iterator[Way]:
-    """Every way to run the model on chips that work together, the usual engine and the best quality first.
+def ways_on(arch: Arch, wish: PlanWish, *, site: Site, more: bool = False) -> Iterator[Way]:
+    """Every way to run the model there, the usual engine and the best quality first.
 
-    `more`: unusual engines, formats and caches as well; `mixed`: cards of unlike sizes, even of one chip.
+    `more`: unusual engines, formats and caches as well.
     """
-    order = [
-        one for one in taken_on(arch, wish, chips=chips, mixed=mixed) if not mixed or one.split == "layer"
-    ]
+    order = [one for one in taken_on(arch, wish, site=site) if not site.mixed or one.split == "layer"]
     for rank, engine in enumerate(order):
-        forms = tuple(formats_in(arch, wish, engine=engine, chips=chips, more=more))
+        forms = tuple(formats_in(arch, wish, engine=engine, chips=site.chips, more=more))
         for weights in forms:
-            for kv in caches_in(wish, engine, chips=chips, more=more):
+            for kv in caches_in(wish, engine, chips=site.chips, more=more):
                 yield Way(engine=engine, weights=weights, kv=kv, usual=rank == 0 or bool(wish.engines))
         if forms and not more and not wish.engines:
             return
 
 
-def taken_on(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool = False) -> tuple[Engine, ...]:
+def taken_on(arch: Arch, wish: PlanWish, *, site: Site) -> tuple[Engine, ...]:
     """Engines for such work on such chips: those asked for; else that of the name; else those people take."""
     if wish.engines:
         return tuple(find_engine(name) for name in wish.engines)
-    told = arch.engine
-    place = _place(arch, wish, chips=chips, mixed=mixed)
+    told, chips = arch.engine, site.chips
+    place = _place(arch, wish, site=site)
     forms = [name for name in (*wish.weights, arch.stored or "") if name]
     gguf = any(_is_gguf(name) for name in forms[:1])
     ranked = sorted(
@@ -84,13 +96,16 @@ def taken_on(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool =
         known = [one for one in known if not reads_gguf(one)] or known
     if told is not None:
         known = [find_engine(told), *(one for one in known if one.id != told)]
-    if mixed:  # unlike cards share a model by layers alone
+    if site.mixed:  # unlike cards share a model by layers alone
         known = [one for one in known if one.split == "layer"] or known
+    elif site.sliced:
+        known = [one for one in known if one.split != "layer"] or known
     return tuple(known or ranked)
 
 
-def _place(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool) -> str:
-    """Where it runs, as engines.toml says it."""
+def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
+    """Where it runs, as engines.toml says it: a desk with many like cards is taken as a server."""
+    chips, mixed = site.chips, site.mixed
     if not generates(arch):
         return "samples"
     if transcribes(arch):
@@ -101,7 +116,8 @@ def _place(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip], mixed: bool) ->
     )
     if not desk:
         return "rack"
-    return "home" if few or wish.work == "chat" or mixed else "many"
+    alone = (few or wish.work == "chat") and site.cards < SERVER_CARDS
+    return "home" if alone or mixed else "many"
 
 
 def _runs(engine: Engine, chip: Chip) -> bool:

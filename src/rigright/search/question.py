@@ -14,7 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
-from rigright.choice.ways import ways_on
+from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import Work, contexts, work_of, works
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.chips import Chip, chips
@@ -113,7 +113,7 @@ def ask(
         wish=wish,
         market=market,
         kinds=kinds,
-        ways=ways_of(arch, wish, kinds=kinds, more=False),
+        ways=ways_of(arch, wish, kinds=kinds, cut=cut),
         contexts=() if said is None else contexts(said, wish)[1:],
         usual=work_of(wish.work, arch) if wish.work in works() else works()["serve"],
         cut=cut,
@@ -225,15 +225,19 @@ def _per_node(chip: Chip) -> int:
     return min(max(chip.link_max_chips or 0, NODE_CHIPS), MOST_CHIPS + NODE_CHIPS)
 
 
-def ways_of(arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...], more: bool) -> tuple[Way, ...]:
+def ways_of(
+    arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...], more: bool = False, cut: ServingWish = _FREE
+) -> tuple[Way, ...]:
     """Every way to run it, each with the kinds it runs on; `more`: unusual ones too."""
     found: dict[tuple[str, str, str, bool], list[int]] = {}
     seen: dict[object, list[tuple[str, str, str, bool]]] = {}
     for place, kind in enumerate(kinds):
-        alike = (kind.chip.vendor, kind.chip.isa, kind.chip.segment, kind.chip.architecture, bool(kind.mix))
+        cards = max(kind.whole, kind.owned)
+        alike = (kind.chip.vendor, kind.chip.isa, kind.chip.segment, kind.chip.architecture, cards)
         key = kind.chips if kind.mix else alike
         if key not in seen:
-            able = ways_on(arch, wish, chips=kind.chips, more=more, mixed=bool(kind.mix))
+            site = Site(chips=kind.chips, cards=cards, mixed=bool(kind.mix), sliced=is_sliced(cut))
+            able = ways_on(arch, wish, site=site, more=more)
             seen[key] = [(one.engine.id, one.weights, one.kv, one.usual) for one in able]
         for way in seen[key]:
             found.setdefault(way, []).append(place)

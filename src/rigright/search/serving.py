@@ -110,9 +110,8 @@ def _levels(question: Question) -> Iterator[Question]:
 
 def wider(question: Question) -> Question:
     """The same with everything that is not usual."""
-    return replace(
-        question, more=True, ways=ways_of(question.arch, question.wish, kinds=question.kinds, more=True)
-    )
+    ways = ways_of(question.arch, question.wish, kinds=question.kinds, more=True, cut=question.cut)
+    return replace(question, more=True, ways=ways)
 
 
 def best(question: Question) -> tuple[Table, int] | None:

@@ -16,7 +16,7 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
-from rigright.choice.ways import NO_LOSS, formats_in, taken_on
+from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on
 from rigright.choice.work import contexts, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates, takes_samples
@@ -180,7 +180,7 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
         return
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     work = settled(arch, said, chips=chips)
-    engine = taken_on(arch, work, chips=chips, mixed=node.is_mixed)[0]
+    engine = taken_on(arch, work, site=Site(chips=chips, cards=node.n_cards, mixed=node.is_mixed))[0]
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
     held: set[str] = set()

@@ -9,7 +9,7 @@ from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, read_sizes
 from rigright.arch.experts import Mixture, read_mixture
-from rigright.arch.record import Arch, Cut, Mix, Mixer, Weight
+from rigright.arch.record import Arch, Cut, Mix, Mixer
 from rigright.base.record import dataclass
 
 
@@ -66,8 +66,17 @@ def mla(latent: Latent) -> Block:
         window_tok=latent.window_tok,
     )
     up_rows = latent.heads * (latent.nope_dim + latent.value_dim)
+    rows = latent.heads * key_dim
+    if latent.q_rank:
+        queries = (
+            *matrix("attn.q_a", latent.q_rank, inputs=latent.hidden, cut=Cut.WHOLE, bias=latent.bias),
+            *norm(latent.q_rank),
+            *matrix("attn.q_b", rows, inputs=latent.q_rank, cut=Cut.OUT),
+        )
+    else:
+        queries = matrix("attn.q", rows, inputs=latent.hidden, cut=Cut.OUT)
     weights = (
-        *_queries(latent, latent.heads * key_dim),
+        *queries,
         *matrix("attn.kv_a", mixer.latent_dim, inputs=latent.hidden, cut=Cut.WHOLE, bias=latent.bias),
         *norm(latent.kv_rank),
         *matrix("attn.kv_b", up_rows, inputs=latent.kv_rank, cut=Cut.OUT),
@@ -76,16 +85,6 @@ def mla(latent: Latent) -> Block:
         ),
     )
     return Block(weights, mixer=mixer)
-
-
-def _queries(latent: Latent, rows: int) -> tuple[Weight, ...]:
-    if not latent.q_rank:
-        return matrix("attn.q", rows, inputs=latent.hidden, cut=Cut.OUT)
-    return (
-        *matrix("attn.q_a", latent.q_rank, inputs=latent.hidden, cut=Cut.WHOLE, bias=latent.bias),
-        *norm(latent.q_rank),
-        *matrix("attn.q_b", rows, inputs=latent.q_rank, cut=Cut.OUT),
-    )
 
 
 def read_index(config: Config) -> Index:

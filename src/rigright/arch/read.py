@@ -12,7 +12,7 @@ from rigright.arch.pick import NESTED, read_family
 from rigright.arch.record import Arch
 from rigright.arch.stored import stored_format
 from rigright.base.errors import DataError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 
 MAX_KEYS = 100_000
 _KIND_STEMS = (  # what a word of `layer_types` has in it when it is known to some family
@@ -40,27 +40,24 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
     ) as error:  # its figures and lists: else a bug of ours
         raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
     stored, unknown = stored_format(config)
+    # A kind of layer nobody knows is read as the family reads the rest: said, not silent
+    told = config.raw.get("layer_types")
+    words = [word for word in told[:MAX_KEYS] if isinstance(word, str)] if isinstance(told, list) else []
+    odd = [word for word in dict.fromkeys(words) if not any(stem in word.lower() for stem in _KIND_STEMS)]
+    odd_kinds = tuple(
+        say(
+            'layer_types says "{kind}", which is not known: those layers are read as plain ones',
+            kind=word[:40],
+        )
+        for word in odd[:3]
+    )
     return replace(
         arch,
         dtype=_dtype(config) or arch.dtype,
         stored=arch.stored or stored,
         published=arch.stored or stored,
         source=arch.source or _source(config),
-        warnings=(*arch.warnings, *unknown, *_odd_kinds(config)),
-    )
-
-
-def _odd_kinds(config: Config) -> tuple[Sentence, ...]:
-    """A kind of layer nobody knows is read as the family reads the rest: said, not silent."""
-    told = config.raw.get("layer_types")
-    words = [word for word in told[:MAX_KEYS] if isinstance(word, str)] if isinstance(told, list) else []
-    odd = [word for word in dict.fromkeys(words) if not any(stem in word.lower() for stem in _KIND_STEMS)]
-    return tuple(
-        say(
-            'layer_types says "{kind}", which is not known: those layers are read as plain ones',
-            kind=word[:40],
-        )
-        for word in odd[:3]
+        warnings=(*arch.warnings, *unknown, *odd_kinds),
     )
 
 

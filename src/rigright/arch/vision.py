@@ -115,10 +115,6 @@ def _deit(config: Config) -> Eye:
     return replace(_vit(config), prefix=2, extra=_token(config.size("hidden_size"), 2))
 
 
-def _ijepa(config: Config) -> Eye:
-    return replace(_vit(config), prefix=0, extra=())
-
-
 def _dinov2(config: Config) -> Eye:
     hidden = config.size("hidden_size")
     gated = config.flag("use_swiglu_ffn", default=False)
@@ -185,16 +181,8 @@ def _clip(config: Config) -> Eye:
     )
 
 
-def _mlcd(config: Config) -> Eye:
-    return replace(_clip(config), position_rows=0)
-
-
 def _siglip(config: Config) -> Eye:
     return Eye(stack=_stack(config), layers=_count(config))
-
-
-def _rotary_siglip(config: Config) -> Eye:
-    return replace(_siglip(config), position_rows=0)
 
 
 def _blip(config: Config) -> Eye:
@@ -266,7 +254,7 @@ KINDS: dict[str, Callable[[Config], Eye]] = {
     "vit_msn": _vit,
     "vit_mae": _vit,
     "deit": _deit,
-    "ijepa": _ijepa,
+    "ijepa": lambda config: replace(_vit(config), prefix=0, extra=()),
     "dinov2": _dinov2,
     "dinov2_with_registers": _dinov2,
     "dinov3_vit": _dinov3,
@@ -279,14 +267,14 @@ KINDS: dict[str, Callable[[Config], Eye]] = {
     "clipseg_vision_model": _clip,
     "owlvit_vision_model": _clip,
     "owlv2_vision_model": _clip,
-    "mlcd_vision_model": _mlcd,
+    "mlcd_vision_model": lambda config: replace(_clip(config), position_rows=0),
     "siglip_vision_model": _siglip,
     "siglip2_vision_model": _siglip2,
     "idefics2_vision": _siglip,
     "idefics3_vision": _siglip,
     "smolvlm_vision": _siglip,
     "paddleocr_vl_vision": _siglip,
-    "video_llama_3_vision": _rotary_siglip,
+    "video_llama_3_vision": lambda config: replace(_siglip(config), position_rows=0),
     "blip_vision_model": _blip,
     "blip_2_vision_model": _blip,
     "instructblip_vision_model": _blip,

@@ -116,7 +116,11 @@ def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
     for rule in _rules_of(mix.id, role, tied=where.tied):
         if (not rule.was or chosen in rule.was) and all(_holds(one, where) for one in rule.when):
             chosen = rule.type
-    return _fitting(chosen, weight.shape[-1])
+    width = weight.shape[-1]
+    if width % ggml_types()[chosen].block_elems == 0:
+        return chosen
+    second = _FALLBACKS.get(chosen, _FALLBACK)
+    return second if width % _SMALL_BLOCK == 0 else "F16"
 
 
 @cache
@@ -127,13 +131,6 @@ def _rules_of(mix_id: str, role: str, *, tied: bool) -> tuple[Rule, ...]:
     names |= {"exps_down"} if role == "expert.down" else set()
     names |= {"output"} if role == "embed" and tied else set()
     return tuple(rule for rule in mixes()[mix_id.removeprefix(GGUF)].rules if rule.tensor in names)
-
-
-def _fitting(chosen: str, width: int) -> str:
-    if width % ggml_types()[chosen].block_elems == 0:
-        return chosen
-    second = _FALLBACKS.get(chosen, _FALLBACK)
-    return second if width % _SMALL_BLOCK == 0 else "F16"
 
 
 def more_bits(index: int, layers: int) -> bool:

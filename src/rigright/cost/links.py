@@ -99,12 +99,9 @@ def _levels(
     ranks = np.maximum(np.asarray(ranks, dtype=float), 1)
     most = np.maximum(wire.domain, 1) if inside is None else np.maximum(inside, 1)
     inner = np.minimum(ranks, most)
-    return ranks, inner, np.minimum(ranks, np.maximum(inner * _boxes(wire), inner))
-
-
-def _boxes(wire: Wire) -> Numbers:
-    """Domains of a box."""
-    return np.maximum(np.asarray(wire.box) / np.maximum(wire.domain, 1), 1)
+    # domains of a box
+    boxes = np.maximum(np.asarray(wire.box) / np.maximum(wire.domain, 1), 1)
+    return ranks, inner, np.minimum(ranks, np.maximum(inner * boxes, inner))
 
 
 def _rate(inner: Numbers, wire: Wire) -> Numbers:

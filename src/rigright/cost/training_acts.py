@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rigright.arch.record import Layer, Mixer, Tower
+from rigright.arch.record import Layer, Tower
 from rigright.base.record import dataclass
 from rigright.cost.training_saved import (
     SCORE_BYTES,
@@ -52,9 +52,16 @@ def activations(stage: Stage) -> Acts:
     """What a stage holds at the start of the backward pass that hurts most."""
     trunk = _pass(stage, trunk_of(stage.arch))
     beside = sum((_kept(_pass(stage, tower)) for tower in companions(stage.arch)), start=np.zeros(()))
+    # FSDP around a frozen base lets go of layer inputs and of their gradients only after the last layer
+    setup = stage.setup
+    if setup.full or not setup.gathered or not setup.trainer.keeps_input_grads:
+        returned = np.zeros(())
+    else:
+        stream = trunk.batch.size_of(Saved(stream=2 * trunk.habit.compute * trunk.habit.hidden))
+        returned = stream * (sum(trunk.counts.values()) - 1)
     return Acts(
         kept=(_kept(trunk) + beside * stage.first) * in_flight(stage),
-        returned=_returned(stage, trunk),
+        returned=returned,
         working=_working(trunk, with_saved=trunk.habit.recompute == "full"),
         ending=_working(trunk, with_saved=True),
         loss=_loss(stage, trunk) * stage.last,
@@ -93,9 +100,12 @@ def _working(through: _Pass, *, with_saved: bool) -> Numbers:
     largest = np.zeros(())
     for layer, times in through.counts.items():
         there = np.where(np.asarray(times) > 0, 1, 0)
-        largest = np.maximum(
-            largest, there * ((_saved(through, layer) - first) * with_saved + _gradients(through, layer))
-        )
+        # what the backward pass of one layer holds beside what it saved
+        if layer.map_elems:
+            gradients = through.batch.samples * through.habit.compute * 2 * max(layer.map_elems)
+        else:
+            gradients = through.batch.size_of(layer_working(layer, through.habit))
+        largest = np.maximum(largest, there * ((_saved(through, layer) - first) * with_saved + gradients))
     return largest
 
 
@@ -110,28 +120,8 @@ def _saved(through: _Pass, layer: Layer) -> Numbers:
     if not layer.map_elems:
         return batch.size_of(layer_saved(layer, habit))
     mixers = [] if habit.flash else [mixer for mixer in (layer.mixer, layer.cross) if mixer]
-    scores = sum((_scores(mixer, batch.seq_tok) for mixer in mixers), start=np.zeros(()))
+    scores = sum((SCORE_BYTES * mixer.heads * batch.seq_tok**2 for mixer in mixers), start=np.zeros(()))
     return batch.samples * (habit.compute * layer.kept_elems + scores)
-
-
-def _scores(mixer: Mixer, tokens: Numbers) -> Numbers:
-    return SCORE_BYTES * mixer.heads * tokens**2
-
-
-def _gradients(through: _Pass, layer: Layer) -> Numbers:
-    """What the backward pass of one layer holds beside what it saved."""
-    if not layer.map_elems:
-        return through.batch.size_of(layer_working(layer, through.habit))
-    return through.batch.samples * through.habit.compute * 2 * max(layer.map_elems)
-
-
-def _returned(stage: Stage, through: _Pass) -> Numbers:
-    """FSDP around a frozen base lets go of layer inputs and of their gradients only after the last layer."""
-    setup = stage.setup
-    if setup.full or not setup.gathered or not setup.trainer.keeps_input_grads:
-        return np.zeros(())
-    stream = through.batch.size_of(Saved(stream=2 * through.habit.compute * through.habit.hidden))
-    return stream * (sum(through.counts.values()) - 1)
 
 
 def _loss(stage: Stage, through: _Pass) -> Numbers:

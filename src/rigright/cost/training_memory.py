@@ -80,7 +80,9 @@ def training_memory(
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
     reserved = np.maximum(_reserved(phases, setup, terms=terms), allocated)
-    context = _context(layout, terms)
+    # CUDA context, and NCCL where ranks talk
+    ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
+    context = (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB
     on_nvme = training.offload.endswith("nvme")
     return TrainingMemory(
         by_phase=phases,
@@ -194,9 +196,3 @@ def _reserved(phases: dict[str, Parts], setup: Setup, *, terms: Terms) -> Number
 def _passing(parts: Parts) -> Numbers:
     """What a backward pass gives back."""
     return sum((size for name, size in parts.items() if name not in LASTING), start=np.zeros(()))
-
-
-def _context(layout: Layout, terms: Terms) -> Numbers:
-    """CUDA context, and NCCL where ranks talk."""
-    ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
-    return (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB

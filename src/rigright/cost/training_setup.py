@@ -56,10 +56,16 @@ def set_up(training: Training, *, hidden: int) -> Setup:
     check_word("recompute", recompute, known=RECOMPUTES)
     check_targets(training.targets)
     precision = find_precision(training.precision or mixed_of(trainer, training.sharding))
+    # the stream between layers is fp32 where a 4-bit base was prepared by casting the rest
+    residual = (
+        max(precision.residual, trainer.frozen_residual)
+        if training.method == "qlora" and training.sharding not in GATHERED
+        else precision.residual
+    )
     habit = Habit(
         hidden=hidden,
         compute=precision.compute,
-        residual=_residual(training, trainer.frozen_residual, least=precision.residual),
+        residual=residual,
         input=precision.input,
         own_inputs=precision.cast > 0 and precision.residual > precision.compute,
         full=training.method == "full",
@@ -85,11 +91,6 @@ def mixed_of(trainer: Trainer, sharding: str) -> str:
     if sharding in {"fsdp", "hsdp"}:
         return trainer.mixed_sharded
     return "bf16-zero" if sharding.startswith("zero") and trainer.mixed == "bf16" else trainer.mixed
-
-
-def _residual(training: Training, prepared: float, *, least: float) -> float:
-    """The stream between layers is fp32 where a 4-bit base was prepared by casting the rest."""
-    return max(least, prepared) if training.method == "qlora" and training.sharding not in GATHERED else least
 
 
 def check_word(field: str, asked: str, *, known: tuple[str, ...]) -> None:

@@ -91,19 +91,17 @@ def ways(case: Case) -> Ways:
         moving_s=moving * BACKWARD_MOVES,
         head_s=sum((one.inward_s + learning * one.learn_s for one in heads), start=zero) + loss / 2,
     )
-    return Ways(forward=forward, backward=backward, again_s=_again_s(case, forward))
-
-
-def _again_s(case: Case, forward: Way) -> Numbers:
-    """Recompute: every layer, the core of attention, or every cheap operation and half the products."""
+    # recompute: every layer, the core of attention, or every cheap operation and half the products
     habit = case.setup.habit
     if habit.recompute == "full":
-        return forward.layers_s
-    if habit.recompute == "none":
-        return np.zeros(())
-    if habit.trainer.selective == "ops":
-        return forward.matmul_s / 2 + forward.moving_s
-    return forward.mixing_s
+        again_s = forward.layers_s
+    elif habit.recompute == "none":
+        again_s = np.zeros(())
+    elif habit.trainer.selective == "ops":
+        again_s = forward.matmul_s / 2 + forward.moving_s
+    else:
+        again_s = forward.mixing_s
+    return Ways(forward=forward, backward=backward, again_s=again_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

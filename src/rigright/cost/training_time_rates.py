@@ -75,11 +75,14 @@ def training_rates(
     peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
     plain = np.array([_peak(chip, PLAIN) for chip in chips])
     reach = _column(found, "kernel") * _column(found, "compute")
+    # what attention reaches, by kernels everybody has or by the vendor's own
+    kernel = [one["own_mixing_kernel" if one["vendor_mixing"] else "mixing_kernel"] for one in found]
+    mixing = np.asarray(np.array(kernel, dtype=float) * _column(found, "mixing"))
     return TrainingRates(
         peak_flops_per_s=peaks,
         matmul_flops_per_s=peaks * reach * _of_format(found, formats, term="reach"),
         plain_flops_per_s=plain * reach,
-        mixing_flops_per_s=plain * _mixing(found),
+        mixing_flops_per_s=plain * mixing,
         scan_flops_per_s=plain * _column(found, "scan"),
         mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
         pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(found, "pcie"),
@@ -119,12 +122,6 @@ def trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
     for key in ("all", tables["kinds"].get(setup.trainer.id, ""), setup.trainer.id, *kinds):
         merged |= tables["trainers"].get(key, {})
     return merged
-
-
-def _mixing(found: Sequence[Mapping[str, float]]) -> np.ndarray:
-    """What attention reaches, by kernels everybody has or by the vendor's own."""
-    kernel = [one["own_mixing_kernel" if one["vendor_mixing"] else "mixing_kernel"] for one in found]
-    return np.asarray(np.array(kernel, dtype=float) * _column(found, "mixing"))
 
 
 def _column(found: Sequence[Mapping[str, float]], name: str) -> np.ndarray:

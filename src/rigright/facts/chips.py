@@ -102,14 +102,6 @@ class Chip:
         return None if stated is None else max(stated, self.fp32_flops_per_s or 0.0)
 
 
-def _gib_list(cell: str) -> tuple[float, ...]:
-    return tuple(float(size) * GIB for size in cell.split())
-
-
-def _words(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split())
-
-
 _COLUMNS = {
     "id": ("id", text),
     "name": ("name", text),
@@ -119,7 +111,7 @@ _COLUMNS = {
     "launch": ("launch", text),
     "isa": ("isa", text),
     "mem_gib": ("mem_bytes", scaled(GIB)),
-    "mem_options_gib": ("mem_options_bytes", _gib_list),
+    "mem_options_gib": ("mem_options_bytes", lambda cell: tuple(float(size) * GIB for size in cell.split())),
     "mem_driver_mib": ("mem_usable_bytes", scaled(MIB)),
     "mem_program_gib": ("mem_program_bytes", scaled(GIB)),
     "mem_source": ("mem_source", text),
@@ -158,7 +150,7 @@ _COLUMNS = {
     "offered": ("offered", yes),
     "msrp_usd": ("msrp_usd", figure),
     "msrp_source": ("msrp_source", text),
-    "pci_ids": ("pci_ids", _words),
+    "pci_ids": ("pci_ids", lambda cell: tuple(cell.split())),
     "pci_source": ("pci_source", text),
     "sources": ("sources", text),
     "as_of": ("as_of", text),

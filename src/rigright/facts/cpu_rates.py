@@ -45,15 +45,11 @@ def cpu_rates() -> tuple[CpuRate, ...]:
         )
         for cpu in cpus()
     )
-    return sold + _benched()
-
-
-def _benched() -> tuple[CpuRate, ...]:
     readers: dict[str, CellReader] = dict.fromkeys(("name", "architecture"), text)
     readers |= {"cores": number, "base_ghz": scaled(GIGA)}
     readers |= {"mem_channels": number, "mem_mt_per_s": scaled(MEGA)}
     rows = read_rows(DATA / "cpus_benched.csv", readers, required=tuple(readers))
-    return tuple(
+    benched = tuple(
         CpuRate(
             name=row["name"],
             flops_per_s=row["cores"] * row["base_ghz"] * _vector_flops(row["architecture"]),
@@ -61,6 +57,7 @@ def _benched() -> tuple[CpuRate, ...]:
         )
         for row in rows
     )
+    return sold + benched
 
 
 def _vector_flops(architecture: str) -> float:

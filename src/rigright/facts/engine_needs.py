@@ -65,10 +65,6 @@ def _capability(said: str) -> Capability:
     return major, minor
 
 
-def _systems(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split())
-
-
 @cache
 def engine_needs() -> tuple[EngineNeeds, ...]:
     """Every version of the table, each engine's newest first."""
@@ -78,7 +74,7 @@ def engine_needs() -> tuple[EngineNeeds, ...]:
         "cuda_min": version_of,
         "pins": yes,
         "toolkit": yes,
-        "systems": _systems,
+        "systems": lambda cell: tuple(cell.split()),
         **_PROVENANCE,
     }
     required = ("name", "version", "pins", "toolkit", "source", "as_of", "confidence")

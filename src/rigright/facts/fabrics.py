@@ -122,7 +122,11 @@ def fabric_of(
     link, kind = _link(chip)
     told = None if cabling is None else cabling.bridged
     bridged = next(said for said in (bridged, told, usual.bridged) if said is not None)
-    slot = _slot_bytes_per_s(chip, lanes)
+    # what a chip's slot carries one way; 0: it stands in none
+    if chip.pcie_gen is None and chip.form in {"SoC", "module/SoC", "cloud only"}:
+        slot = 0.0
+    else:
+        slot = pcie_bytes_per_s(chip.pcie_gen or PCIE_GEN, lanes or chip.pcie_lanes or PCIE_LANES)
     across = "none" if not slot else "pcie" if usual.peer else "host"
     joined = kind not in {"none", "bridge"} or (kind == "bridge" and bridged)
     most = chip.link_max_chips or 1
@@ -158,10 +162,3 @@ def _words() -> tuple[tuple[str, str, str], ...]:
     columns = ("word", "id", "kind")
     rows = read_rows(DATA / "fabrics.csv", dict.fromkeys(columns, text), required=columns)
     return tuple((row["word"], row["id"], row["kind"]) for row in rows)
-
-
-def _slot_bytes_per_s(chip: Chip, lanes: int | None) -> float:
-    """What a chip's slot carries one way; 0: it stands in none."""
-    if chip.pcie_gen is None and chip.form in {"SoC", "module/SoC", "cloud only"}:
-        return 0.0
-    return pcie_bytes_per_s(chip.pcie_gen or PCIE_GEN, lanes or chip.pcie_lanes or PCIE_LANES)

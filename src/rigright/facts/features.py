@@ -33,10 +33,6 @@ class Features:
     notes: str | None
 
 
-def _isa(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split())
-
-
 _WORDS = (
     *("architecture", "matrix_unit", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "sparsity"),
     *("flash_attention", "link", "examples", "stack", "source", "as_of", "confidence", "notes"),
@@ -46,7 +42,7 @@ _WORDS = (
 @cache
 def features() -> tuple[Features, ...]:
     """Every architecture of the table, in its order."""
-    readers = {"isa": _isa} | dict.fromkeys(_WORDS, text)
+    readers = {"isa": lambda cell: tuple(cell.split())} | dict.fromkeys(_WORDS, text)
     required = tuple(word for word in _WORDS if word not in {"matrix_unit", "notes"})
     rows = read_rows(DATA / "features.csv", readers, required=required)
     return tuple(Features(**row | {"isa": row["isa"] or ()}) for row in rows)

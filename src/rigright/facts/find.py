@@ -69,7 +69,11 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     if not agreeing:
         return Match(chip=_rented(text, said))
     if total_bytes is not None:
-        agreeing = _of_size(agreeing, total_bytes) or agreeing
+        # the callings of chips that may report this total; of near
+        # sizes, such as 94 and 96 GB, the nearest
+        off = {one.chip.id: _off(one.chip, total_bytes) for one in agreeing}
+        nearest = min((size for size in off.values() if size is not None), default=None)
+        agreeing = [one for one in agreeing if off[one.chip.id] == nearest is not None] or agreeing
     named = [] if cut else _named(said, agreeing)
     if not named and len(_by_chip(agreeing)) == 1:
         named = agreeing[:1]
@@ -125,13 +129,6 @@ def _rented(text: str, said: frozenset[str]) -> Chip:
     if chip is None:
         raise _unknown(text, said)
     return chip
-
-
-def _of_size(found: list[Calling], total_bytes: float) -> list[Calling]:
-    """The callings of chips that may report this total; of near sizes, such as 94 and 96 GB, the nearest."""
-    off = {one.chip.id: _off(one.chip, total_bytes) for one in found}
-    nearest = min((size for size in off.values() if size is not None), default=None)
-    return [one for one in found if off[one.chip.id] == nearest is not None]
 
 
 def _off(chip: Chip, total_bytes: float) -> float | None:
@@ -242,13 +239,8 @@ def _agreeing(said: frozenset[str]) -> list[Calling]:
     return [
         one
         for one in callings()
-        if said & one.own and (said <= one.may or (named <= one.may and _stands_in_boxes(one.chip)))
+        if said & one.own and (said <= one.may or (named <= one.may and (one.chip.link_max_chips or 0) > 4))
     ]
-
-
-def _stands_in_boxes(chip: Chip) -> bool:
-    """Whether the chip is built into whole machines such as a DGX."""
-    return (chip.link_max_chips or 0) > 4
 
 
 def _unknown(text: str, said: frozenset[str]) -> AskError:

@@ -39,7 +39,8 @@ def script(examined: Examined, language: str) -> str:
         group_found.extend(_remark(title, language))
         if group.about:
             group_found.extend(_remark(say("about: {things}", things=group.about), language))
-        group_found.extend(_remark(say("severity: {severity}", severity=_severity(first)), language))
+        severity = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}[first.severity]
+        group_found.extend(_remark(say("severity: {severity}", severity=severity), language))
         group_found.extend(_remark(say("why: {why}", why=first.why), language))
         for finding in group.findings:
             group_found.append("#")
@@ -51,10 +52,6 @@ def script(examined: Examined, language: str) -> str:
             group_found.extend(_off(typed(first.verify, by_root=by_root)))
         lines += [*group_found, ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _severity(finding: Finding) -> Sentence:
-    return {"fault": say("fault"), "warning": say("warning"), "note": say("note")}[finding.severity]
 
 
 def _steps(finding: Finding, *, language: str, by_root: bool) -> Iterator[str]:

@@ -152,7 +152,13 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     rates = network_rates(network, [kind.chip for kind in kinds], run=way.run)
     alone = batch_time(network, at(rates, (slice(None), None)), batch=batches[None, :]).total_s
     fits = need <= able
-    row, column, n_chips = _grown(kinds, fits & _worth(np.broadcast_to(batches / alone, fits.shape)))
+    # [kind, batch]: as many at once as still bring more samples a second
+    rate = np.broadcast_to(batches / alone, fits.shape)
+    gains = rate[:, 1:] >= GAIN * rate[:, :-1]
+    worth = np.concatenate(
+        [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
+    )
+    row, column, n_chips = _grown(kinds, fits & worth)
     kept = n_chips * batches[column] <= (question.wish.global_batch or np.inf)
     row, column, n_chips = row[kept], column[kept], n_chips[kept]
     time = _timed(network, way, rates=at(rates, row), kinds=kinds, points=(row, batches[column], n_chips))
@@ -161,7 +167,16 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
         need_bytes=need[row, column], able_bytes=able[row, column], batch_s=time.total_s,
         **{part: np.broadcast_to(getattr(time, part), row.shape) for part in PARTS},
     )  # fmt: skip
-    return SampleScored(points=points, misfits=_misfits(way, need, able=able, place=place))
+    # cards without room for a single sample
+    short = np.flatnonzero(need[:, 0] > able[:, 0])
+    misfits = Misfits(
+        way=np.full(len(short), place),
+        kind=np.asarray(way.kinds, dtype=int)[short],
+        chips=np.ones(len(short), dtype=int),
+        need_bytes=need[short, 0],
+        able_bytes=np.maximum(able[short, 0], 1.0),
+    )
+    return SampleScored(points=points, misfits=misfits)
 
 
 def _timed(network: Network, way: SampleWay, *, rates: Any, kinds: Sequence[Kind], points: Any) -> BatchTime:
@@ -197,14 +212,6 @@ def training_of(way: SampleWay, *, micro_batch: Numbers, accumulate: int = 1) ->
     )  # fmt: skip
 
 
-def _worth(rate: Numbers) -> Numbers:
-    """[kind, batch]: as many at once as still bring more samples a second."""
-    gains = rate[:, 1:] >= GAIN * rate[:, :-1]
-    return np.concatenate(
-        [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
-    )
-
-
 def _grown(kinds: Sequence[Kind], taken: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Every number of cards of what is taken: kind, batch, cards."""
     row, column = np.nonzero(taken)
@@ -213,15 +220,3 @@ def _grown(kinds: Sequence[Kind], taken: Numbers) -> tuple[Numbers, Numbers, Num
     none = np.zeros(0, dtype=int)
     n_chips = np.concatenate([none, *(counts[place] for place in row)])
     return np.repeat(row, times), np.repeat(column, times), n_chips
-
-
-def _misfits(way: SampleWay, need: Numbers, *, able: Numbers, place: int) -> Misfits:
-    """Cards without room for a single sample."""
-    short = np.flatnonzero(need[:, 0] > able[:, 0])
-    return Misfits(
-        way=np.full(len(short), place),
-        kind=np.asarray(way.kinds, dtype=int)[short],
-        chips=np.ones(len(short), dtype=int),
-        need_bytes=need[short, 0],
-        able_bytes=np.maximum(able[short, 0], 1.0),
-    )

@@ -44,6 +44,16 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
     memory = () if way.trains else (_memory(network, way, kind=kind, batch=batch),)
+    # how long one picture alone takes, and what a compiled plan gives without its compiler
+    if not way.compiled or way.trains or not compiles(kind):
+        uncompiled: tuple[Sentence, ...] = ()
+    else:
+        rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)
+        plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
+        uncompiled = (
+            say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),
+        )
+    plain: tuple[Sentence, ...] = (*_single(network, way, kind=kind), *uncompiled)
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
@@ -58,7 +68,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
         reasons=reasons_of([_named(network, name) for name in best_at]),
-        notes=(*notes_of(supply, kind, n_chips=n_chips), *_plain(network, way, kind=kind, batch=batch)),
+        notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
     )
 
 
@@ -84,11 +94,6 @@ def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch
     )
 
 
-def _plain(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> tuple[Sentence, ...]:
-    """How long one picture alone takes, and what a compiled plan gives without its compiler."""
-    return (*_single(network, way, kind=kind), *_uncompiled(network, way, kind=kind, batch=batch))
-
-
 def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, ...]:
     if way.trains or network.does != PAINT:
         return ()
@@ -96,14 +101,6 @@ def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, 
     time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
     return (say("one image alone takes {time}, in {steps} steps",
                 time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
-
-
-def _uncompiled(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> tuple[Sentence, ...]:
-    if not way.compiled or way.trains or not compiles(kind):
-        return ()
-    rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)
-    plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
-    return (say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),)
 
 
 def _told(

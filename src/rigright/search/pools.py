@@ -79,7 +79,14 @@ def pools_of(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> Pool
     """Every two shapes on every number of chips, with the numbers of workers on both sides of the match."""
     prompts, tokens, n_chips = _sizes(workers, wish, kinds=kinds)
     wide, own = workers.chips[prompts], workers.chips[tokens]
-    held = _held(wish, n_chips, own=own)
+    # [layout, load]: places among the loads: all of them, or about what is asked for
+    if wish.rate_per_s is not None:
+        held = np.full((len(n_chips), 1), USUAL)
+    elif wish.users is None:
+        held = np.broadcast_to(np.arange(len(HELD)), (len(n_chips), len(HELD)))
+    else:
+        each = wish.users * wish.growth * own / n_chips
+        held = np.minimum(np.searchsorted(HELD, each), len(HELD) - 1)[:, None]
     asking = workers.prompts_per_s[prompts][:, None]
     answering = workers.answers_per_s[tokens[:, None], held]
     match = n_chips[:, None] * answering / (asking * own[:, None] + answering * wide[:, None])
@@ -111,21 +118,18 @@ def _sizes(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> tuple[
     return first[pair], second[pair], counts[size]
 
 
-def _held(wish: PlanWish, n_chips: Numbers, *, own: Numbers) -> Numbers:
-    """[layout, load]: places among the loads: all of them, or about what is asked for."""
-    if wish.rate_per_s is not None:
-        return np.full((len(n_chips), 1), USUAL)
-    if wish.users is None:
-        return np.broadcast_to(np.arange(len(HELD)), (len(n_chips), len(HELD)))
-    each = wish.users * wish.growth * own / n_chips
-    return np.minimum(np.searchsorted(HELD, each), len(HELD) - 1)[:, None]
-
-
 def points_of(
     pools: Pools, workers: Workers, *, shapes: Shapes, room: Room, wish: PlanWish, seq_tok: float
 ) -> tuple[Points, Numbers, Numbers]:
     """The same as layouts with their load; and the row and column of the workers that make tokens."""
-    load = _load(pools, workers, wish=wish, spread=shapes.attention_dp)
+    # requests in flight: those asked for, or as many as keep both kinds of worker at it
+    if wish.rate_per_s is not None:
+        load = np.full(len(pools.held), np.nan)
+    elif wish.users is not None:
+        load = np.full(len(pools.held), float(wish.users * wish.growth))
+    else:
+        ranks = workers.chips[pools.prompts] if shapes.attention_dp else 1
+        load = pools.n_tokens * HELD[pools.held] + pools.n_prompts * ranks
     row, column = workers.row[pools.tokens], workers.column[pools.tokens]
     told = wish.users is not None or wish.rate_per_s is not None
     kept = HELD[pools.held] * seq_tok <= room.pool_tok[row, column]
@@ -143,13 +147,3 @@ def points_of(
         row,
         column,
     )  # fmt: skip
-
-
-def _load(pools: Pools, workers: Workers, *, wish: PlanWish, spread: bool) -> Numbers:
-    """Requests in flight: those asked for, or as many as keep both kinds of worker at it."""
-    if wish.rate_per_s is not None:
-        return np.full(len(pools.held), np.nan)
-    if wish.users is not None:
-        return np.full(len(pools.held), float(wish.users * wish.growth))
-    ranks = workers.chips[pools.prompts] if spread else 1
-    return pools.n_tokens * HELD[pools.held] + pools.n_prompts * ranks

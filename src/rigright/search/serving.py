@@ -148,15 +148,13 @@ def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...
         return _nearest(table, limits, beyond=beyond)
     wanted = excess_of((*limits, *comfort), size)
     if comfort and (wanted <= 0).any():
-        return replace(_chosen(table, (*limits, *comfort), beyond=wanted), notes=(_assumed(table.question),))
+        ttft = table.question.usual.ttft_s or USUAL_TTFT_S
+        bounds = say("TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=ttft, rate=USUAL_TOK_PER_S)
+        return replace(
+            _chosen(table, (*limits, *comfort), beyond=wanted), notes=(say("assumed: {parts}", parts=bounds),)
+        )
     found = _chosen(table, limits, beyond=beyond)
     return replace(found, notes=(_missed(table.question),)) if comfort else found
-
-
-def _assumed(question: Question) -> Sentence:
-    ttft = question.usual.ttft_s or USUAL_TTFT_S
-    bounds = say("TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=ttft, rate=USUAL_TOK_PER_S)
-    return say("assumed: {parts}", parts=bounds)
 
 
 def _missed(question: Question) -> Sentence:

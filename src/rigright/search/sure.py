@@ -54,8 +54,22 @@ class Doubts:
 
 def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: str) -> Doubts:
     """The doubts about some options, where `cost` is what counts."""
-    widths = _widths(table, index=index)
+    # how many times worse each figure may be, one option each; and whether its chip is unproven
+    question, points = table.question, table.scored.points
+    point = table.options.index[index]
+    engines = list({one.engine.id for one in question.ways})
+    engine = np.array([engines.index(one.engine.id) for one in question.ways])[points.way[point]]
+    apart = points.prefill_dp[point] > 0
+    pairs, place = np.unique(engine * len(question.kinds) + points.kind[point], return_inverse=True)
+    whole, split = (_edges(table, pairs, engines=engines, split=one) for one in (False, True))
+    widths = {name: np.where(apart, split[name][place], whole[name][place]) for name in whole}
     output = np.log(widths["output_tok_per_s"]) / TENTH
+    # in a chat without a limit, what is written slower than it is read
+    wish = table.question.wish
+    if wish.work != "chat" or wish.tpot_s is not None:
+        slow = np.ones(len(index))
+    else:
+        slow = np.maximum(table.figures["tpot_s"][index] * READ_TOK_PER_S, 1.0) ** WAITED
     return Doubts(
         broken={
             limit.name: 1 / _chance(limit.excess[index], widths[limit.name])
@@ -64,7 +78,7 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
         },
         unproven=np.where(widths["unproven"] > 0, UNPROVEN, 1.0),
         many=_many(table, index=index),
-        slow=_slow(table, index=index),
+        slow=slow,
         spread=np.exp(output**2 / 2) if cost == OF_A_TOKEN else np.ones(len(index)),
     )
 
@@ -73,18 +87,6 @@ def _chance(excess: Numbers, width: Numbers) -> Numbers:
     """That a limit is kept by what may be `width` times worse than its figure in one case of ten."""
     away = -excess * TENTH / np.log(np.maximum(width, 1.001))
     return 1 / (1 + np.exp(np.clip(-LOGISTIC * away, -30, 30)))
-
-
-def _widths(table: Table, *, index: Numbers) -> dict[str, Numbers]:
-    """How many times worse each figure may be, one option each; and whether its chip is unproven."""
-    question, points = table.question, table.scored.points
-    point = table.options.index[index]
-    engines = list({one.engine.id for one in question.ways})
-    engine = np.array([engines.index(one.engine.id) for one in question.ways])[points.way[point]]
-    apart = points.prefill_dp[point] > 0
-    pairs, place = np.unique(engine * len(question.kinds) + points.kind[point], return_inverse=True)
-    whole, split = (_edges(table, pairs, engines=engines, split=one) for one in (False, True))
-    return {name: np.where(apart, split[name][place], whole[name][place]) for name in whole}
 
 
 def _edges(table: Table, pairs: Numbers, *, engines: Sequence[str], split: bool) -> dict[str, Numbers]:
@@ -123,14 +125,6 @@ def _many(table: Table, *, index: Numbers) -> Numbers:
     held = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in kinds])[points.kind[point]])
     crowded = np.where(homely & (held > CARDS), CROWDED, 1.0)
     return crowded * EACH_DOUBLING ** np.log2(points.n_chips[point])
-
-
-def _slow(table: Table, *, index: Numbers) -> Numbers:
-    """In a chat without a limit, what is written slower than it is read."""
-    wish = table.question.wish
-    if wish.work != "chat" or wish.tpot_s is not None:
-        return np.ones(len(index))
-    return np.maximum(table.figures["tpot_s"][index] * READ_TOK_PER_S, 1.0) ** WAITED
 
 
 def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, first: int) -> Plan:

@@ -138,13 +138,9 @@ def _router(servers: Sequence[Server], kind: str) -> Submit:
         servers[next(turns) % len(servers)].submit(request, at_s)
 
     def to_least(request: int, at_s: float) -> None:
-        min(servers, key=_load).submit(request, at_s)
+        min(servers, key=lambda server: server.load).submit(request, at_s)
 
     return in_turn if kind == "round-robin" or len(servers) == 1 else to_least
-
-
-def _load(server: Server) -> int:
-    return server.load
 
 
 def _drive(feed: _Feed, servers: Sequence[Server], *, coupled: bool) -> None:

@@ -40,10 +40,6 @@ def _tokens(cell: str) -> int:
     return int(value)
 
 
-def _cached(cell: str) -> int:
-    return 0 if number(cell) == 0 else _tokens(cell)
-
-
 def _moment(cell: str) -> float:
     value = number(cell)
     if not 0 <= value <= MOST_S:
@@ -56,7 +52,7 @@ _READERS = {
     "arrival_s": _moment,
     "prompt_tok": _tokens,
     "output_tok": _tokens,
-    "cached_tok": _cached,
+    "cached_tok": lambda cell: 0 if number(cell) == 0 else _tokens(cell),
     "first_token_s": _moment,
     "last_token_s": _moment,
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.units import show_seconds
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.examine import case_of, examine
 from rigright.machine.bench.record import Result, same_job
@@ -42,7 +42,8 @@ def diagnose(
     machine = probe(here())
     kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
     if kept:
-        ticks, source = kept, _told(kept)
+        at_s = [tick.at_s for tick in kept]
+        ticks, source = kept, say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
     else:
         ticks = _watched(live_s or LIVE_S, progress)
         source = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
@@ -91,11 +92,6 @@ def _kept(
             )
         )
     return (ticks if len(ticks) >= LEAST_TICKS else ()), results
-
-
-def _told(ticks: tuple[Tick, ...]) -> Sentence:
-    at_s = [tick.at_s for tick in ticks]
-    return say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
 
 
 def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:

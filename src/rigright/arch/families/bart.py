@@ -69,6 +69,12 @@ def read(config: Config, name: str) -> Arch:
     outer = (*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden=hidden))
     reader = _tower(config, kind, name="encoder", outer=embedding(vocab, hidden) if own else ())
     writer = _tower(config, kind, name="decoder", outer=outer)
+    if config.flag("use_prompt", default=False):
+        prompts: tuple[Sentence, ...] = (
+            say("{where}: the learned prompts before each layer are not counted", where=config.where),
+        )
+    else:
+        prompts = ()
     return Arch(
         name=name,
         family=kind,
@@ -78,14 +84,8 @@ def read(config: Config, name: str) -> Arch:
         tied=tied and generates,
         max_context_tok=config.maybe("max_position_embeddings"),
         dtype="fp32",
-        warnings=_prompts(config),
+        warnings=prompts,
     )
-
-
-def _prompts(config: Config) -> tuple[Sentence, ...]:
-    if not config.flag("use_prompt", default=False):
-        return ()
-    return (say("{where}: the learned prompts before each layer are not counted", where=config.where),)
 
 
 def _label(config: Config, called: str, *, hidden: int) -> tuple[Weight, ...]:

@@ -176,9 +176,11 @@ def _layers(config: Config, kind: str, *, hidden: int) -> tuple[Layer, ...]:
     traits = _KINDS[kind]
     heads = config.size("num_attention_heads", "n_heads")
     crossed = config.flag("add_cross_attention", default=False)
+    # nyströmformer's convolution over the values of each head
+    rows = config.maybe("conv_kernel_size")
     extra = {
         "longformer": linear("attn.q", (hidden, hidden)) * 3,
-        "nystromformer": _kernel(config, heads),
+        "nystromformer": (Weight(role="attn.conv", shape=(heads, 1, rows, 1)),) if rows else (),
         "xmod": _adapters(config, hidden) if kind == "xmod" else (),
     }
     stack = Stack(
@@ -201,12 +203,6 @@ def _adapters(config: Config, hidden: int) -> tuple[Weight, ...]:
     pair = (*linear("ffn.adapter", (narrow, hidden)), *linear("ffn.adapter", (hidden, narrow)))
     own_norm = norm(hidden, bias=True) if config.flag("adapter_layer_norm", default=False) else ()
     return (*pair * len(config.items("languages")), *own_norm)
-
-
-def _kernel(config: Config, heads: int) -> tuple[Weight, ...]:
-    """Nyströmformer's convolution over the values of each head."""
-    rows = config.maybe("conv_kernel_size")
-    return (Weight(role="attn.conv", shape=(heads, 1, rows, 1)),) if rows else ()
 
 
 def _strange(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:

@@ -53,13 +53,10 @@ def read(config: Config, name: str) -> Arch:
         towers: tuple[Tower, ...] = (_alone(config, kind if kind in _TEXTS else f"{kind}_text_model"),)
     else:
         towers = _both(full(config, kind), kind)
-    return Arch(name=name, family=kind, task="image-text", towers=towers, vocab=_vocab(towers), dtype="fp32")
-
-
-def _vocab(towers: tuple[Tower, ...]) -> int:
-    return max(
+    vocab = max(
         (weight.shape[0] for tower in towers for weight in tower.outer if weight.role == "embed"), default=0
     )
+    return Arch(name=name, family=kind, task="image-text", towers=towers, vocab=vocab, dtype="fp32")
 
 
 def _alone(config: Config, kind: str) -> Tower:

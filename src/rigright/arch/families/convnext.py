@@ -79,16 +79,13 @@ def _layer(config: Config, flow: Flow, *, kind: str) -> tuple[Layer, Flow]:
     deep = norm(conv(flow, width, kernel=7, groups=width, bias=True))
     wide = gelu(place(deep, 4 * width, role="ffn.up"))
     if kind == "convnextv2":
-        wide = _respond(wide)
+        # global response norm: each channel against the mean of all;
+        # its square, share and product are kept
+        factors = vector(1, 1, 1, wide.shape[0]) * 2
+        shared = keep(write(keep(wide)))
+        wide = replace(write(shared, weights=factors), maps=(*shared.maps, *(shared.maps[-1:] * 2)))
     narrow = place(wide, width, role="ffn.down")
     if kind != "convnextv2" and config.number("layer_scale_init_value", default=1e-6) > 0:
         narrow = scale(narrow)
     layer, after = close(add(narrow, fork(flow)))
     return fed(layer, 4 * width, gated=False), after
-
-
-def _respond(flow: Flow) -> Flow:
-    """Global response norm: each channel against the mean of all; its square, share and product are kept."""
-    factors = vector(1, 1, 1, flow.shape[0]) * 2
-    shared = keep(write(keep(flow)))
-    return replace(write(shared, weights=factors), maps=(*shared.maps, *(shared.maps[-1:] * 2)))

@@ -64,16 +64,6 @@ def read(config: Config, name: str) -> Arch:
     )
 
 
-def _kinds(config: Config) -> frozenset[str]:
-    """Which of content-to-position and position-to-content attention it has."""
-    told = config.raw.get("pos_att_type")
-    return frozenset(
-        told.lower().split("|")
-        if isinstance(told, str)
-        else map(str, config.items("pos_att_type", default=[]))
-    )
-
-
 def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     """What a layer adds for relative positions."""
     heads = config.size("num_attention_heads")
@@ -81,7 +71,13 @@ def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     mixing = linear("attn.talk", (heads, heads), bias=False) * 2 if talk else ()
     if not config.flag("relative_attention", default=False) or config.flag("share_att_key", default=False):
         return mixing
-    kinds = _kinds(config)
+    # which of content-to-position and position-to-content attention it has
+    told = config.raw.get("pos_att_type")
+    kinds = frozenset(
+        told.lower().split("|")
+        if isinstance(told, str)
+        else map(str, config.items("pos_att_type", default=[]))
+    )
     return (
         *mixing,
         *(linear("attn.k", (hidden, hidden), bias=kind != "deberta") if "c2p" in kinds else ()),

@@ -13,6 +13,10 @@ def read(config: Config, name: str) -> Arch:
     """Read a Falcon config."""
     new = config.flag("new_decoder_architecture", default=False)
     biased = config.flag("bias", default=False)
+    if config.flag("parallel_attn", default=True):
+        norms = config.size("num_ln_in_parallel_attn", default=2) if new else 1
+    else:
+        norms = 2
     style = Style(
         family="falcon",
         qkv_bias=biased,
@@ -20,19 +24,11 @@ def read(config: Config, name: str) -> Arch:
         ffn_bias=biased,
         gated=False,
         norm="layer",
-        norms=_norms(config, new=new),
+        norms=norms,
     )
-    return read_decoder(config, name, style=style, kv_heads=_kv_heads(config, new=new))
-
-
-def _norms(config: Config, *, new: bool) -> int:
-    if not config.flag("parallel_attn", default=True):
-        return 2
-    return config.size("num_ln_in_parallel_attn", default=2) if new else 1
-
-
-def _kv_heads(config: Config, *, new: bool) -> int:
     heads = config.size(*HEADS)
     if new:
-        return config.size("num_kv_heads", "n_head_kv", default=heads)
-    return 1 if config.flag("multi_query", default=True) else heads
+        kv_heads = config.size("num_kv_heads", "n_head_kv", default=heads)
+    else:
+        kv_heads = 1 if config.flag("multi_query", default=True) else heads
+    return read_decoder(config, name, style=style, kv_heads=kv_heads)

@@ -74,12 +74,18 @@ def read(config: Config, name: str) -> Arch:
 def guess(config: Config) -> Style:
     """The style of a decoder, as far as keys tell it."""
     layer_norm = any(map(config.has, _LAYER_NORMS)) and not any(map(config.has, _RMS_NORMS))
+    # siLU and the GLUs gate; GELU does beside RMSNorm; squared ReLU does not
+    act = next((str(config.raw[key]).lower() for key in _ACTIVATIONS if config.raw.get(key)), "")
+    if "glu" in act or "silu" in act or "swish" in act:
+        gated = True
+    else:
+        gated = not layer_norm and not act.startswith("relu")
     return Style(
         family="generic",
         qkv_bias=_flag(config, _QKV_BIASES),
         out_bias=_flag(config, _OUT_BIASES),
         ffn_bias=_flag(config, _FFN_BIASES),
-        gated=_gated(config, layer_norm=layer_norm),
+        gated=gated,
         norm="layer" if layer_norm else "rms",
         norms=1 if _flag(config, _PARALLEL) else 2,
         qk_norm="head" if _flag(config, _QK_NORMS) else "none",
@@ -101,14 +107,6 @@ def _kv_heads(config: Config) -> int:
     if any(config.raw.get(key) is not None for key in KV_HEADS):
         return config.size(*KV_HEADS)
     return 1 if config.raw.get("multi_query") is True else config.size(*HEADS)
-
-
-def _gated(config: Config, *, layer_norm: bool) -> bool:
-    """SiLU and the GLUs gate; GELU does beside RMSNorm; squared ReLU does not."""
-    act = next((str(config.raw[key]).lower() for key in _ACTIVATIONS if config.raw.get(key)), "")
-    if "glu" in act or "silu" in act or "swish" in act:
-        return True
-    return not layer_norm and not act.startswith("relu")
 
 
 def _positions(config: Config) -> int:

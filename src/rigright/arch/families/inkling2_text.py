@@ -55,23 +55,21 @@ def _attention(config: Config, kernel: int, *, window: bool) -> Block:
         return block
     relative, rows = config.size("d_rel"), kv_heads * width
     extent = span or config.size("rel_extent")
+    # on keys or on values: fixed in windows, else moved by the token for each head
+    if window:
+        convolutions = vector("mixer.conv", rows, 1, kernel)
+    else:
+        convolutions = (
+            *vector("mixer.conv", kernel, rows),
+            *matrix("mixer.conv.shift", kernel * kv_heads, inputs=hidden, cut=Cut.OUT),
+        )
     weights = (
         *matrix("attn.relative", heads * relative, inputs=hidden, cut=Cut.OUT),
         Weight(role="position", shape=(relative, extent)),
         *matrix("attn.sink", heads, inputs=hidden, cut=Cut.OUT),
         *vector("attn.scale", heads, width),
         *vector("attn.scale", heads, relative),
-        *_convolutions(hidden, rows, heads=kv_heads, kernel=kernel, window=window) * 2,
+        *convolutions * 2,
     )
     state = (2 * rows + 2 * hidden) * kernel
     return Block((*block.weights, *weights), mixer=replace(block.mixer, state32_elems=state))
-
-
-def _convolutions(hidden: int, rows: int, *, heads: int, kernel: int, window: bool) -> tuple[Weight, ...]:
-    """On keys or on values: fixed in windows, else moved by the token for each head."""
-    if window:
-        return vector("mixer.conv", rows, 1, kernel)
-    return (
-        *vector("mixer.conv", kernel, rows),
-        *matrix("mixer.conv.shift", kernel * heads, inputs=hidden, cut=Cut.OUT),
-    )

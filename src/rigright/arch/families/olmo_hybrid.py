@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, feed, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
@@ -27,7 +25,11 @@ def read(config: Config, name: str) -> Arch:
     def build(is_linear: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
         return layer(size.hidden, style, mixers[is_linear], dense)
 
-    kinds = layer_types(config, size.layers, default=_default(size.layers))
+    # every fourth layer sees everything; of fewer than four the last does
+    period = min(size.layers, 4)
+    kinds = layer_types(
+        config, size.layers, default=lambda index: LINEAR if (index + 1) % period else "full_attention"
+    )
     return text_arch(
         config, name, style=style, size=size, layers=repeat((kind == LINEAR for kind in kinds), build)
     )
@@ -43,9 +45,3 @@ def _told(config: Config) -> Config:
         linear_key_head_dim=width,
         linear_value_head_dim=config.maybe("linear_value_head_dim") or 2 * width,
     )
-
-
-def _default(layers: int) -> Callable[[int], str]:
-    """Every fourth layer sees everything; of fewer than four the last does."""
-    period = min(layers, 4)
-    return lambda index: LINEAR if (index + 1) % period else "full_attention"

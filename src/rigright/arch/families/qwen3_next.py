@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rigright.arch.blocks import Block
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, attend, layer, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
@@ -39,7 +38,7 @@ def read(config: Config, name: str) -> Arch:
     mixture = Mixture(shared_gate=True)
     mixers = {
         True: gated_delta(read_delta(config)),
-        False: _attention(size.hidden, attend(size, style), biased=biased),
+        False: extras(attend(size, style), size.hidden, gate="wide", gate_bias=biased),
     }
 
     def build(key: tuple[bool, bool]) -> Layer:
@@ -50,8 +49,3 @@ def read(config: Config, name: str) -> Arch:
     keys = zip((kind == LINEAR for kind in kinds), sparse, strict=True)
     arch = text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
     return with_mtp(config, arch, layer=build((False, sparse[-1])), copies=False)
-
-
-def _attention(hidden: int, block: Block, *, biased: bool) -> Block:
-    """The gate is the second half of the queries' matrix, and has its bias."""
-    return extras(block, hidden, gate="wide", gate_bias=biased)

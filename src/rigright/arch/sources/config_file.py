@@ -27,7 +27,14 @@ def open_config(path: Path) -> Arch:
     """The Arch of a config file; named after the file, or after the folder of a config.json."""
     raw = read_json(path)
     refuse_others(raw, path)
-    return read_config(raw, _name(path, raw))
+    told = raw.get("_model")
+    if isinstance(told, str) and told:
+        name = told[:200]
+    elif path.name == CONFIG:
+        name = path.resolve().parent.name or CONFIG
+    else:
+        name = path.stem.replace("__", "/", 1)
+    return read_config(raw, name)
 
 
 def refuse_others(raw: dict[str, Any], path: Path) -> None:
@@ -37,12 +44,3 @@ def refuse_others(raw: dict[str, Any], path: Path) -> None:
     for key, kind in _OTHERS.items():
         if key in raw:
             raise DataError(say("{path} is no model's config but {kind}", path=path, kind=kind))
-
-
-def _name(path: Path, raw: dict[str, Any]) -> str:
-    told = raw.get("_model")
-    if isinstance(told, str) and told:
-        return told[:200]
-    if path.name == CONFIG:
-        return path.resolve().parent.name or CONFIG
-    return path.stem.replace("__", "/", 1)

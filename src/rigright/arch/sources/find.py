@@ -158,7 +158,7 @@ def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     """The one model whose name holds all the words, or an error that lists what could be meant."""
     if not spelling.words:
         raise AskError(say('"{asked}" names no model; see: rigright look-up models', asked=asked[:80]))
-    found = _matches(spelling, _publisher(asked))
+    found = _matches(spelling, spell(asked.rpartition("/")[0]).words if "/" in asked else frozenset())
     best = [match for match in _plainest(found, asked) if not _is_other_kind(match, spelling)]
     best = [match for match in best if not _is_later(match, asked)]
     if not best:
@@ -203,11 +203,6 @@ def _kind(match: Match) -> frozenset[str]:
     """The words that are no number and no size: generations of one model have the same."""
     own = spell(own_part(match.name)).words
     return frozenset(word for word in own if not any(sign.isdigit() for sign in word))
-
-
-def _publisher(asked: str) -> frozenset[str]:
-    """The words of the publisher in "org/name"."""
-    return spell(asked.rpartition("/")[0]).words if "/" in asked else frozenset()
 
 
 def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[Match]:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from rigright.arch import count
 from rigright.arch.read import read_config
-from rigright.arch.record import Arch
 from rigright.arch.sources import adapter
 from rigright.arch.sources.config_file import CONFIG, open_config
 from rigright.arch.sources.files import read_json
 from rigright.arch.sources.gguf_arch import open_gguf
 from rigright.arch.sources.gguf_split import is_later_part
-from rigright.arch.sources.opened import Files, Opened
+from rigright.arch.sources.opened import Opened
 from rigright.arch.sources.pipeline import INDEX, open_pipeline
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import compare
@@ -68,19 +67,17 @@ def _open_plain(folder: Path) -> Opened:
     beside = adapter.read_adapter(folder) if (folder / adapter.CONFIG).is_file() else None
     if beside is not None:
         notes += (adapter.beside(beside),)
+    # what about the files deserves a warning: not here, or not what the config tells
+    if files is None:
+        faults: tuple[Sentence, ...] = ()
+    else:
+        differs = files.complete and files.params != count.params(arch)
+        faults = (compare(arch, files),) if differs or not files.complete else ()
     return Opened(
-        arch=replace(arch, warnings=arch.warnings + _faults(files, arch)),
+        arch=replace(arch, warnings=arch.warnings + faults),
         files=None if files is None else replace(files, notes=notes),
         adapter=beside,
     )
-
-
-def _faults(files: Files | None, arch: Arch) -> tuple[Sentence, ...]:
-    """What about the files deserves a warning: not here, or not what the config tells."""
-    if files is None:
-        return ()
-    differs = files.complete and files.params != count.params(arch)
-    return (compare(arch, files),) if differs or not files.complete else ()
 
 
 def _open_adapter(folder: Path, open_base: Opener) -> Opened:

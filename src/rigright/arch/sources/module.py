@@ -113,17 +113,16 @@ def _run(
             raise _failed(file, say("it cannot be started: {why}", why=error.strerror or error)) from None
         if done.returncode or not result.is_file():
             raise _failed(file, say("its process ended with code {code}", code=done.returncode))
-        return _told(file, factory, found=read_json(result, limit=MAX_RESULT_BYTES))
-
-
-def _told(file: Path, factory: str, *, found: dict[str, Any]) -> Mapping[str, Any]:
-    if found.get("missing"):
-        raise MissingError(say("tracing a module needs torch: pip install rigright[torch]"))
-    if "error" in found:
-        raise _failed(file, say('"{factory}" fails: {why}', factory=factory, why=str(found["error"])[:300]))
-    if not isinstance(found.get("modules"), list):
-        raise _failed(file, say("its process left no result"))
-    return found
+        found = read_json(result, limit=MAX_RESULT_BYTES)
+        if found.get("missing"):
+            raise MissingError(say("tracing a module needs torch: pip install rigright[torch]"))
+        if "error" in found:
+            raise _failed(
+                file, say('"{factory}" fails: {why}', factory=factory, why=str(found["error"])[:300])
+            )
+        if not isinstance(found.get("modules"), list):
+            raise _failed(file, say("its process left no result"))
+        return found
 
 
 def _failed(file: Path, why: Sentence) -> DataError:

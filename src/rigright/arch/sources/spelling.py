@@ -68,17 +68,12 @@ def spell(name: str) -> Spelling:
     """Take a name apart."""
     text, mix = _without_mix(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower())
     phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
-    words = [_plain(word) for phrase in phrases for word in _WORD.findall(phrase)]
+    words = [_VERSION.sub(r"\1", word) for phrase in phrases for word in _WORD.findall(phrase)]
     words, formats, stored = _formats(words)
     engines: dict[str, str] = tables()["engines"]
     engine = next((engines[word] for word in engines if word in formats), engines["gguf"] if mix else None)
     mix = mix if engine == engines["gguf"] else None
     return replace(_sorted(words, formats, stored=mix or stored), engine=engine)
-
-
-def _plain(word: str) -> str:
-    """v3 and 3.0 are 3."""
-    return _VERSION.sub(r"\1", word)
 
 
 def _without_mix(text: str) -> tuple[str, str | None]:

@@ -43,13 +43,13 @@ def read_tag(asked: str) -> Tag | None:
     name, tag = match["name"].lower(), (match["tag"] or "").lower()
     engine = "ollama" if told or not name.startswith("ai/") else "llama.cpp"  # ai/: Docker's library
     if host is not None or ("/" in name and "gguf" in name):
-        return _of_hub(match, "ollama" if told else "llama.cpp")
+        return Tag(
+            name=" ".join(filter(None, match.groups())),
+            model=None,
+            stored=None,
+            engine="ollama" if told else "llama.cpp",
+        )
     return _of_library(name.rpartition("/")[2], tag, engine=engine)
-
-
-def _of_hub(match: re.Match[str], engine: str) -> Tag:
-    """A file of a repository: the colon stands before the format."""
-    return Tag(name=" ".join(filter(None, match.groups())), model=None, stored=None, engine=engine)
 
 
 def _of_library(name: str, tag: str, *, engine: str) -> Tag:

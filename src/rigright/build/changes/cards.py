@@ -34,7 +34,11 @@ def propose(standing: Standing) -> Iterator[Change]:
 
 def _instead(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Change]:
     """A new card for each that is there."""
-    helps = _faster(old, new)
+    # how many times as fast the new one does what an accelerator can be bound by
+    flops = _ratio(new.plain_flops_per_s, old.plain_flops_per_s)
+    memory = _ratio(new.mem_bytes_per_s, old.mem_bytes_per_s)
+    found = {"gpu_memory": memory, "compute": flops, "power": flops}
+    helps = {cause: ratio for cause, ratio in found.items() if ratio is not None and ratio > 1.0}
     usd = _price(new, count=len(standing.chips), standing=standing)
     if usd is None or max(helps.values(), default=0.0) < _LEAST_FASTER or new.launch <= old.launch:
         return
@@ -74,14 +78,6 @@ def _another(standing: Standing, old: Chip) -> Iterator[Change]:
         more_w=old.tdp_w,
         source=old.sources,
     )
-
-
-def _faster(old: Chip, new: Chip) -> dict[str, float]:
-    """How many times as fast the new one does what an accelerator can be bound by."""
-    flops = _ratio(new.plain_flops_per_s, old.plain_flops_per_s)
-    memory = _ratio(new.mem_bytes_per_s, old.mem_bytes_per_s)
-    found = {"gpu_memory": memory, "compute": flops, "power": flops}
-    return {cause: ratio for cause, ratio in found.items() if ratio is not None and ratio > 1.0}
 
 
 def _ratio(new: float | None, old: float | None) -> float | None:

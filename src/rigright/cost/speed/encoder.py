@@ -78,7 +78,11 @@ def _terms(tables: Sequence[Mapping[str, Any]], chip: Chip, *, precision: str) -
 def _figures(chip: Chip, terms: Mapping[str, float], *, precision: str) -> dict[str, float]:
     per_flop_s = 1 / (_peak_flops_per_s(chip, precision) * terms["compute"])
     if chip.tdp_w:
-        per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"] * _share(chip, precision))
+        # operations of a precision that the power for one of 16 bit pays for
+        plain = chip.plain_flops_per_s or np.nan
+        per_flop_s += 1 / (
+            chip.tdp_w * terms["flops_per_joule"] * float(_peak_flops_per_s(chip, precision) / plain)
+        )
     width = WIDTH.get(precision, 16) / BITS
     return {
         "flops_per_s": 1 / per_flop_s,
@@ -102,9 +106,3 @@ def _peak_flops_per_s(chip: Chip, precision: str) -> float:
         "fp8": chip.fp8_flops_per_s or plain,
     }
     return float(rates.get(precision, plain))
-
-
-def _share(chip: Chip, precision: str) -> float:
-    """Operations of a precision that the power for one of 16 bit pays for."""
-    plain = chip.plain_flops_per_s or np.nan
-    return float(_peak_flops_per_s(chip, precision) / plain)

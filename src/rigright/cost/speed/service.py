@@ -175,7 +175,9 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     short = arriving * _load(work, rates, running=low, **asked).life_s - low
     long = most * (arriving / capacity - 1)
     for _ in range(ROUNDS):
-        running = _meeting(low, high, short=short, long=long)
+        # where a chord crosses zero; its near end where even there too few arrive, its far where too many
+        share = short / np.maximum(short - long, LEAST)
+        running = low + (high - low) * np.where(long >= 0, 1.0, np.clip(share, 0, 1))
         load = _load(work, rates, running=running, **asked)
         gap = arriving * load.life_s - running
         low, short = np.where(gap > 0, running, low), np.where(gap > 0, gap, short)
@@ -197,12 +199,6 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         wait_p99_s=late99,
     )
     return _service(load, flow, layout=layout, traffic=traffic)
-
-
-def _meeting(low: Numbers, high: Numbers, *, short: Numbers, long: Numbers) -> Numbers:
-    """Where a chord crosses zero; its near end where even there too few arrive, its far where too many."""
-    share = short / np.maximum(short - long, LEAST)
-    return low + (high - low) * np.where(long >= 0, 1.0, np.clip(share, 0, 1))
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:

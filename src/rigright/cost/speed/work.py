@@ -90,7 +90,7 @@ def _weighed(arch: Arch, weights: str) -> Work:
     groups: dict[Key, list[float]] = {}
     hears, crossed = transcribes(arch), [0.0, 0.0]
     for weight, layer, size, times in tensors(arch, weights):
-        if not _multiplies(weight, arch):
+        if not (is_matrix(weight) or (arch.tied and weight.role == "embed")):
             continue
         elems = count.elems(weight) * weight.copies
         if hears and weight.role in CROSSED:
@@ -156,10 +156,6 @@ def _gemm(key: Key, sums: list[float]) -> Gemm:
         kind=kind, cut=cut, elems=elems, size_bytes=size, calls=calls,
         narrow=narrow, experts=experts, per_tok=per_tok, width=width,
     )  # fmt: skip
-
-
-def _multiplies(weight: Weight, arch: Arch) -> bool:
-    return is_matrix(weight) or (arch.tied and weight.role == "embed")
 
 
 def _routed(weight: Weight, layer: Layer | None) -> tuple[int, int, int]:

@@ -48,14 +48,12 @@ def _judged(retired: Retired, pages: int) -> tuple[Severity, Sentence] | None:
     return ("note", say("pages of memory were found bad, and are out of use")) if pages else None
 
 
-def _steps(device: Device, retired: Retired, *, severity: Severity) -> tuple[Step, ...]:
-    if severity == "fault":
-        return (DRAIN, REPLACE)
-    return (reset(device), LOOK_AGAIN) if retired.pages_waiting else (LOOK_AGAIN,)
-
-
 def _finding(device: Device, retired: Retired, *, judged: tuple[Severity, Sentence]) -> Finding:
     severity, title = judged
+    if severity == "fault":
+        steps: tuple[Step, ...] = (DRAIN, REPLACE)
+    else:
+        steps = (reset(device), LOOK_AGAIN) if retired.pages_waiting else (LOOK_AGAIN,)
     return Finding(
         severity=severity,
         title=title,
@@ -70,6 +68,6 @@ def _finding(device: Device, retired: Retired, *, judged: tuple[Severity, Senten
             bad_pages_line(device),
         ),
         why=say("a program that uses such a page is ended, or its result is wrong; bad pages come in rows"),
-        fix=_steps(device, retired, severity=severity),
+        fix=steps,
         about=label(device),
     )

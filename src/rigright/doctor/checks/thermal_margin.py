@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import AIR, answering, details, label
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
-from rigright.machine.device import Device, Thermal
+from rigright.machine.device import Device
 
 TITLE = say("temperature below the card's own limit")
 NEAR_C = 5
@@ -32,7 +32,10 @@ def check(case: Case) -> Iterator[Verdict]:
                 about=label(device),
             )
             continue
-        margin = _margin(thermal)
+        if thermal.slowdown_c is not None and thermal.gpu_c is not None and thermal.slowdown_c > 0:
+            margin: float | None = thermal.slowdown_c - thermal.gpu_c
+        else:
+            margin = thermal.margin_c if thermal.margin_c is not None and thermal.margin_c > 0 else None
         above = thermal.gpu_most_c is not None and thermal.gpu_c > thermal.gpu_most_c
         if margin is None and thermal.gpu_most_c is None:
             yield NotSeen(
@@ -58,12 +61,6 @@ def check(case: Case) -> Iterator[Verdict]:
                 ),
                 about=label(device),
             )
-
-
-def _margin(thermal: Thermal) -> float | None:
-    if thermal.slowdown_c is not None and thermal.gpu_c is not None and thermal.slowdown_c > 0:
-        return thermal.slowdown_c - thermal.gpu_c
-    return thermal.margin_c if thermal.margin_c is not None and thermal.margin_c > 0 else None
 
 
 def _hot(device: Device, *, margin: float | None) -> Finding:

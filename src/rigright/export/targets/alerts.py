@@ -50,16 +50,12 @@ def _annotations(alert: Alert, asked: Asked) -> dict[str, str]:
 def _tests(alert: Alert) -> Iterator[dict[str, Any]]:
     """It fires where it must and rests where it must."""
     for series, fires in ((alert.fires, True), (alert.rests, False)):
+        # that the alert is firing after so long
+        expr = f'count(ALERTS{{alertname="{alert.name}",alertstate="firing"}})'
+        samples = [{"labels": "{}", "value": 1}] if fires else []
         yield {
             "name": f"{alert.name} {'fires' if fires else 'rests'}",
             "interval": "1m",
             "input_series": [{"series": name, "values": values} for name, values in series.items()],
-            "promql_expr_test": [_count(alert, fires=fires)],
+            "promql_expr_test": [{"expr": expr, "eval_time": f"{alert.at}m", "exp_samples": samples}],
         }
-
-
-def _count(alert: Alert, *, fires: bool) -> dict[str, Any]:
-    """That the alert is firing after so long."""
-    expr = f'count(ALERTS{{alertname="{alert.name}",alertstate="firing"}})'
-    samples = [{"labels": "{}", "value": 1}] if fires else []
-    return {"expr": expr, "eval_time": f"{alert.at}m", "exp_samples": samples}

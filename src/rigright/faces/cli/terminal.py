@@ -51,9 +51,15 @@ def hush() -> None:
 
 def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Screen:
     """The screen as it is, where the user does not say otherwise."""
+    if options.color != "auto":
+        coloured = options.color == "always"
+    else:
+        capable = os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "ANSICON", "TERM"))
+        refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        coloured = capable and not refused and stream.isatty()
     return Screen(
         width=options.width or columns(stream),
-        colour=_coloured(options.color, stream),
+        colour=coloured,
         unicode=can(stream, _DRAWN),
         language=language,
     )
@@ -77,14 +83,6 @@ def columns(stream: TextIO, *, unknown: int = _PIPE_CELLS) -> int:
         return max(os.get_terminal_size(stream.fileno()).columns or unknown, LEAST_CELLS)
     except (OSError, ValueError, AttributeError):
         return unknown
-
-
-def _coloured(wish: str, stream: TextIO) -> bool:
-    if wish != "auto":
-        return wish == "always"
-    capable = os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "ANSICON", "TERM"))
-    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return capable and not refused and stream.isatty()
 
 
 def _look_alike(error: UnicodeError) -> tuple[str, int]:

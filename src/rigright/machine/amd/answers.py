@@ -122,19 +122,19 @@ def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...]
     if total is not None and used is not None:
         told.setdefault("mem_free_bytes", total - used)
     shared = True if inside or any(word in name for word in _SHARED) else None
-    return device_from(
-        told, vendor="amd", index=index, programs=programs, unified_memory=shared, slices=_slices(told)
-    )
-
-
-def _slices(told: Mapping[str, Any]) -> tuple[Slice, ...]:
-    """The part that it is, where its card is cut into some."""
+    # the part that it is, where its card is cut into some
     mode, part = told.get("cut.compute"), told.get("cut.part")
     if mode == WHOLE or not (mode or part):
-        return ()
-    profile = "/".join(one for one in (mode, told.get("cut.memory")) if one)
-    return (
-        Slice(gpu_instance=part or 0, profile=profile or None, mem_total_bytes=told.get("mem_total_bytes")),
+        slices: tuple[Slice, ...] = ()
+    else:
+        profile = "/".join(one for one in (mode, told.get("cut.memory")) if one)
+        slices = (
+            Slice(
+                gpu_instance=part or 0, profile=profile or None, mem_total_bytes=told.get("mem_total_bytes")
+            ),
+        )
+    return device_from(
+        told, vendor="amd", index=index, programs=programs, unified_memory=shared, slices=slices
     )
 
 

@@ -39,10 +39,23 @@ def read(text: str) -> Read:
             if len(found) < _MOST_CARDS:
                 found.setdefault(index, card)
     kernel = _KERNEL.search(said.get("python platform", ""))
+    # the Python that ran it, with its PyTorch
+    torch = _first(said, _TORCH) or ""
+    version, _, build = torch.partition("+")
+    sees = 0 if said.get("is cuda available", said.get("cuda available")) == "False" else None
+    framework = Framework(
+        name="torch",
+        version=version,
+        build=build or None,
+        cuda=_first(said, ("cuda used to build pytorch",)),
+        sees=sees,
+    )
+    ran = (_first(said, ("python version", "python")) or "").split()
+    python = Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
     own = Read(
         fields=(
             ("devices", tuple(found[index] for index in sorted(found))),
-            ("software", software_of(driver=_first(said, _DRIVER), pythons=(_python(said),))),
+            ("software", software_of(driver=_first(said, _DRIVER), pythons=(python,))),
             (
                 "system",
                 System(
@@ -69,19 +82,3 @@ def _first(said: dict[str, str], names: tuple[str, ...]) -> str | None:
     """What is said under one of the names; None for "N/A" and "Could not collect"."""
     told = next((said[name] for name in names if name in said), None)
     return told if told and any(map(str.isdigit, told)) else None
-
-
-def _python(said: dict[str, str]) -> Python:
-    """The Python that ran it, with its PyTorch."""
-    torch = _first(said, _TORCH) or ""
-    version, _, build = torch.partition("+")
-    sees = 0 if said.get("is cuda available", said.get("cuda available")) == "False" else None
-    framework = Framework(
-        name="torch",
-        version=version,
-        build=build or None,
-        cuda=_first(said, ("cuda used to build pytorch",)),
-        sees=sees,
-    )
-    ran = (_first(said, ("python version", "python")) or "").split()
-    return Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))

@@ -80,13 +80,10 @@ def _connected(path: Path, *, writes: bool, patience_s: float) -> sqlite3.Connec
         return sqlite3.connect(path, timeout=patience_s, isolation_level=None)
     if not _is_sqlite(path):
         raise _foreign(path)
-    address = f"{path.resolve().as_uri()}?mode=ro{_AT_REST if _rests(path) else ''}"
+    # whether nobody writes to it, in a folder where we may not make the files that readers share
+    rests = not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+    address = f"{path.resolve().as_uri()}?mode=ro{_AT_REST if rests else ''}"
     return sqlite3.connect(address, timeout=patience_s, isolation_level=None, uri=True)
-
-
-def _rests(path: Path) -> bool:
-    """Whether nobody writes to it, in a folder where we may not make the files that readers share."""
-    return not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -74,10 +74,6 @@ def _links(section: str) -> Read:
     return Read(fields=(("devices", devices),))
 
 
-def _list(section: str) -> Read:
-    return Read(fields=(("devices", text.listed(section)),))
-
-
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
 _LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
 _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
@@ -86,7 +82,7 @@ _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest 
     (sheets.is_sheet, sheets.read_sheet),
     (lambda told: "CPU Affinity" in told or text.paths_of(told), _topo),
     (_LINKS.search, _links),
-    (_LIST.search, _list),
+    (_LIST.search, lambda section: Read(fields=(("devices", text.listed(section)),))),
     (picture.is_picture, picture.read_picture),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}

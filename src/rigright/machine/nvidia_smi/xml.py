@@ -99,9 +99,16 @@ def read_xml(text: str) -> Read:
         driver=log.head.get("kmd_version", log.head.get("driver_version")),
         cuda=log.head.get("cuda_umd_version", log.head.get("cuda_version")),
     )
+    shown = len(devices) + len(gone)
+    attached = read_value("count", log.head.get("attached_gpus"))
+    if not isinstance(attached, int) or attached == shown:
+        missing: tuple[Unseen, ...] = ()
+    else:
+        why = say("nvidia-smi counts {count} cards, and tells of {shown}", count=attached, shown=shown)
+        missing = (Unseen(what="devices", why=why, see="nvidia-smi -q -x"),)
     return Read(
         fields=(("devices", (*devices, *gone)), ("software", software)),
-        unseen=_missing(log, shown=len(devices) + len(gone)),
+        unseen=missing,
     )
 
 
@@ -149,11 +156,3 @@ def _program(told: dict[str, str]) -> Program | None:
     return program_of(
         told.get("pid"), name=told.get("process_name"), kind=told.get("type"), mem=told.get("used_memory")
     )
-
-
-def _missing(log: _Log, *, shown: int) -> tuple[Unseen, ...]:
-    attached = read_value("count", log.head.get("attached_gpus"))
-    if not isinstance(attached, int) or attached == shown:
-        return ()
-    why = say("nvidia-smi counts {count} cards, and tells of {shown}", count=attached, shown=shown)
-    return (Unseen(what="devices", why=why, see="nvidia-smi -q -x"),)

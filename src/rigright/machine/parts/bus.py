@@ -21,26 +21,17 @@ def read(world: World) -> Read:
     """Functions that matter with the bridges above them, and the slots."""
     found = functions(world)
     if not found and not world.names(FOLDER):
-        found = _told(world)
+        # what lspci says: of this machine or a recorded one, never of another root
+        answer = said(world, *LSPCI)
+        found = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
     slots = board_slots(world)
     return Read(
-        fields=(("pci", found or _none(world)), ("slots", slots)),
+        fields=(("pci", found or (() if world.names(FOLDER) else None)), ("slots", slots)),
         unseen=(
             *_unseen_bus(world, found),
             *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),
         ),
     )
-
-
-def _told(world: World) -> tuple[PciDevice, ...]:
-    """What lspci says: of this machine or a recorded one, never of another root."""
-    answer = said(world, *LSPCI)
-    return read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
-
-
-def _none(world: World) -> tuple[PciDevice, ...] | None:
-    """A bus with nothing of ours on it was seen; no bus at all was not."""
-    return () if world.names(FOLDER) else None
 
 
 def _unseen_bus(world: World, found: tuple[PciDevice, ...]) -> tuple[Unseen, ...]:

@@ -39,15 +39,15 @@ def read(world: World) -> Read:
     disks = [_with_health(disk, told.get(disk.name)) for disk in bare]
     disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)
-    unseen = [*_unseen_health(asked, told), *_unseen_list(world), *mounts.unseen]
+    if world.has(FOLDER):
+        unseen_list: tuple[Unseen, ...] = ()
+    else:
+        unseen_list = (
+            Unseen(what="disks", why=say("this system does not list its disks in /sys"), see="lsblk"),
+        )
+    unseen = [*_unseen_health(asked, told), *unseen_list, *mounts.unseen]
     listed = tuple(disks) if world.has(FOLDER) else None
     return Read(fields=(("disks", listed), ("mounts", mounts.found)), unseen=tuple(unseen))
-
-
-def _unseen_list(world: World) -> tuple[Unseen, ...]:
-    if world.has(FOLDER):
-        return ()
-    return (Unseen(what="disks", why=say("this system does not list its disks in /sys"), see="lsblk"),)
 
 
 def _unseen_health(asked: list[Disk], told: dict[str, Health | None]) -> tuple[Unseen, ...]:
@@ -63,7 +63,13 @@ def _disk(world: World, name: str) -> Disk:
     place = world.link(at) or ""
     size = whole_of(world, f"{at}/size")
     address = address_above(place) or _controller(world, place)
-    kind = _kind(world, name, place=place)
+    # NVMe, solid state, with turning plates, or lent by a hypervisor
+    if name.startswith("nvme"):
+        kind: str = "nvme"
+    elif name.startswith(_VIRTUAL) or "/virtio" in place or "/vmbus" in place.lower():
+        kind = "virtual"
+    else:
+        kind = "hdd" if whole_of(world, f"{FOLDER}/{name}/queue/rotational") == 1 else "ssd"
     link = f"{BUS}/{address}"
     has_link = kind == "nvme" and address is not None
     # what the disk's SATA link carries, coding taken off
@@ -82,15 +88,6 @@ def _disk(world: World, name: str) -> Disk:
         sata_bytes_per_s=speed * GIGA * SATA_CODING / _BITS if speed else None,
         scheduler=chosen(world.text(f"{at}/queue/scheduler", 256)),
     )
-
-
-def _kind(world: World, name: str, *, place: str) -> str:
-    """NVMe, solid state, with turning plates, or lent by a hypervisor."""
-    if name.startswith("nvme"):
-        return "nvme"
-    if name.startswith(_VIRTUAL) or "/virtio" in place or "/vmbus" in place.lower():
-        return "virtual"
-    return "hdd" if whole_of(world, f"{FOLDER}/{name}/queue/rotational") == 1 else "ssd"
 
 
 def _controller(world: World, place: str) -> str | None:

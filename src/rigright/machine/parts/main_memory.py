@@ -32,12 +32,16 @@ def read(world: World) -> Read:
     corrected, uncorrected = _errors(world)
     # the container's limit, where it is below what the machine has
     limit = memory_limit_bytes(world)
+    if "SwapTotal" not in told or "SwapFree" not in told:
+        used_swap = None
+    else:
+        used_swap = told["SwapTotal"] - told["SwapFree"]
     memory = Memory(
         total_bytes=total,
         available_bytes=told.get("MemAvailable"),
         limit_bytes=limit if limit is not None and limit < total else None,
         swap_total_bytes=told.get("SwapTotal"),
-        swap_used_bytes=_used_swap(told),
+        swap_used_bytes=used_swap,
         huge_total=int(told["HugePages_Total"]) if "HugePages_Total" in told else None,
         huge_bytes=told.get("Hugepagesize"),
         transparent_huge=chosen(world.text("/sys/kernel/mm/transparent_hugepage/enabled", 256)),
@@ -49,12 +53,6 @@ def read(world: World) -> Read:
     )
     unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=SEE_MODULES),)
     return Read(fields=(("memory", memory),), unseen=unseen)
-
-
-def _used_swap(told: dict[str, float]) -> float | None:
-    if "SwapTotal" not in told or "SwapFree" not in told:
-        return None
-    return told["SwapTotal"] - told["SwapFree"]
 
 
 def _shared(world: World, total: float) -> float | None:

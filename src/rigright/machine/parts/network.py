@@ -52,22 +52,19 @@ def _is_wanted(world: World, name: str) -> bool:
     return world.has(f"{NET}/{name}/device") or world.has(f"{NET}/{name}/bonding")
 
 
-def _kind(world: World, name: str) -> str:
-    if world.has(f"{NET}/{name}/wireless") or world.has(f"{NET}/{name}/phy80211"):
-        return "wifi"
-    if world.has(f"{NET}/{name}/bonding"):
-        return "bond"
-    if whole_of(world, f"{NET}/{name}/type") != _ETHERNET:
-        return "virtual"
-    above = (world.link(f"{NET}/{name}/device") or "").lower()
-    return "virtual" if any(word in above for word in _LENT) else "ethernet"
-
-
 def _port(world: World, name: str) -> Port:
     at = f"{NET}/{name}"
     driver = world.link(f"{at}/device/driver")
     speed = positive_of(world, f"{at}/speed")
-    kind = _kind(world, name)
+    if world.has(f"{NET}/{name}/wireless") or world.has(f"{NET}/{name}/phy80211"):
+        kind = "wifi"
+    elif world.has(f"{NET}/{name}/bonding"):
+        kind = "bond"
+    elif whole_of(world, f"{NET}/{name}/type") != _ETHERNET:
+        kind = "virtual"
+    else:
+        above = (world.link(f"{NET}/{name}/device") or "").lower()
+        kind = "virtual" if any(word in above for word in _LENT) else "ethernet"
     # how often the link went away, and a bond's members with those that are up
     found = []
     if (flaps := whole_of(world, f"{at}/carrier_down_count")) is not None:

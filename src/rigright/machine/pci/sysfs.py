@@ -56,6 +56,19 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
     folder = f"{FOLDER}/{address}"
     driver, group = world.link(f"{folder}/driver"), world.link(f"{folder}/iommu_group")
     more = extended(world.raw(f"{folder}/config", WHOLE) or b"") or Extended()
+    # AER totals; a function without that capability has none
+    found = []
+    for name, file, total in _ERRORS:
+        match = re.search(rf"{total} (\d{{1,18}})", world.text(f"{folder}/{file}", 4096) or "")
+        found += [(name, int(match.group(1)))] if match else []
+    errors: tuple[tuple[str, int], ...] = tuple(found)
+    state = word_of(world, f"{folder}/power_state")
+    if state not in {None, "unknown"}:
+        power: str | None = state
+    else:
+        power = {"suspended": "D3", "active": "D0"}.get(
+            word_of(world, f"{folder}/power/runtime_status") or ""
+        )
     return PciDevice(
         address=address,
         id=_pair(world, address, names=("vendor", "device")) or "",
@@ -72,8 +85,8 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
         bars_bytes=() if is_bridge(pci_class) else _bars(world, folder),
         rebar_max_bytes=more.rebar_max_bytes,
         acs=more.acs,
-        errors=_errors(world, folder),
-        power_state=_power(world, folder),
+        errors=errors,
+        power_state=power,
     )
 
 
@@ -97,19 +110,3 @@ def _bars(world: World, folder: str) -> tuple[float, ...]:
             start, end = int(cells[0], 16), int(cells[1], 16)
             sizes += [float(end - start + 1)] if end > start else []
     return tuple(sizes)
-
-
-def _errors(world: World, folder: str) -> tuple[tuple[str, int], ...]:
-    """AER totals; a function without that capability has none."""
-    found = []
-    for name, file, total in _ERRORS:
-        match = re.search(rf"{total} (\d{{1,18}})", world.text(f"{folder}/{file}", 4096) or "")
-        found += [(name, int(match.group(1)))] if match else []
-    return tuple(found)
-
-
-def _power(world: World, folder: str) -> str | None:
-    state = word_of(world, f"{folder}/power_state")
-    if state not in {None, "unknown"}:
-        return state
-    return {"suspended": "D3", "active": "D0"}.get(word_of(world, f"{folder}/power/runtime_status") or "")

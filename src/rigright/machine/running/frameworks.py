@@ -41,21 +41,19 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
     if version is None:
         return None
     build = _torch_build(version, cuda=said.get("cuda"), hip=said.get("hip"))
+    # the chips it has kernels for
+    if build.startswith("rocm"):
+        archs = rocm_archs_of(world, folder)
+    else:
+        archs = archs_of(world, folder) if build.startswith("cu") else None
     return Framework(
         name="torch",
         version=version.partition("+")[0],
         build=build,
         cuda=said.get("cuda"),
         cudnn=next((found for name, found in versions.items() if _CUDNN.fullmatch(name)), None),
-        archs=_archs(world, folder, build=build),
+        archs=archs,
     )
-
-
-def _archs(world: World, folder: str, *, build: str) -> tuple[str, ...] | None:
-    """The chips it has kernels for."""
-    if build.startswith("rocm"):
-        return rocm_archs_of(world, folder)
-    return archs_of(world, folder) if build.startswith("cu") else None
 
 
 def _bare(value: str) -> str | None:

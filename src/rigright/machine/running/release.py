@@ -25,6 +25,12 @@ def release(world: World) -> dict[str, Any]:
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     found = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
     kernel = world.text("/proc/sys/kernel/osrelease")
+    # whether the system wants a reboot; None where it leaves no such mark
+    os_id = found.get("ID")
+    if any(world.has(mark) for mark in _REBOOT_MARKS):
+        needs_reboot: bool | None = True
+    else:
+        needs_reboot = False if os_id in _MARKS_REBOOTS else None
     return {
         "host": world.text("/proc/sys/kernel/hostname"),
         "os_id": found.get("ID"),
@@ -35,7 +41,7 @@ def release(world: World) -> dict[str, Any]:
         "arch": _arch(world, kernel),
         "cmdline": world.text("/proc/cmdline"),
         "up_s": uptime_s(world),
-        "needs_reboot": _needs_reboot(world, found.get("ID")),
+        "needs_reboot": needs_reboot,
         **_board(world),
     }
 
@@ -70,13 +76,6 @@ def uptime_s(world: World) -> float | None:
         return float(first)
     except ValueError:
         return None
-
-
-def _needs_reboot(world: World, os_id: str | None) -> bool | None:
-    """Whether the system wants a reboot; None where it leaves no such mark."""
-    if any(world.has(mark) for mark in _REBOOT_MARKS):
-        return True
-    return False if os_id in _MARKS_REBOOTS else None
 
 
 def _board(world: World) -> dict[str, str | None]:

@@ -33,7 +33,12 @@ _KINDS = {"docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "kubernete
 
 def virtual(world: World) -> str | None:
     """The hypervisor below; "none" on bare metal."""
-    wsl = _wsl(world)
+    # WSL, by its kernel's name
+    version = (world.text("/proc/version") or world.text("/proc/sys/kernel/osrelease") or "").lower()
+    if "microsoft" not in version:
+        wsl = None
+    else:
+        wsl = "wsl2" if "wsl2" in version or world.has("/dev/dxg") else "wsl1"
     if wsl is not None:
         return wsl
     dmi = " ".join(world.text(f"{DMI}/{file}") or "" for file in ("sys_vendor", "product_name")).lower()
@@ -46,14 +51,6 @@ def virtual(world: World) -> str | None:
         return by_dmi
     kind = world.text("/sys/hypervisor/type")
     return kind or _by_flag(world, dmi)
-
-
-def _wsl(world: World) -> str | None:
-    """WSL, by its kernel's name."""
-    version = (world.text("/proc/version") or world.text("/proc/sys/kernel/osrelease") or "").lower()
-    if "microsoft" not in version:
-        return None
-    return "wsl2" if "wsl2" in version or world.has("/dev/dxg") else "wsl1"
 
 
 def _by_flag(world: World, dmi: str) -> str | None:

@@ -26,13 +26,19 @@ def _slot(one: Structure) -> Slot | None:
     if gen is None and code not in _M2:
         return None
     kind = _M2.get(code) or (f"x{lanes} PCI Express {gen}" if lanes else f"PCI Express {gen}")
+    # the function in it, or the port above it; all ones are none
+    segment, bus, place = one.word(0x0D), one.byte(0x0F), one.byte(0x10)
+    if segment in {None, 0xFFFF} or bus in {None, 0xFF} or place is None:
+        address = None
+    else:
+        address = f"{segment:04x}:{bus:02x}:{place >> 3:02x}.{place & 7}"
     return Slot(
         name=one.string(0x04) or "",
         kind=kind,
         lanes=lanes,
         gen=gen,
         in_use=_USED.get(one.byte(0x07) or 0),
-        address=_address(one),
+        address=address,
         length=_LENGTHS.get(one.byte(0x08) or 0),
     )
 
@@ -42,11 +48,3 @@ def _kind(code: int) -> tuple[int | None, int | None]:
         if first <= code < first + len(_STEPS):
             return gen, _STEPS[code - first]
     return None, None
-
-
-def _address(one: Structure) -> str | None:
-    """The function in it, or the port above it; all ones are none."""
-    segment, bus, place = one.word(0x0D), one.byte(0x0F), one.byte(0x10)
-    if segment in {None, 0xFFFF} or bus in {None, 0xFF} or place is None:
-        return None
-    return f"{segment:04x}:{bus:02x}:{place >> 3:02x}.{place & 7}"

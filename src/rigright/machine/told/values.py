@@ -81,10 +81,6 @@ def _mark(told: str) -> str | None:
     return told if re.search(r"[1-9A-Fa-f]", told.removeprefix("GPU-")) else None
 
 
-def _yes(told: str) -> bool | None:
-    return _YES.get(told.lower())
-
-
 def address(told: str) -> str | None:
     """A PCI address as the kernel writes it: "00000000:1E:00.0" -> "0000:1e:00.0"."""
     match = _ADDRESS.match(told.lower())
@@ -97,10 +93,6 @@ def _pci_id(told: str) -> str | None:
     if not re.fullmatch(r"[0-9a-f]{8}", digits) or digits[:4] == "0000":
         return None
     return f"{digits[4:].zfill(4)}:{digits[:4]}"
-
-
-def _pstate(told: str) -> int | None:
-    return _count(told.upper().removeprefix("P"))
 
 
 def _lanes(told: str) -> int | None:
@@ -134,10 +126,6 @@ def _version(told: str) -> str | None:
     return told if re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){1,3}", told) else None
 
 
-def _word(told: str) -> str:
-    return told.lower()
-
-
 READERS: dict[str, Callable[[str], object]] = {
     "text": str,
     "gen": gen_of,
@@ -147,7 +135,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "bracketed": _bracketed,
     "raw_bytes": scaled({**_SIZES, "": 1}),
     "mark": _mark,
-    "word": _word,
+    "word": lambda told: told.lower(),
     "version": _version,
     "bytes": scaled(_SIZES),
     "rate": scaled(_RATES),
@@ -159,10 +147,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "count": _count,
     "sum": _count,
     "number": scaled({"": 1}),
-    "yes": _yes,
+    "yes": lambda told: _YES.get(told.lower()),
     "address": address,
     "pci_id": _pci_id,
-    "pstate": _pstate,
+    "pstate": lambda told: _count(told.upper().removeprefix("P")),
     "recovery": lambda told: _RECOVERY.get(told.lower(), told.lower()),
     "compute_mode": lambda told: _MODES.get(told.lower(), told.lower()),
 }

@@ -108,19 +108,16 @@ def _plot(plot: Plot, screen: Screen) -> str:
         f'<span><i class="p{order % _PIECES}"></i><b>{_told(letter, screen)}</b> {_told(name, screen)}</span>'
         for letter, name, order in names
     )
-    return (
-        f'<svg class="plot" viewBox="-60 -10 {_WIDE + 80:.0f} {_HIGH + 50:.0f}" role="img"'
-        f' aria-label="{_told(plot.title or plot.y_name, screen)}">\n'
-        + "\n".join((*_grid(scales), *_axes(plot, screen), *_drawn(plot, scales, screen=screen)))
-        + f'\n</svg>\n<div class="legend">{legend}</div>'
-    )
-
-
-def _axes(plot: Plot, screen: Screen) -> list[str]:
-    return [
+    axes = [
         f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_told(plot.x_name, screen)}</text>',
         f'<text x="6" y="6">{_told(plot.y_name, screen)}</text>',
     ]
+    return (
+        f'<svg class="plot" viewBox="-60 -10 {_WIDE + 80:.0f} {_HIGH + 50:.0f}" role="img"'
+        f' aria-label="{_told(plot.title or plot.y_name, screen)}">\n'
+        + "\n".join((*_grid(scales), *axes, *_drawn(plot, scales, screen=screen)))
+        + f'\n</svg>\n<div class="legend">{legend}</div>'
+    )
 
 
 def _grid(scales: Scales) -> list[str]:

@@ -74,10 +74,6 @@ def _strips(strips: Strips, screen: Screen) -> str:
     return _fenced("text", [line.replace("```", "'''") for line in lines])
 
 
-def _points(points: Points, screen: Screen) -> str:
-    return "\n".join(f"- {_opened(item, screen)}" for item in points.items)
-
-
 def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
     return _fenced("sh", [clean(item).replace("```", "'''") for item in commands.items])
 
@@ -90,7 +86,7 @@ _WRITTEN: dict[type, Callable[..., str]] = {
     Line: _line,
     Table: _table,
     Bars: _bars,
-    Points: _points,
+    Points: lambda points, screen: "\n".join(f"- {_opened(item, screen)}" for item in points.items),
     Commands: _commands,
     Plot: _plot,
     Strips: _strips,

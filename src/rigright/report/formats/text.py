@@ -11,7 +11,7 @@ from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips
 from rigright.report.draw.tables import draw_table
-from rigright.report.page import Bars, Commands, Line, Page, Part, Plot, Points, Shown, Strips, Table, Tone
+from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.report.screen import Screen
 
 _MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})
@@ -25,7 +25,8 @@ def render(page: Page, screen: Screen) -> str:
         _line(Line(said=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
     ]
     for before, part in zip((None, *page.parts), page.parts, strict=False):
-        lines = _draw(part, screen)
+        draw: Callable[..., list[str]] = _DRAWN[type(part)]
+        lines = draw(part, screen)
         if lines and isinstance(part, Line) and isinstance(before, Line) and not part.apart:
             blocks[-1] += lines
         elif lines:
@@ -36,11 +37,6 @@ def render(page: Page, screen: Screen) -> str:
 def _heading(title: Shown | None, screen: Screen) -> list[str]:
     lines = _wrapped(title or "", screen)
     return [toned(line, "strong", screen=screen) for line in lines if line]
-
-
-def _draw(part: Part, screen: Screen) -> list[str]:
-    draw: Callable[..., list[str]] = _DRAWN[type(part)]
-    return draw(part, screen)
 
 
 def _line(line: Line, screen: Screen) -> list[str]:

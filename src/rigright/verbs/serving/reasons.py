@@ -38,10 +38,12 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
         f"{case.arch.source or case.arch.name}; {form.source}",
     )
     if lanes(case.arch):
+        # layers of each kind times elements of an entry
+        entries = " + ".join(f"{count} x {entry_elems(mixer):,}" for mixer, count in lanes(case.arch).items())
         yield (
             "cache",
             say("sequences x kept tokens x layers x elements of an entry x bits, cut over kv heads"),
-            f"{_entries(case)}; {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
+            f"{entries}; {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
             f"{kv.source}; {engine.source}",
         )
     yield (
@@ -71,8 +73,3 @@ def _step(case: Case) -> str:
     settings, engine = case.settings, case.engine
     tokens = f"{int(settings.budget_tok)} tok x ({engine.hidden_copies:g} x {case.arch.trunk.hidden} + ffn)"
     return f"{tokens}; {int(settings.max_seqs)} x {case.arch.vocab} x {engine.logit_bytes:g} B"
-
-
-def _entries(case: Case) -> str:
-    """Layers of each kind times elements of an entry."""
-    return " + ".join(f"{count} x {entry_elems(mixer):,}" for mixer, count in lanes(case.arch).items())

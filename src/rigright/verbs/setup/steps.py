@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.facts.drivers import INSTALL, KEYRING, DriverPackages, branches
 from rigright.report.set_up import Pick, SetupStep, Target
 
@@ -168,17 +168,15 @@ def python_steps(
         pip_found.append(f"{pip} --no-build-isolation {' '.join(map(quoted, rest))}")
     elif rest:
         pip_found.append(f"{pip} {' '.join(map(quoted, rest))}")
+    if pick.index is not None:
+        why_index = say("torch from the index for {build}, so that no other build is taken", build=pick.build)
+    else:
+        why_index = say("from the package index, which serves the build that it needs")
     yield SetupStep(
         title=say("{name} {version}", name=pick.name, version=pick.version),
-        why=_why_index(pick),
+        why=why_index,
         commands=tuple(pip_found),
     )
-
-
-def _why_index(pick: Pick) -> Sentence:
-    if pick.index is not None:
-        return say("torch from the index for {build}, so that no other build is taken", build=pick.build)
-    return say("from the package index, which serves the build that it needs")
 
 
 def _environment(place: str, python: str | None, *, system: str | None, manager: str | None) -> Iterator[str]:

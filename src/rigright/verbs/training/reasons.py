@@ -56,7 +56,8 @@ def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
     kept = say("micro-batches in flight x tokens x layers x bytes each layer keeps for its backward pass")
     yield "activations", kept, _kept(case, setup), source
     working = say("tokens x what one layer holds while its backward pass runs")
-    yield "working", working, _wide(trainer.wide_grads), source
+    wide = say("{count} gradients as wide as the ffn", count=f"{trainer.wide_grads:g}")
+    yield "working", working, wide, source
     logits = say("tokens x vocabulary x bytes of a logit, its fp32 copies and gradients")
     yield "loss", logits, f"{trainer.logit:g} B; {case.arch.vocab}", source
     yield (
@@ -76,10 +77,6 @@ def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
 
 def _each(name: Sentence | str, size: float) -> Sentence:
     return say("{name}: {size} B", name=name, size=f"{size:g}")
-
-
-def _wide(count: float) -> Sentence:
-    return say("{count} gradients as wide as the ffn", count=f"{count:g}")
 
 
 def _kept(case: Case, setup: Setup) -> Sentence:

@@ -26,7 +26,7 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
             remedy = Remedy(change=said, price=price, flag=flag, saves_bytes=before - after, fits=fits)
             saving.append((remedy, change))
     alone = [remedy for remedy, _ in saving]
-    gentle = [(remedy, change) for remedy, change in saving if _is_gentle(change)]
+    gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[3])]
     if not any(remedy.fits for remedy, _ in gentle):
         alone += _together(case, gentle, before=before)
     return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
@@ -36,7 +36,14 @@ def _changes(case: Case) -> Iterator[Change]:
     yield from _fewer_activations(case)
     yield from _smaller_states(case)
     yield from _divided(case)
-    yield from _smaller_ask(case)
+    training = case.training
+    if training.micro_batch > 1:
+        price = say("smaller matrices; gather more micro-batches to keep the batch")
+        yield say("one sequence at a time"), price, "--micro-batch 1", {"micro_batch": 1}
+    if training.seq_tok >= 1024 and case.arch.vocab:
+        half = training.seq_tok // 2
+        price = say("longer samples are truncated")
+        yield say("sequences of {tokens} tokens", tokens=half), price, f"--seq {half}", {"seq_tok": half}
     yield from _fewer_learn(case)
 
 
@@ -103,17 +110,6 @@ def _divided(case: Case) -> Iterator[Change]:
         yield names[level - 1], prices[level - 1], f"--sharding {order[level]}", {"sharding": order[level]}
 
 
-def _smaller_ask(case: Case) -> Iterator[Change]:
-    training = case.training
-    if training.micro_batch > 1:
-        price = say("smaller matrices; gather more micro-batches to keep the batch")
-        yield say("one sequence at a time"), price, "--micro-batch 1", {"micro_batch": 1}
-    if training.seq_tok >= 1024 and case.arch.vocab:
-        half = training.seq_tok // 2
-        price = say("longer samples are truncated")
-        yield say("sequences of {tokens} tokens", tokens=half), price, f"--seq {half}", {"seq_tok": half}
-
-
 def _fewer_learn(case: Case) -> Iterator[Change]:
     if case.training.method == "full":
         price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
@@ -121,11 +117,6 @@ def _fewer_learn(case: Case) -> Iterator[Change]:
     if case.training.method != "qlora" and case.arch.vocab:
         price = say("trains adapters only, on a 4-bit base; a third slower")
         yield say("QLoRA: the base in 4 bit"), price, "--train qlora", {"method": "qlora"}
-
-
-def _is_gentle(change: Change) -> bool:
-    """Whether the same things are still learnt, on the same tokens."""
-    return not {"method", "seq_tok"} & set(change[3])
 
 
 def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remedy]:

@@ -12,7 +12,7 @@ from rigright.cost.training_time import TrainingTime, training_time
 from rigright.cost.training_time_rates import SUBJECT, training_rates
 from rigright.cost.wires import wire_of_fabrics
 from rigright.facts.chips import Chip
-from rigright.facts.fabrics import Fabric, fabric_of
+from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import Node
 from rigright.report.trained import StepUse
 from rigright.verbs.training.case import Case
@@ -33,22 +33,6 @@ def step_use(case: Case, node: Node) -> StepUse | None:
     time, chip = max(times, key=lambda one: float(np.squeeze(one[0].step_s)))
     if not np.isfinite(_one(time.step_s)):
         return None
-    return _told(case, time, chip=chip)
-
-
-def _time(case: Case, node: Node, *, chip: Chip) -> TrainingTime:
-    wire = wire_of_fabrics([_fabric(chip, node)])
-    rates = training_rates([chip], case.setup(), wire=wire)
-    return training_time(case.arch, case.training, layout=case.layout, rates=rates)
-
-
-def _fabric(chip: Chip, node: Node) -> Fabric:
-    """Links end at the box, but for those made to reach beyond it."""
-    inside = node.n_nodes > 1 and (chip.link_max_chips or 0) <= BOX_CHIPS
-    return fabric_of(chip, box=len(node.cards)) if inside else fabric_of(chip)
-
-
-def _told(case: Case, time: TrainingTime, *, chip: Chip) -> StepUse:
     step_s = _one(time.step_s)
     speed = _banded(case.arch, case.setup().trainer.id, chip=chip, value=_one(time.tok_per_s_per_chip))
     ranks = case.layout.tp * case.layout.pp * case.layout.dp * case.layout.cp
@@ -69,6 +53,14 @@ def _told(case: Case, time: TrainingTime, *, chip: Chip) -> StepUse:
         hfu=_one(time.hfu),
         bound=bound_of(seconds),
     )
+
+
+def _time(case: Case, node: Node, *, chip: Chip) -> TrainingTime:
+    # links end at the box, but for those made to reach beyond it
+    inside = node.n_nodes > 1 and (chip.link_max_chips or 0) <= BOX_CHIPS
+    wire = wire_of_fabrics([fabric_of(chip, box=len(node.cards)) if inside else fabric_of(chip)])
+    rates = training_rates([chip], case.setup(), wire=wire)
+    return training_time(case.arch, case.training, layout=case.layout, rates=rates)
 
 
 def _banded(arch: Arch, trainer: str, *, chip: Chip, value: float) -> Estimate:

@@ -92,13 +92,17 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     engine = told.engine
     context = row.get("context") or told.context_tok
     layered = engine.split == "layer"
+    if told.engine.pool != "grow":
+        prompt = None
+    else:
+        prompt = told.prompt_tok or (None if context else USUAL_PROMPT_TOK)
     serving = Serving(
         engine=f"{engine.id} {engine.version}",
         weights=find_format(told.weights).id,
         kv=find_kv_format(row.get("kv") or ("fp32" if told.weights == "fp32" else "16bit")).id,
         context_tok=int(context or min(_usual_context(told), arch.max_context_tok or USUAL_CONTEXT_TOK)),
         batch=int(row.get("batch") or 1),
-        prompt_tok=_prompt(told, context),
+        prompt_tok=prompt,
         utilisation=told.share,
     )
     layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp)
@@ -120,12 +124,6 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
 def _usual_context(told: Told) -> int:
     """Engines that set a cache aside make it as long as the model allows, but for those that grow it."""
     return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
-
-
-def _prompt(told: Told, context: int | None) -> int | None:
-    if told.engine.pool != "grow":
-        return None
-    return told.prompt_tok or (None if context else USUAL_PROMPT_TOK)
 
 
 def _weights(case: _Case) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.tables import Row
-from rigright.base.words import Sentence, say, with_semicolons
+from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.verbs.validate.record import Prediction
@@ -21,7 +21,11 @@ def predict_served(row: Row) -> Prediction:
     ask = read_served(row)
     value = float(best_of_rows(group_cases([ask]), [ask])[0])
     if not np.isfinite(value) or value <= 0:
-        return Prediction(metric=metric, group=metric, why=_why(metric, value))
+        if np.isnan(value):
+            why = say('"{metric}" is not a figure of serving we know', metric=metric)
+        else:
+            why = say("one request does not fit in the memory of these chips")
+        return Prediction(metric=metric, group=metric, why=why)
     known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
     figure = figure_of(metric, split=bool(row.get("disagg")))
     found = estimate(SUBJECT, figure, value=value, known=known)
@@ -34,9 +38,3 @@ def predict_served(row: Row) -> Prediction:
         high=found.high,
         why=with_semicolons(ask.assumed),
     )
-
-
-def _why(metric: str, value: float) -> Sentence:
-    if np.isnan(value):
-        return say('"{metric}" is not a figure of serving we know', metric=metric)
-    return say("one request does not fit in the memory of these chips")

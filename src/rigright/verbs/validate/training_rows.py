@@ -126,6 +126,12 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         sharding = "zero1"
     virtual = words.virtual_stages(text, layers=len(trunk_of(reading.arch).layers), pp=layout.pp)
     rank, targets = _adapters(reading) if method != "full" else (PEFT_RANK, PEFT_TARGETS)
+    # micro-batches of a step: of the global batch, or as the text tells; None where neither does
+    batch, micro = reading.row.get("global_batch"), reading.row.get("micro_batch")
+    if batch is None or micro is None:
+        accumulated = words.accumulated(reading.text)
+    else:
+        accumulated = max(1, int(batch) // int(micro * layout.dp))
     return Training(
         trainer=trainer.id,
         method=method,
@@ -137,7 +143,7 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         recompute=words.recompute_of(reading.word("recompute")),
         flash=words.is_flash(text),
         dropout=words.dropout_of(text),
-        accumulate=_accumulated(reading, layout),
+        accumulate=accumulated,
         chunked_loss=words.is_chunked(text),
         rank=rank,
         targets=targets,
@@ -152,14 +158,6 @@ def _adapters(reading: _Reading) -> tuple[int, str]:
     usual = "linear" if reading.trainer.id in LINEAR else PEFT_TARGETS
     rank = reading.told("rank", words.rank_of(reading.text), default=PEFT_RANK)
     return rank, reading.told("targets", words.targets_of(reading.text), default=usual)
-
-
-def _accumulated(reading: _Reading, layout: Layout) -> int | None:
-    """Micro-batches of a step: of the global batch, or as the text tells; None where neither does."""
-    batch, micro = reading.row.get("global_batch"), reading.row.get("micro_batch")
-    if batch is None or micro is None:
-        return words.accumulated(reading.text)
-    return max(1, int(batch) // int(micro * layout.dp))
 
 
 def _length(reading: _Reading) -> int:

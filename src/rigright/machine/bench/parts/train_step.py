@@ -92,21 +92,19 @@ def _step(task: Task, spare_s: float) -> Iterator[Result]:
     card = task.card
     card.forget_peak()
     once = step(task)
-    settings = (*_shape(task), ("batch", str(task.batch)), ("precision", task.way.split(" ")[0]))
+    if task.network == "resnet50":
+        layout = "nhwc" if "channels_last" in task.way else "nchw"
+        shape: tuple[tuple[str, str], ...] = (("image", str(SIDE)), ("layout", layout))
+    else:
+        tokens, layers = _size(task.card)
+        shape = (("tokens", str(tokens)), ("width", str(WIDTH)), ("layers", str(layers)))
+    settings = (*shape, ("batch", str(task.batch)), ("precision", task.way.split(" ")[0]))
     what = f"{task.network} {task.way}"
     times = card.times(once, spare_s)
     yield rate(what, on=card.on, work=float(task.batch), times_s=times, unit="items_per_s", settings=settings)
     peak = card.peak_bytes()
     if peak is not None:
         yield spread(f"{what}, peak memory", on=card.on, values=[peak], unit="bytes", settings=settings)
-
-
-def _shape(task: Task) -> tuple[tuple[str, str], ...]:
-    if task.network == "resnet50":
-        layout = "nhwc" if "channels_last" in task.way else "nchw"
-        return (("image", str(SIDE)), ("layout", layout))
-    tokens, layers = _size(task.card)
-    return (("tokens", str(tokens)), ("width", str(WIDTH)), ("layers", str(layers)))
 
 
 def _size(card: Accelerator) -> tuple[int, int]:

@@ -11,9 +11,9 @@ from threading import Event
 from typing import Any
 
 from rigright.base.errors import MissingError
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
-from rigright.machine.far.talk import Talked, talk
+from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.came import Came, Way
 from rigright.verbs.fleet.troubles import LATE, meant
 
@@ -87,16 +87,14 @@ def _one(pod: Pod, line: tuple[str, ...], *, stop: Event) -> Came:
     talked = talk(argv, heard=heard, patience_s=REACH_S, stop=stop)
     if told:
         return Came(node=pod.node, told=told[-1])
-    return Came(node=pod.node, trouble=_why(pod, talked))
-
-
-def _why(pod: Pod, talked: Talked) -> Sentence:
     if pod.phase == "Pending":
-        return say("its pod waits: {why}", why=pod.why or pod.phase)
-    if talked.ended == "late":
-        return LATE
-    complaint = meant(talked.complaints) if talked.code else None
-    return complaint or say("the log of its pod {pod} holds no answer yet", pod=pod.name)
+        why = say("its pod waits: {why}", why=pod.why or pod.phase)
+    elif talked.ended == "late":
+        why = LATE
+    else:
+        complaint = meant(talked.complaints) if talked.code else None
+        why = complaint or say("the log of its pod {pod} holds no answer yet", pod=pod.name)
+    return Came(node=pod.node, trouble=why)
 
 
 def _pod(data: dict[str, Any]) -> tuple[str, Pod]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.features import Features, features
 from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import doubt, provenance, told
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
@@ -16,10 +15,6 @@ def _find(asked: Asked) -> tuple[Features, ...]:
         asked.words,
         text_of=lambda one: f"{one.architecture} {' '.join(one.isa)} {one.examples}",
     )
-
-
-def _notes(_asked: Asked, kept: tuple[Features, ...]) -> tuple[Shown, ...]:
-    return (say("y: in hardware; n: not there"), *doubt_notes(kept))
 
 
 KIND = Kind(
@@ -51,6 +46,6 @@ KIND = Kind(
         *provenance(),
     ),
     find=_find,
-    notes=_notes,
+    notes=lambda _asked, kept: (say("y: in hardware; n: not there"), *doubt_notes(kept)),
     sources=source_shown,
 )

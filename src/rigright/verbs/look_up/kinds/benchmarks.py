@@ -5,7 +5,6 @@ from __future__ import annotations
 from rigright.base.words import Sentence, say
 from rigright.facts.bench import Reference, references
 from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import doubt, figure, provenance, told
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
@@ -20,10 +19,6 @@ def _kind_shown(kind: str) -> Sentence:
         "least": say("least accepted"),
         "claim": say("a claim"),
     }.get(kind, say("unknown"))
-
-
-def _notes(_asked: Asked, kept: tuple[Reference, ...]) -> tuple[Shown, ...]:
-    return doubt_notes(kept)
 
 
 KIND = Kind(
@@ -42,6 +37,6 @@ KIND = Kind(
         *provenance(),
     ),
     find=_find,
-    notes=_notes,
+    notes=lambda _asked, kept: doubt_notes(kept),
     sources=source_shown,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.platforms import Platform, platforms
 from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import doubt, figure, memory, provenance, told
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
@@ -21,10 +20,6 @@ def _span(least: float | None, most: float | None) -> str | None:
     if least is None or most is None:
         return None
     return f"{least:,.0f}" if least == most else f"{least:,.0f}-{most:,.0f}"
-
-
-def _notes(_asked: Asked, kept: tuple[Platform, ...]) -> tuple[Shown, ...]:
-    return doubt_notes(kept)
 
 
 KIND = Kind(
@@ -70,6 +65,6 @@ KIND = Kind(
         *provenance(),
     ),
     find=_find,
-    notes=_notes,
+    notes=lambda _asked, kept: doubt_notes(kept),
     sources=source_shown,
 )

@@ -16,16 +16,12 @@ def _length(cell: str) -> object:
     return 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
 
 
-def _load(cell: str) -> object:
-    return None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell)
-
-
 _TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("n_chips", "tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
     **dict.fromkeys(("prompt_tok", "output_tok"), _length),
-    "load": _load,
+    "load": lambda cell: None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
 }
 

@@ -12,7 +12,7 @@ from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Known, known_of_one
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.image_cases import cases, samples_per_s
-from rigright.verbs.validate.image_rows import ImageAsk, read_image
+from rigright.verbs.validate.image_rows import read_image
 from rigright.verbs.validate.record import Kind, Prediction
 
 SPEED = "samples_per_s"
@@ -32,7 +32,12 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     if not isfinite(speed):
         raise AskError(say("nobody says how fast {chip} computes in such numbers", chip=row.get("gpu") or ""))
     figure = "samples, training" if ask.train else "samples"
-    found = banded(SUBJECT, figure, value=speed, known=_known(ask))
+    found = banded(
+        SUBJECT,
+        figure,
+        value=speed,
+        known=known_of_one(SUBJECT, ask.chip, kind=ask.kind.kin) if ask.chip is not None else Known(),
+    )
     return (
         Prediction(
             metric=SPEED,
@@ -44,10 +49,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             why=ask.assumed,
         ),
     )
-
-
-def _known(ask: ImageAsk) -> Known:
-    return known_of_one(SUBJECT, ask.chip, kind=ask.kind.kin) if ask.chip is not None else Known()
 
 
 KIND = Kind(

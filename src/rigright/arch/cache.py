@@ -49,7 +49,14 @@ def kv_bytes_per_token(arch: Arch) -> int | float:
 
 def kv_constant_bytes(arch: Arch) -> int:
     """Bytes a long sequence holds whatever its length: full windows, states, keys of a fixed encoder."""
-    return sum(_constant_bytes(mixer) for mixer in cached(arch)) + _cross_bytes(arch)
+    # keys and values of an encoder's output, where its length is fixed (Whisper)
+    source = next((tower for tower in arch.towers if tower.name == "encoder"), None)
+    if source is None or source.sample_tok is None:
+        cross_bytes = 0
+    else:
+        crossed = (layer.cross for layer in arch.trunk.layers if layer.cross is not None)
+        cross_bytes = sum(entry_elems(mixer) for mixer in crossed) * source.sample_tok * ELEM_BYTES
+    return sum(_constant_bytes(mixer) for mixer in cached(arch)) + cross_bytes
 
 
 def _constant_bytes(mixer: Mixer) -> int:
@@ -57,12 +64,3 @@ def _constant_bytes(mixer: Mixer) -> int:
     if mixer.window_tok is None:  # a compressed cache may keep a window beside what it compressed
         return state
     return state + window_elems(mixer) * ELEM_BYTES + WINDOW_COUNTER_BYTES
-
-
-def _cross_bytes(arch: Arch) -> int:
-    """Keys and values of an encoder's output, where its length is fixed (Whisper)."""
-    source = next((tower for tower in arch.towers if tower.name == "encoder"), None)
-    if source is None or source.sample_tok is None:
-        return 0
-    crossed = (layer.cross for layer in arch.trunk.layers if layer.cross is not None)
-    return sum(entry_elems(mixer) for mixer in crossed) * source.sample_tok * ELEM_BYTES

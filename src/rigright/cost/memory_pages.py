@@ -110,8 +110,15 @@ def _unified(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Nu
     states = sum(
         groups for mixer, groups in zip(kinds, pages.groups, strict=True) if _is_state(mixer)
     ) * np.asarray(ask.batch, dtype=float)
+    # pages all growing caches of all sequences need
+    cross = cross_tok(arch)
+    blocks = sum(
+        groups * _sequence_blocks(mixer, engine, ask=ask, block=block, cross=cross) * ask.batch
+        for mixer, groups, block in zip(lanes(arch), pages.groups, pages.block_tok, strict=True)
+        if not _is_state(mixer)
+    )
     return Held(
-        cache_bytes=_blocks(arch, engine, ask=ask, pages=pages) * unit,
+        cache_bytes=blocks * unit,
         states_bytes=states * unit,
         unit_bytes=unit,
         unit_tok=np.min(np.stack(np.broadcast_arrays(*pages.block_tok)), axis=0) / pages.all_groups,
@@ -159,16 +166,6 @@ def _pages(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout) -> _Pages:
         page_bytes=page,
         block_tok=tuple(np.where(each > 0, np.floor(page / np.maximum(each, 1)), block) for each in entry),
         groups=tuple(-(-count // size) for count in kinds.values()),
-    )
-
-
-def _blocks(arch: Arch, engine: Engine, *, ask: Ask, pages: _Pages) -> Numbers:
-    """Pages all growing caches of all sequences need."""
-    cross = cross_tok(arch)
-    return sum(
-        groups * _sequence_blocks(mixer, engine, ask=ask, block=block, cross=cross) * ask.batch
-        for mixer, groups, block in zip(lanes(arch), pages.groups, pages.block_tok, strict=True)
-        if not _is_state(mixer)
     )
 
 

@@ -24,7 +24,13 @@ def forward_bytes(
 ) -> Numbers:
     """Activations at the widest moment of the widest layer, for so many tokens that see so many."""
     hidden = arch.trunk.hidden
-    looking = _looking_bytes(arch, engine, seen_tok=seen_tok)
+    # mask of one token in fp32, with all heads' scores, or again in half precision for flash attention
+    if engine.masks:
+        heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
+        beside = heads * FP32_BYTES if engine.scores else HALF_BYTES
+        looking: Numbers = np.asarray(seen_tok, dtype=float) * (FP32_BYTES + beside)
+    else:
+        looking = 0.0
     each = [
         _layer_bytes(layer, engine, layout=layout, hidden=hidden, looking=looking)
         for layer in unlike_layers(arch)
@@ -38,15 +44,6 @@ def _layer_bytes(layer: Layer, engine: Engine, *, layout: Layout, hidden: int, l
     ffn = _ffn_elems(layer.ffn, engine, layout=layout, hidden=hidden) if layer.ffn else 0.0
     mixing = _mixer_elems(layer.mixer, layout) if layer.mixer and not engine.masks else 0.0
     return np.maximum(ffn * engine.element_bytes, mixing * engine.element_bytes + looking)
-
-
-def _looking_bytes(arch: Arch, engine: Engine, *, seen_tok: Numbers) -> Numbers:
-    """Mask of one token in fp32, with all heads' scores, or again in half precision for flash attention."""
-    if not engine.masks:
-        return 0.0
-    heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
-    beside = heads * FP32_BYTES if engine.scores else HALF_BYTES
-    return np.asarray(seen_tok, dtype=float) * (FP32_BYTES + beside)
 
 
 def _ffn_elems(ffn: Ffn, engine: Engine, *, layout: Layout, hidden: int) -> Numbers:

@@ -100,15 +100,13 @@ def frozen_bytes(stage: Stage) -> Numbers:
 
     total = sum((of(by_layer[layer]) * times for layer, times in stage.counts.items()), start=np.zeros(()))
     outer = of(weighed.entry) * stage.embeds + of(weighed.exit) * stage.last
-    if _is_cast(stage.setup):
+    # whether what is not quantised lies in fp32: cast so for k-bit training, and back for bf16 alone
+    setup = stage.setup
+    prepared = setup.training.method == "qlora" and setup.trainer.frozen_residual == MASTER_BYTES
+    is_cast = prepared and not setup.gathered and setup.precision.id.startswith("fp16")
+    if is_cast:
         outer = outer * (MASTER_BYTES / PLAIN_BYTES)
     return total + outer + of(weighed.beside) * stage.first
-
-
-def _is_cast(setup: Setup) -> bool:
-    """Whether what is not quantised lies in fp32: cast so for k-bit training, and back for bf16 alone."""
-    prepared = setup.training.method == "qlora" and setup.trainer.frozen_residual == MASTER_BYTES
-    return prepared and not setup.gathered and setup.precision.id.startswith("fp16")
 
 
 @cache

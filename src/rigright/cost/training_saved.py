@@ -193,7 +193,13 @@ def _dropouts(layer: Layer, habit: Habit) -> Saved:
 
 def _adapters(layer: Layer, habit: Habit) -> Saved:
     """Inputs of the adapters, each in its own copy or shared, and a mask where they drop out."""
-    targets = _targets(layer, habit)
+    # matrices that carry an adapter
+    if habit.full:
+        targets: tuple[Weight, ...] = ()
+    else:
+        targets = tuple(
+            weight for weight in layer.weights if not is_bias(weight) and is_target(weight, habit.targets)
+        )
     width = habit.compute if habit.autocast else max(habit.compute, habit.trainer.adapter)
     each = width + (1 if habit.dropout else 0)
     shared = {weight.shape[-1]: weight for weight in targets}.values()
@@ -202,12 +208,3 @@ def _adapters(layer: Layer, habit: Habit) -> Saved:
         size = each * weight.shape[-1] * (weight.used or weight.copies)
         total += Saved(split=size) if weight.cut in {Cut.IN, Cut.EXPERT} else Saved(stream=size)
     return total
-
-
-def _targets(layer: Layer, habit: Habit) -> tuple[Weight, ...]:
-    """Matrices that carry an adapter."""
-    if habit.full:
-        return ()
-    return tuple(
-        weight for weight in layer.weights if not is_bias(weight) and is_target(weight, habit.targets)
-    )

@@ -72,7 +72,10 @@ def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
     if others is None:
         return _with(alone, notes=notes)
     share = _reached(result, others)
-    if not _is_behind(result, others) or alone.verdict == "slow":
+    # a tenth below the others; or a twentieth, and even its best repeat was
+    best = result.low if result.unit in SMALLER_IS_BETTER else result.high
+    is_behind = _reached(result, others) < SLOW or _reached(replace(result, value=best), others) < BEHIND
+    if not is_behind or alone.verdict == "slow":
         told = notes
         if alone.verdict == "slow":
             told += (say("{share} of the other cards' median", share=f"{share:.0%}"),)
@@ -150,12 +153,6 @@ def _known(result: Result, case: Case, *, row: Expectation) -> Reference | None:
     kinds = ("least", "measured")
     fits = [one for one in fits if one.kind in kinds]
     return min(fits, key=lambda one: (kinds.index(one.kind), one.value), default=None)
-
-
-def _is_behind(result: Result, others: float) -> bool:
-    """A tenth below the others; or a twentieth, and even its best repeat was."""
-    best = result.low if result.unit in SMALLER_IS_BETTER else result.high
-    return _reached(result, others) < SLOW or _reached(replace(result, value=best), others) < BEHIND
 
 
 def _others(result: Result, case: Case, *, beside: Sequence[Result]) -> float | None:

@@ -152,11 +152,7 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
             groups.append([])
         else:
             groups[-1].append(token)
-    return _joined(groups)
-
-
-def _joined(groups: list[list[Token]]) -> list[list[Token]]:
-    """A part without a name says more about the one before: "RTX 4090, 24564 MiB, 20 GiB free"."""
+    # a part without a name says more about the one before: "RTX 4090, 24564 MiB, 20 GiB free"
     joined: list[list[Token]] = []
     for group in groups:
         if joined and not any(token.kind in {"word", "unknown"} for token in group):

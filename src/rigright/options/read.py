@@ -66,7 +66,12 @@ def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL
     for name in values:
         for wrong in refusals(table[name], values=values, kinds=kinds, verb=verb):
             raise wrong
-    return _paid(values)
+    # the same with money in dollars; an amount without a currency is in the one that was named
+    money = {name: value for name, value in values.items() if hasattr(value, "currency")}
+    if not money:
+        return dict(values)
+    named = next((value.currency for value in money.values() if value.currency), "USD")
+    return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
 
 
 def refusals(
@@ -124,15 +129,6 @@ def _where(option: Option, verb: str) -> Sentence:
         *(("serve",) if SERVE in option.works else ()),
     ]
     return say("it is for --mode {modes}", modes=" | ".join(kinds))
-
-
-def _paid(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with money in dollars; an amount without a currency is in the one that was named."""
-    money = {name: value for name, value in values.items() if hasattr(value, "currency")}
-    if not money:
-        return dict(values)
-    named = next((value.currency for value in money.values() if value.currency), "USD")
-    return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
 
 
 def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:

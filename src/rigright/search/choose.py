@@ -76,19 +76,19 @@ def field_of(
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
     main = cost_of(known, told=told)
     priced = np.isfinite(known[main])
-    sure = np.where(priced, known[main] * (1.0 if weight is None else weight), _unpriced(figures))
+    # what stands for an unknown price: beyond all that are known, by fewest cards, then least power
+    size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
+    if size:
+        unpriced = UNPRICED_USD * (
+            1.0 + np.unique(np.stack(size), axis=1, return_inverse=True)[1].reshape(-1)
+        )
+    else:
+        unpriced = np.array(UNPRICED_USD)
+    sure = np.where(priced, known[main] * (1.0 if weight is None else weight), unpriced)
     aims = [*known.values(), *([] if weight is None else [sure])]
     return Field(
         costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, told=told
     )  # fmt: skip
-
-
-def _unpriced(figures: Mapping[str, Numbers]) -> Numbers:
-    """What stands for an unknown price: beyond all that are known, by fewest cards, then least power."""
-    size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
-    if not size:
-        return np.array(UNPRICED_USD)
-    return UNPRICED_USD * (1.0 + np.unique(np.stack(size), axis=1, return_inverse=True)[1].reshape(-1))
 
 
 def cost_of(figures: Mapping[str, Numbers], *, told: bool) -> str:

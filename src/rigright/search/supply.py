@@ -92,7 +92,10 @@ def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, 
 
 def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:
-        return np.full(most + 1, _mix_usd(question, kind))
+        # unlike cards and the machine around them; unknown where one of them is
+        known = [question.market.cards.get(card.chip.id) for card in kind.mix]
+        cards_usd = sum(np.nan if price is None else price.usd for price in known)
+        return np.full(most + 1, 0.0 if kind.owned else cards_usd + _host_of(kind, len(kind.mix)).value)
     price = question.market.cards.get(kind.chip.id)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id()[kind.chip.id].devices)
@@ -105,13 +108,6 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
 def _host_of(kind: Kind, n_chips: int) -> Estimate:
     """The machines around so many; what is there stands in one already."""
     return NO_HOST if kind.owned else host_usd(kind.chip, n_chips)
-
-
-def _mix_usd(question: Question, kind: Kind) -> float:
-    """Unlike cards and the machine around them; unknown where one of them is."""
-    known = [question.market.cards.get(card.chip.id) for card in kind.mix]
-    cards_usd = sum(np.nan if price is None else price.usd for price in known)
-    return 0.0 if kind.owned else cards_usd + _host_of(kind, len(kind.mix)).value
 
 
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:

@@ -39,7 +39,13 @@ def explored(
         raise AskError(say("none of these GPUs can train; name others"))
     scored = score_trainings(question, batch=batch)
     for all_cards in (True, False):
-        missing = _missing(question, scored)
+        # kinds that nothing fits on and that somebody named; all, where nothing fits on any
+        there = set(scored.points.kind.tolist())
+        missing = frozenset(
+            place
+            for place, kind in enumerate(question.kinds)
+            if place not in there and (kind.named or not there)
+        )
         if not missing:
             break
         ways = ways_of(question, said, usual=False, anywhere=anywhere)
@@ -56,15 +62,12 @@ def explored(
                 break
         question = replace(question, kinds=kinds, ways=(*question.ways, *ways))
         scored = together([scored, score_trainings(question, batch=batch, start=start)])
-    return question, _most_cards(question, scored)
-
-
-def _missing(question: Question, scored: TrainingScored) -> frozenset[int]:
-    """Kinds that nothing fits on and that somebody named; all, where nothing fits on any."""
-    there = set(scored.points.kind.tolist())
-    return frozenset(
-        place for place, kind in enumerate(question.kinds) if place not in there and (kind.named or not there)
-    )
+    # of a machine that is paid for, what uses most of its cards
+    points = scored.points
+    most = np.zeros(len(question.kinds), dtype=np.int64)
+    np.maximum.at(most, points.kind, points.n_chips)
+    paid = np.array([bool(kind.whole) for kind in question.kinds])
+    return question, scored.take(np.flatnonzero(~paid[points.kind] | (points.n_chips == most[points.kind])))
 
 
 def _fewer(kind: Kind, ways: Sequence[TrainingWay], *, batch: int | None) -> Kind:
@@ -72,15 +75,6 @@ def _fewer(kind: Kind, ways: Sequence[TrainingWay], *, batch: int | None) -> Kin
     cards = kind.counts[0]
     found = {count for way in ways for count in fewer(way.space, cards=cards, batch=batch)}
     return replace(kind, counts=(*sorted(found | {cards}), *kind.counts[1:]))
-
-
-def _most_cards(question: Question, scored: TrainingScored) -> TrainingScored:
-    """Of a machine that is paid for, what uses most of its cards."""
-    points = scored.points
-    most = np.zeros(len(question.kinds), dtype=np.int64)
-    np.maximum.at(most, points.kind, points.n_chips)
-    paid = np.array([bool(kind.whole) for kind in question.kinds])
-    return scored.take(np.flatnonzero(~paid[points.kind] | (points.n_chips == most[points.kind])))
 
 
 def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> Numbers:

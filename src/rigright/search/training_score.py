@@ -86,7 +86,10 @@ def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int |
     cuts = cuts_of(question.arch, way.space, counts=counts, batch=batch)
     able = np.array([kind.card.room_bytes for kind in kinds])
     rank = rank_bytes(question.arch, way.space, cuts=cuts, most=float(able.max()))
-    may = _stands(cuts, kinds)
+    # [kind, layout]: the number of chips is one of the kind's, tensors are cut inside a box
+    allowed = np.stack([np.isin(cuts.n_chips, kind.counts) for kind in kinds])
+    box = np.array([kind.per_node for kind in kinds])[:, None]
+    may = allowed & (cuts.tp[None, :] <= box)
     fits = may & (rank[None, :] <= able[:, None])
     row, column = np.nonzero(fits)
     points = TrainingPoints(
@@ -124,13 +127,6 @@ def layout_of(cuts: Any, space: Space) -> Layout:
         tp=cuts.tp, pp=cuts.pp, dp=cuts.dp, cp=cuts.cp, ep=cuts.ep,
         sequence_parallel=space.sequence_parallel,
     )  # fmt: skip
-
-
-def _stands(cuts: Cuts, kinds: Sequence[Kind]) -> Numbers:
-    """[kind, layout]: the number of chips is one of the kind's, tensors are cut inside a box."""
-    allowed = np.stack([np.isin(cuts.n_chips, kind.counts) for kind in kinds])
-    box = np.array([kind.per_node for kind in kinds])[:, None]
-    return allowed & (cuts.tp[None, :] <= box)
 
 
 def _misfits(

@@ -78,6 +78,12 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
     rows.sort(key=lambda row: row["arrival_s"])
     prompt = np.array([row["prompt_tok"] for row in rows])
     cached = np.array([row["cached_tok"] or 0 for row in rows])
+    # the first faults, and how many more there are
+    if len(faults) <= MOST_TOLD:
+        told = tuple(faults)
+    else:
+        more = say("{count} more rows cannot be read", count=len(faults) - MOST_TOLD)
+        told = (*faults[:MOST_TOLD], more)
     return Trace(
         load=Load(
             arrival_s=_column(rows, "arrival_s"),
@@ -89,17 +95,9 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
         places=tuple(int(row["place"]) for row in rows),
         first_s=_column(rows, "first_token_s"),
         last_s=_column(rows, "last_token_s"),
-        notes=_told(faults),
+        notes=told,
     )
 
 
 def _column(rows: list[dict[str, float]], name: str) -> np.ndarray:
     return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=float)
-
-
-def _told(faults: list[Sentence]) -> tuple[Sentence, ...]:
-    """The first faults, and how many more there are."""
-    if len(faults) <= MOST_TOLD:
-        return tuple(faults)
-    more = say("{count} more rows cannot be read", count=len(faults) - MOST_TOLD)
-    return (*faults[:MOST_TOLD], more)

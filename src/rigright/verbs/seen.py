@@ -24,7 +24,20 @@ _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES
 def node_of(machine: Machine) -> Node:
     """Its cards, those left out that no program could use, with what is free now."""
     if not machine.devices and machine.origin != "live":
-        machine = replace(machine, devices=_on_bus(machine))
+        # cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell
+        listed = {number: chip for chip in chips() for number in chip.pci_ids}
+        held = [one for one in machine.pci or () if one.id in listed]
+        on_bus = tuple(
+            Device(
+                index=place,
+                vendor=listed[one.id].vendor.lower(),
+                name=one.name,
+                pci=one.address,
+                pci_id=one.id,
+            )
+            for place, one in enumerate(held)
+        )
+        machine = replace(machine, devices=on_bus)
     if not machine.devices:
         raise _none(machine)
     seen = _as_programs_count([device for device in machine.devices if device.state == "ok"])
@@ -43,18 +56,6 @@ def node_of(machine: Machine) -> Node:
     return Node(
         cards=tuple(replace(card, index=place) for place, card in enumerate(cards)),
         notes=(*_told(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
-    )
-
-
-def _on_bus(machine: Machine) -> tuple[Device, ...]:
-    """Cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell."""
-    listed = {number: chip for chip in chips() for number in chip.pci_ids}
-    held = [one for one in machine.pci or () if one.id in listed]
-    return tuple(
-        Device(
-            index=place, vendor=listed[one.id].vendor.lower(), name=one.name, pci=one.address, pci_id=one.id
-        )
-        for place, one in enumerate(held)
     )
 
 

@@ -55,7 +55,11 @@ _PERIODS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_ev
 def read(config: Config, name: str) -> Arch:
     """Read by keys alone."""
     style = guess(config)
-    size = read_sizes(config, kv_heads=_kv_heads(config))
+    if any(config.raw.get(key) is not None for key in KV_HEADS):
+        kv_heads = config.size(*KV_HEADS)
+    else:
+        kv_heads = 1 if config.raw.get("multi_query") is True else config.size(*HEADS)
+    size = read_sizes(config, kv_heads=kv_heads)
     experts = any(_count(config, key) > 1 for key in EXPERTS)
     compressed = _count(config, "kv_lora_rank") > 0
     if not experts and not compressed:
@@ -101,12 +105,6 @@ def _flag(config: Config, keys: tuple[str, ...]) -> bool:
 def _count(config: Config, key: str) -> int:
     value = config.raw.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _kv_heads(config: Config) -> int:
-    if any(config.raw.get(key) is not None for key in KV_HEADS):
-        return config.size(*KV_HEADS)
-    return 1 if config.raw.get("multi_query") is True else config.size(*HEADS)
 
 
 def _positions(config: Config) -> int:

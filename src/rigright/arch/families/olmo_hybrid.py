@@ -19,7 +19,16 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     style = Style(family="olmo_hybrid", qkv_bias=biased, out_bias=biased, qk_norm="all")
     size = read_sizes(config)
-    mixers = {True: gated_delta(read_delta(_told(config))), False: attend(size, style)}
+    # what the config leaves out of the delta nets follows from its attention
+    heads = config.size("linear_num_key_heads", "num_attention_heads")
+    width = config.maybe("linear_key_head_dim") or 3 * config.size("hidden_size") // (4 * heads)
+    told = config.over(
+        linear_num_key_heads=heads,
+        linear_num_value_heads=config.size("linear_num_value_heads", "num_attention_heads"),
+        linear_key_head_dim=width,
+        linear_value_head_dim=config.maybe("linear_value_head_dim") or 2 * width,
+    )
+    mixers = {True: gated_delta(read_delta(told)), False: attend(size, style)}
     dense = feed(size, style)
 
     def build(is_linear: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
@@ -32,16 +41,4 @@ def read(config: Config, name: str) -> Arch:
     )
     return text_arch(
         config, name, style=style, size=size, layers=repeat((kind == LINEAR for kind in kinds), build)
-    )
-
-
-def _told(config: Config) -> Config:
-    """What the config leaves out of the delta nets follows from its attention."""
-    heads = config.size("linear_num_key_heads", "num_attention_heads")
-    width = config.maybe("linear_key_head_dim") or 3 * config.size("hidden_size") // (4 * heads)
-    return config.over(
-        linear_num_key_heads=heads,
-        linear_num_value_heads=config.size("linear_num_value_heads", "num_attention_heads"),
-        linear_key_head_dim=width,
-        linear_value_head_dim=config.maybe("linear_value_head_dim") or 2 * width,
     )

@@ -223,15 +223,28 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match
     missing = spelling.words - other.words - makers
     if missing and (any(map(is_size, other.words)) or not all(_is_of_size(name, word) for word in missing)):
         return None
-    if _is_other_part(name, other, spelling=spelling) or _other_date(other, spelling):
+    # whether this is a part of a pipeline that a bare name does not mean
+    if other.part is None or spelling.part is not None:
+        is_other_part = other.part != spelling.part
+    else:
+        whole = name.partition("#")[0]
+        parts = [part for part in tables()["parts"]["words"] if zoo.exact(f"{whole}#{part}")]
+        is_other_part = bool(other.part != parts[0])
+    if is_other_part or _other_date(other, spelling):
         return None
+    # whether it is somebody's copy of a model that the zoo has from its own publisher
+    base = shared().get(name)
+    if base is None or base.partition("/")[0] == name.partition("/")[0]:
+        is_copy = False
+    else:
+        is_copy = other.words == spell(own_part(base)).words
     return Match(
         name=name,
         extra=other.words - spelling.words - makers,
         strange=FORMAT * len(other.formats ^ spelling.formats)
         + DATE * len(other.dates ^ spelling.dates)
         + len(other.variants ^ spelling.variants)
-        + 2 * _is_copy(name, other)
+        + 2 * is_copy
         + 2 * bool(publisher and not publisher & makers),
     )
 
@@ -243,25 +256,8 @@ def _is_of_size(name: str, size: str) -> bool:
     return params is not None and abs(_billions(size) * GIGA / params - 1) < NEAR
 
 
-def _is_copy(name: str, own: Spelling) -> bool:
-    """Whether it is somebody's copy of a model that the zoo has from its own publisher."""
-    base = shared().get(name)
-    if base is None or base.partition("/")[0] == name.partition("/")[0]:
-        return False
-    return own.words == spell(own_part(base)).words
-
-
 def _other_date(other: Spelling, spelling: Spelling) -> bool:
     return bool(spelling.dates and other.dates and not spelling.dates & other.dates)
-
-
-def _is_other_part(name: str, other: Spelling, *, spelling: Spelling) -> bool:
-    """Whether this is a part of a pipeline that a bare name does not mean."""
-    if other.part is None or spelling.part is not None:
-        return other.part != spelling.part
-    whole = name.partition("#")[0]
-    parts = [part for part in tables()["parts"]["words"] if zoo.exact(f"{whole}#{part}")]
-    return bool(other.part != parts[0])
 
 
 def _glued(name: str, spelling: Spelling) -> bool:

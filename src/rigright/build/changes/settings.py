@@ -23,17 +23,15 @@ def propose(standing: Standing) -> Iterator[Change]:
         command="rigright bench dataloader",
         source="rule of experience, not measured here",
     )
+    if standing.used_bytes is None or not standing.chips:
+        has_room = None
+    else:
+        has_room = standing.used_bytes < _NEARLY_FULL * min(chip.mem_usable_bytes for chip in standing.chips)
     yield Change(
         kind="settings",
         title=say("larger batches, CUDA graphs or torch.compile: fewer and larger kernels"),
         helps={"small_kernels": _OFTEN, **dict.fromkeys(("program", "one_thread", "gpu_memory"), _LAUNCHES)},
         usd=None,
-        fits=(Fit(says=say("memory of the cards leaves room for it"), holds=_has_room(standing)),),
+        fits=(Fit(says=say("memory of the cards leaves room for it"), holds=has_room),),
         source="rule of experience, not measured here",
     )
-
-
-def _has_room(standing: Standing) -> bool | None:
-    if standing.used_bytes is None or not standing.chips:
-        return None
-    return standing.used_bytes < _NEARLY_FULL * min(chip.mem_usable_bytes for chip in standing.chips)

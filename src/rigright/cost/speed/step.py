@@ -83,7 +83,10 @@ def step(
             _decode_attention(mixer, work, rates=rates, layout=layout, content=content, rank=rank)
         ]
     ]
-    around = _around(work, rates, parts=parts, content=content, rank=rank)
+    # what each token costs outside multiplications; weights that are unpacked whole before a prompt
+    narrow = sum(part.elems for part in parts if part.narrow)
+    unpacked = np.minimum(content.prefill_tok, 1) * narrow * rates.unpack_s
+    around = rank.tok * work.layers * work.hidden * rates.act_s + unpacked
     fixed = _fixed(work, rates, content=content, rank=rank) + around
     if work.encoder is not None:
         heard = _heard(work.encoder, work, rates=rates, layout=layout, content=content)
@@ -261,13 +264,6 @@ def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
     )
     eager = np.minimum(content.prefill_tok, 1) * work.layers * rates.eager_layer_s
     return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s
-
-
-def _around(work: Work, rates: Rates, *, parts: Sequence[Part], content: Pass, rank: _Rank) -> Numbers:
-    """What each token costs outside multiplications; weights that are unpacked whole before a prompt."""
-    narrow = sum(part.elems for part in parts if part.narrow)
-    unpacked = np.minimum(content.prefill_tok, 1) * narrow * rates.unpack_s
-    return rank.tok * work.layers * work.hidden * rates.act_s + unpacked
 
 
 def _host(work: Work, rates: Rates) -> Numbers:

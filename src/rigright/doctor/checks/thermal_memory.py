@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import AIR, answering, details, label
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
 TITLE = say("temperature of a card's memory")
@@ -25,7 +24,11 @@ _USUAL_C = {"HBM": 95.0, "GDDR": 105.0}
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card that has the sensor."""
     for device, chip in answering(case):
-        limit = _limit(device, chip)
+        if device.thermal.mem_most_c is not None and device.thermal.mem_most_c > 0:
+            limit: float | None = device.thermal.mem_most_c
+        else:
+            kind = "" if chip is None else chip.mem_type
+            limit = next((limit for start, limit in _USUAL_C.items() if kind.startswith(start)), None)
         if device.thermal.mem_c is None or limit is None:
             continue
         if device.thermal.mem_c > limit - NEAR_C:
@@ -39,13 +42,6 @@ def check(case: Case) -> Iterator[Verdict]:
                 ),
                 about=label(device),
             )
-
-
-def _limit(device: Device, chip: Chip | None) -> float | None:
-    if device.thermal.mem_most_c is not None and device.thermal.mem_most_c > 0:
-        return device.thermal.mem_most_c
-    kind = "" if chip is None else chip.mem_type
-    return next((limit for start, limit in _USUAL_C.items() if kind.startswith(start)), None)
 
 
 def _hot(device: Device, *, mem_c: float, limit_c: float) -> Finding:

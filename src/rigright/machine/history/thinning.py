@@ -43,21 +43,21 @@ def _one(rows: list[Row]) -> Row:
         if not numbers:
             found[column] = _word(name, [str(value) for value, _ in there])
             continue
-        found[column] = _number(name, numbers)
+        # a mean of what goes up and down, the last of clocks, else the most or the least
+        if name == CLOCK:
+            number = numbers[0][0]
+        elif name in _MEANS:
+            number = round(
+                sum(value * weight for value, weight in numbers) / sum(weight for _, weight in numbers)
+            )
+        else:
+            values = [value for value, _ in numbers]
+            number = min(values) if name in _LEAST else max(values)
+        found[column] = number
         if name in _MEANS:
             peaks = (row.get(column + PEAK, row.get(column)) for row in rows)
             found[column + PEAK] = max(peak for peak in peaks if isinstance(peak, int))
     return found
-
-
-def _number(name: str, there: list[tuple[int, int]]) -> int:
-    """A mean of what goes up and down, the last of clocks, else the most or the least."""
-    if name == CLOCK:
-        return there[0][0]
-    if name in _MEANS:
-        return round(sum(value * weight for value, weight in there) / sum(weight for _, weight in there))
-    values = [value for value, _ in there]
-    return min(values) if name in _LEAST else max(values)
 
 
 def _word(name: str, words: list[str]) -> str:

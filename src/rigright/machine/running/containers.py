@@ -25,12 +25,19 @@ def containers(world: World, packages: tuple[Package, ...]) -> dict[str, Any]:
     installed = {one.name: one.version for one in packages if one.state in {"installed", "held"}}
     version, runtimes, default = _docker(world)
     packed = next((installed[name] for name in _ENGINES if name in installed), None)
+    # devices by their CDI names; None where no folder for them is there
+    files = [f"{folder}/{name}" for folder in _CDI_FOLDERS for name in world.names(folder)]
+    if not files and not any(world.has(folder) for folder in _CDI_FOLDERS):
+        cdi = None
+    else:
+        found = {name for file in files for name in _devices(world.text(file) or "")}
+        cdi = tuple(sorted(found))
     return {
         "docker": version or packed,
         "docker_runtimes": runtimes,
         "docker_default": default,
         "container_toolkit": next((installed[name] for name in _TOOLKIT if name in installed), None),
-        "cdi": _cdi(world),
+        "cdi": cdi,
     }
 
 
@@ -58,15 +65,6 @@ def _json(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _cdi(world: World) -> tuple[str, ...] | None:
-    """Devices by their CDI names; None where no folder for them is there."""
-    files = [f"{folder}/{name}" for folder in _CDI_FOLDERS for name in world.names(folder)]
-    if not files and not any(world.has(folder) for folder in _CDI_FOLDERS):
-        return None
-    found = {name for file in files for name in _devices(world.text(file) or "")}
-    return tuple(sorted(found))
 
 
 def _devices(text: str) -> Iterator[str]:

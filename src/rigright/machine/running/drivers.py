@@ -47,6 +47,12 @@ def drivers(world: World) -> dict[str, Any]:
     }
     # the device files of accelerators; None where /dev cannot be seen
     names = world.names("/dev")
+    # files of AMD's and Intel's cards that are there and closed to us; None where nobody can try
+    if world.is_live:
+        render = (f"dri/{name}" for name in world.names("/dev/dri") if name.startswith("renderD"))
+        closed_files = tuple(name for name in ("kfd", *render) if world.denied(f"/dev/{name}"))
+    else:
+        closed_files = None
     return {
         "kernel_driver": version[1] if version else world.text("/sys/module/nvidia/version"),
         "open_kernel": "Open Kernel Module" in line if line else None,
@@ -54,7 +60,7 @@ def drivers(world: World) -> dict[str, Any]:
         "library_drivers": tuple(sorted(found)),
         "dkms": dkms(world),
         "device_files": (tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None),
-        "closed_files": _closed_files(world),
+        "closed_files": closed_files,
         "peermem": _peermem(world),
     }
 
@@ -104,14 +110,6 @@ def _from_tree(world: World) -> dict[str, str]:
 
 def _named(name: str, version: str, *, kernel: str | None) -> str:
     return f"{name}/{version}" + (f" {kernel.strip()}" if kernel else "")
-
-
-def _closed_files(world: World) -> tuple[str, ...] | None:
-    """Files of AMD's and Intel's cards that are there and closed to us; None where nobody can try."""
-    if not world.is_live:
-        return None
-    render = (f"dri/{name}" for name in world.names("/dev/dri") if name.startswith("renderD"))
-    return tuple(name for name in ("kfd", *render) if world.denied(f"/dev/{name}"))
 
 
 def _peermem(world: World) -> bool | None:

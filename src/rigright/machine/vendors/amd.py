@@ -34,7 +34,11 @@ def read(world: World) -> Read:
         return Read()
     told = dict(_told(world).fields)
     listed: tuple[Device, ...] = told.get("devices", ())  # type: ignore[assignment]
-    whole = _laid(listed, seen)
+    # the tools first; of cards that are cut the kernel: the tools' totals differ by their version
+    if any(one.slices for one in seen):
+        whole = devices_filled(seen, listed)
+    else:
+        whole = devices_filled(listed, seen) if listed else seen
     if not whole:
         return Read()
     devices = tuple(replace(device, index=place) for place, device in enumerate(whole))
@@ -45,13 +49,6 @@ def read(world: World) -> Read:
         fields.append(("paths", joined))
     told_enough = bool(listed) or all(one.unified_memory for one in devices)
     return Read(fields=tuple(fields), unseen=() if told_enough else (_without_tools(),))
-
-
-def _laid(listed: tuple[Device, ...], seen: tuple[Device, ...]) -> tuple[Device, ...]:
-    """The tools first; of cards that are cut the kernel: the tools' totals differ by their version."""
-    if any(one.slices for one in seen):
-        return devices_filled(seen, listed)
-    return devices_filled(listed, seen) if listed else seen
 
 
 def _told(world: World) -> Read:

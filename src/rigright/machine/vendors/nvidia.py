@@ -51,14 +51,14 @@ def _live(world: World) -> Read:
     told = _recorded(world)
     if dict(told.fields).get("devices"):
         return told
-    return found if _is_nvidia(world) else Read()
-
-
-def _is_nvidia(world: World) -> bool:
-    """Whether anything here is NVIDIA's: its module, a card on the bus, its tool."""
+    # whether anything here is NVIDIA's: its module, a card on the bus, its tool
     if world.has(_MODULE) or world.run(_SMI, "-L") is not None:
-        return True
-    return any(world.text(f"{_ON_BUS}/{name}/vendor", 16) == _NVIDIA for name in world.names(_ON_BUS))
+        is_nvidia = True
+    else:
+        is_nvidia = any(
+            world.text(f"{_ON_BUS}/{name}/vendor", 16) == _NVIDIA for name in world.names(_ON_BUS)
+        )
+    return found if is_nvidia else Read()
 
 
 def _recorded(world: World) -> Read:

@@ -99,16 +99,11 @@ def _unlike(cards: Sequence[Card]) -> list[Card]:
 
 
 def _laid_out(case: Case) -> tuple[list[list[Card]], tuple[Bound, ...]]:
-    stages = _stage_cards(case)
-    return stages, _bounds(case, [smallest(cards) for cards in stages])
-
-
-def _stage_cards(case: Case) -> list[list[Card]]:
-    """The cards of each stage, all replicas together."""
+    # the cards of each stage, all replicas together
     layout, cards = case.layout, case.cards
     width = layout.tp * layout.cp
     replica = width * layout.pp
-    return [
+    stages = [
         [
             card
             for copy in range(layout.dp)
@@ -116,6 +111,7 @@ def _stage_cards(case: Case) -> list[list[Card]]:
         ]
         for stage in range(layout.pp)
     ]
+    return stages, _bounds(case, [smallest(cards) for cards in stages])
 
 
 def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:

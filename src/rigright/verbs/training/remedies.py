@@ -131,11 +131,12 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
         values = {name: value for change in changes for name, value in change[3].items()}
         after = case.asked(**values)
         if after is not None and after <= case.card_bytes:
-            return [_joined(changes, before - after)]
+            saves_bytes = before - after
+            said = say("{text}", text=with_semicolons(change[0] for change in changes))
+            flag = " ".join(change[2] for change in changes)
+            return [
+                Remedy(
+                    change=said, price=say("the cost of each"), flag=flag, saves_bytes=saves_bytes, fits=True
+                )
+            ]
     return []
-
-
-def _joined(chosen: list[Change], saves_bytes: float) -> Remedy:
-    said = say("{text}", text=with_semicolons(change[0] for change in chosen))
-    flag = " ".join(change[2] for change in chosen)
-    return Remedy(change=said, price=say("the cost of each"), flag=flag, saves_bytes=saves_bytes, fits=True)

@@ -38,7 +38,15 @@ def scores(rows: Iterable[Judged]) -> tuple[Score, ...]:
         for dimension, key in DIMENSIONS.items()
         for name, members in _grouped(pairs, key).items()
     ]
-    return (*_macro([score for score in found if score.of == "source"]), *found)
+    # the mean over sources of each figure, for what may be pooled
+    by_source = [score for score in found if score.of == "source"]
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in by_source:
+        groups.setdefault((score.metric, score.group), []).append(score)
+    return (
+        *tuple(_mean(metric, group, members=members) for (metric, group), members in sorted(groups.items())),
+        *found,
+    )
 
 
 def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str, str, str], list[Pair]]:
@@ -65,14 +73,6 @@ def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -
         bias=float(np.median(errors)) if len(errors) else None,
         coverage=sum(inside) / len(inside) if inside else None,
     )
-
-
-def _macro(by_source: list[Score]) -> tuple[Score, ...]:
-    """The mean over sources of each figure, for what may be pooled."""
-    groups: dict[tuple[str, str], list[Score]] = {}
-    for score in by_source:
-        groups.setdefault((score.metric, score.group), []).append(score)
-    return tuple(_mean(metric, group, members=members) for (metric, group), members in sorted(groups.items()))
 
 
 def _mean(metric: str, group: str, *, members: list[Score]) -> Score:

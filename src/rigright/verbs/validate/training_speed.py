@@ -50,7 +50,10 @@ def read_timed(row: Row, asked: Asked) -> Timed:
     layout = _modern(row, asked)
     if layout.dp != asked.layout.dp or training.accumulate is None:
         training = replace(training, accumulate=_accumulate(row, training, layout=layout))
-    if _is_open(row, training):
+    # whether a row of a trainer that cuts models says nothing of how
+    told = any(row.get(name) for name in ("tp", "pp"))
+    is_open = training.trainer in MEGATRON and not told and (row.get("n_chips") or 1) > 1
+    if is_open:
         layout = best_layout(asked.arch, training, chip=chip, row=row)
         training = replace(training, accumulate=_accumulate(row, training, layout=layout))
         assumed.append(
@@ -92,12 +95,6 @@ def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Train
     longest = min(int(mean * SPREAD_OF_LENGTHS), training.seq_tok)
     assumed.append(say("samples vary: batches taken as {tokens} tokens long", tokens=longest))
     return replace(training, seq_tok=longest, padded=1 - mean / longest)
-
-
-def _is_open(row: Row, training: Training) -> bool:
-    """Whether a row of a trainer that cuts models says nothing of how."""
-    told = any(row.get(name) for name in ("tp", "pp"))
-    return training.trainer in MEGATRON and not told and (row.get("n_chips") or 1) > 1
 
 
 def _accumulate(row: Row, training: Training, *, layout: Layout) -> int | None:

@@ -72,7 +72,11 @@ def answer(options: argparse.Namespace) -> Answer:
     if options.on is not None and options.from_file is not None:
         raise AskError(say("--on names cards and --from a file: one of them"))
     result = setup(wish)
-    shown = _shown(options, result)
+    # the one file that goes to the screen
+    asked = [kind for kind in _FILES if getattr(options, kind) == _STDOUT]
+    if len(asked) > 1:
+        raise AskError(say("one file at a time goes to the screen; give the others a name"))
+    shown = _text(asked[0], result, language=options.language) if asked else None
     for kind in _FILES:
         place = getattr(options, kind)
         if place not in {None, _STDOUT}:
@@ -89,14 +93,6 @@ def answer(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language),
         text=None if shown is None else (lambda: shown),
     )
-
-
-def _shown(options: argparse.Namespace, result: SetUp) -> str | None:
-    """The one file that goes to the screen."""
-    asked = [kind for kind in _FILES if getattr(options, kind) == _STDOUT]
-    if len(asked) > 1:
-        raise AskError(say("one file at a time goes to the screen; give the others a name"))
-    return _text(asked[0], result, language=options.language) if asked else None
 
 
 def _text(kind: str, result: SetUp, *, language: str) -> str:

@@ -83,7 +83,17 @@ def run(way: Way) -> Iterator[Came]:
     finally:
         stop.set()
         worker.join()
-    yield from _silent(heard, came)
+    # nodes of the allocation that told nothing, and srun itself where none did
+    talked = heard.talked or Talked(ended="absent")
+    why = trouble(talked, heard.words)
+    said_last = meant(talked.complaints)
+    if why == LATE and said_last is not None and not came:
+        why = say("no answer in time; srun says: {why}", why=said_last)
+    for node in sorted(heard.nodes - came):
+        said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
+        yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)
+    if not came and not heard.nodes:
+        raise MissingError(say("srun brought no node's answer: {why}", why=why))
 
 
 def _talk(heard: _Heard, argv: tuple[str, ...], *, way: Way, patience_s: float, stop: Event) -> None:
@@ -101,20 +111,6 @@ def _next(heard: _Heard) -> Came | None:
             return heard.queue.get(timeout=0.2)
         except Empty:
             continue
-
-
-def _silent(heard: _Heard, came: set[str]) -> Iterator[Came]:
-    """Nodes of the allocation that told nothing, and srun itself where none did."""
-    talked = heard.talked or Talked(ended="absent")
-    why = trouble(talked, heard.words)
-    said_last = meant(talked.complaints)
-    if why == LATE and said_last is not None and not came:
-        why = say("no answer in time; srun says: {why}", why=said_last)
-    for node in sorted(heard.nodes - came):
-        said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
-        yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)
-    if not came and not heard.nodes:
-        raise MissingError(say("srun brought no node's answer: {why}", why=why))
 
 
 def _listed(text: Any) -> set[str]:

@@ -111,10 +111,6 @@ def _vit(config: Config) -> Eye:
     return Eye(stack=stack, layers=_count(config), prefix=1, extra=_token(stack.hidden))
 
 
-def _deit(config: Config) -> Eye:
-    return replace(_vit(config), prefix=2, extra=_token(config.size("hidden_size"), 2))
-
-
 def _dinov2(config: Config) -> Eye:
     hidden = config.size("hidden_size")
     gated = config.flag("use_swiglu_ffn", default=False)
@@ -253,7 +249,7 @@ KINDS: dict[str, Callable[[Config], Eye]] = {
     "vit": _vit,
     "vit_msn": _vit,
     "vit_mae": _vit,
-    "deit": _deit,
+    "deit": lambda config: replace(_vit(config), prefix=2, extra=_token(config.size("hidden_size"), 2)),
     "ijepa": lambda config: replace(_vit(config), prefix=0, extra=()),
     "dinov2": _dinov2,
     "dinov2_with_registers": _dinov2,

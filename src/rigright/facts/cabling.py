@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
@@ -81,14 +82,11 @@ def _network(found: re.Match[str]) -> tuple[Network, tuple[Sentence, ...]]:
     rate = float(found["eth"] or found["roce"] or found["ib"] or 400) * GIGA / BITS
     of_kind = [one for one in networks().values() if one.kind == kind and not one.id.startswith("thunder")]
     slower = [one for one in of_kind if one.bytes_per_s <= rate * 1.001]
-    near = max(slower, key=lambda one: one.bytes_per_s) if slower else min(of_kind, key=_rate)
+    speed = attrgetter("bytes_per_s")
+    near = max(slower, key=speed) if slower else min(of_kind, key=speed)
     if abs(near.bytes_per_s / rate - 1) < 0.01:
         return near, ()
     return near, (say('"{text}" is counted as {network}', text=found[0].strip(), network=near.name),)
-
-
-def _rate(network: Network) -> float:
-    return network.bytes_per_s
 
 
 def cabled(chip: Chip, stated: Stated, *, cards: int) -> tuple[Chip, tuple[Sentence, ...]]:

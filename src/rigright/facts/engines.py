@@ -84,11 +84,10 @@ class Engine:
 @cache
 def engines() -> dict[str, Engine]:
     """Every engine at its newest version, by id."""
-    return {key: _engine(key, row) for key, row in read_toml(DATA / "engines.toml").items()}
-
-
-def _engine(key: str, row: dict[str, Any]) -> Engine:
-    return Engine(id=key, **{name: _frozen(value) for name, value in row.items()})
+    return {
+        key: Engine(id=key, **{name: _frozen(value) for name, value in row.items()})
+        for key, row in read_toml(DATA / "engines.toml").items()
+    }
 
 
 def _frozen(value: Any) -> Any:

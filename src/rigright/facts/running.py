@@ -48,7 +48,11 @@ def runnings() -> tuple[Running, ...]:
     """Every row, in its order."""
     words = ("engine", "vendor", "how", "source", "as_of", "confidence")
     lists = ("formats", "isa", "architectures")
-    readers = {**dict.fromkeys(words, text), **dict.fromkeys(lists, _words), "cc_min": _version}
+    readers = {
+        **dict.fromkeys(words, text),
+        **dict.fromkeys(lists, lambda cell: tuple(cell.split())),
+        "cc_min": _version,
+    }
     rows = read_rows(DATA / "engine_runs.csv", readers, required=(*words, "formats"))
     return tuple(Running(**row | {name: row[name] or () for name in lists}) for row in rows)
 
@@ -89,10 +93,6 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
 def runs_of(engine: str) -> tuple[Running, ...]:
     """What is known of an engine; nothing: where it runs is not known."""
     return tuple(row for row in runnings() if row.engine == engine)
-
-
-def _words(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split())
 
 
 def _version(cell: str) -> tuple[int, int]:

@@ -23,15 +23,15 @@ class Slowdown:
     confidence: str
 
 
-def _hex(cell: str) -> int:
-    return int(cell, 16)
-
-
 @cache
 def slowdowns() -> dict[str, Slowdown]:
     """Every reason under its word."""
     names = ("word", "xml", "judged", "source", "as_of", "confidence")
-    readers: dict[str, CellReader] = {"bit": _hex, "meaning": Sentence, **dict.fromkeys(names, text)}
+    readers: dict[str, CellReader] = {
+        "bit": lambda cell: int(cell, 16),
+        "meaning": Sentence,
+        **dict.fromkeys(names, text),
+    }
     required = tuple(name for name in readers if name != "xml")
     rows = read_rows(DATA / "slowdowns.csv", readers, required=required)
     return {row["word"]: Slowdown(**row) for row in rows}

@@ -116,10 +116,6 @@ def _capability(said: str) -> Capability:
     return major, minor
 
 
-def _capabilities(cell: str) -> tuple[Capability, ...]:
-    return tuple(_capability(one) for one in cell.split())
-
-
 _PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 
 
@@ -144,7 +140,13 @@ def cuda_releases() -> tuple[Cuda, ...]:
 @cache
 def torch_builds() -> tuple[TorchBuild, ...]:
     """Every PyTorch build of the table, newest first."""
-    readers = {"torch": text, "build": text, "python": text, "cc": _capabilities, "ptx": yes} | _PROVENANCE
+    readers = {
+        "torch": text,
+        "build": text,
+        "python": text,
+        "cc": lambda cell: tuple(_capability(one) for one in cell.split()),
+        "ptx": yes,
+    } | _PROVENANCE
     required = ("torch", "build", "cc", "ptx", "source", "as_of", "confidence")
     rows = read_rows(DATA / "torch.csv", readers, required=required)
     return tuple(TorchBuild(capabilities=row.pop("cc"), **row) for row in rows)

@@ -20,7 +20,6 @@ from rigright.cost.images.networks import (
     network_speed,
 )
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.training_bands import band as training_band
 from rigright.demand import Layout, Serving, Training
 from rigright.search.images_score import SampleWay, compiles, training_of
@@ -43,7 +42,11 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
-    memory = () if way.trains else (_memory(network, way, kind=kind, batch=batch),)
+    memory = (
+        ()
+        if way.trains
+        else (network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine)),)
+    )
     # how long one picture alone takes, and what a compiled plan gives without its compiler
     if not way.compiled or way.trains or not compiles(kind):
         uncompiled: tuple[Sentence, ...] = ()
@@ -70,10 +73,6 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         reasons=reasons_of([_named(network, name) for name in best_at]),
         notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
     )
-
-
-def _memory(network: Network, way: SampleWay, *, kind: Kind, batch: int) -> ServingMemory:
-    return network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine))
 
 
 def _learning_bytes(need_bytes: float) -> Estimate:

@@ -21,7 +21,11 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "mimo_v2_flash")
     size = read_sizes(config)
     told = listed(config, "hybrid_layer_pattern", layers=size.layers)  # 1: a window
-    slides = [bool(kind) for kind in told] if told else _default(size.layers)
+    slides = (
+        [bool(kind) for kind in told]
+        if told
+        else [index != 0 and bool((index + 1) % 6) for index in range(size.layers)]
+    )
     kinds = layer_types(
         config, size.layers, default=lambda i: "sliding_attention" if slides[i] else "full_attention"
     )
@@ -30,10 +34,6 @@ def read(config: Config, name: str) -> Arch:
     biased = config.flag("attention_bias", default=False)
     style = Style(family="mimo_v2_flash", qkv_bias=biased)
     return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
-
-
-def _default(layers: int) -> list[bool]:
-    return [index != 0 and bool((index + 1) % 6) for index in range(layers)]
 
 
 def _attention(config: Config, *, window: bool) -> Block:

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from rigright.base.units import show_bytes
 from rigright.base.words import say
 from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
-from rigright.facts.chips import Chip
-from rigright.machine.device import Device
 
 TITLE = say("main memory large enough for the cards")
 HALF, WHOLE = 0.5, 0.98  # what the firmware keeps is not counted as missing
@@ -26,7 +24,11 @@ HALF, WHOLE = 0.5, 0.98  # what the firmware keeps is not counted as missing
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict for a machine whose cards have memory of their own."""
     memory = case.machine.memory
-    cards = [one.mem_total_bytes for one, chip in case.pairs if _has_own(one, chip)]
+    cards = [
+        one.mem_total_bytes
+        for one, chip in case.pairs
+        if not one.unified_memory and not (chip is not None and chip.unified_memory)
+    ]
     usable = min(
         (size for size in (memory.total_bytes, memory.limit_bytes) if size is not None), default=None
     )
@@ -57,7 +59,3 @@ def check(case: Case) -> Iterator[Verdict]:
         verify="free -h",
         confidence="likely",
     )
-
-
-def _has_own(device: Device, chip: Chip | None) -> bool:
-    return not device.unified_memory and not (chip is not None and chip.unified_memory)

@@ -27,15 +27,15 @@ def check(case: Case) -> Iterator[Verdict]:
         counted = [(link.index, dict(link.errors)) for link in device.links or () if link.errors]
         if not counted:
             continue
-        bad = [(index, errors) for index, errors in counted if _is_bad(errors)]
+        bad = [
+            (index, errors)
+            for index, errors in counted
+            if errors.get("recovery", 0) > 0 or errors.get("replay", 0) >= MANY_REPLAYS
+        ]
         if bad:
             yield _finding(device, bad)
         else:
             yield Fine(says=say("{count} links", count=len(counted)), about=label(device))
-
-
-def _is_bad(errors: dict[str, int]) -> bool:
-    return errors.get("recovery", 0) > 0 or errors.get("replay", 0) >= MANY_REPLAYS
 
 
 def _finding(device: Device, bad: list[tuple[int, dict[str, int]]]) -> Finding:

@@ -49,7 +49,9 @@ def talk(
         process.stdin: Thread(target=_speak, args=(process.stdin, said), daemon=True),
         process.stdout: Thread(target=_listen, args=(process.stdout, heard), daemon=True),
         process.stderr: Thread(
-            target=_listen, args=(process.stderr, lambda one: complaints.append(_text(one))), daemon=True
+            target=_listen,
+            args=(process.stderr, lambda one: complaints.append(one.decode("utf-8", "replace").strip())),
+            daemon=True,
         ),
     }
     for thread in threads.values():
@@ -120,7 +122,3 @@ def _wait(
         if stop.wait(LOOK_S):
             return "broken off"
     return "done"
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace").strip()

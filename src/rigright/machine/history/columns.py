@@ -122,13 +122,12 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
         at_s=si(int(row[AT]), MS),
         clock_s=si(int(row.get(CLOCK, 0)), MS),
         host=HostTick(**_taken(parts.get(HOST, {}), HOST_KINDS)),
-        devices=tuple(_device(parts[front], index) for _, _, index, front in places),
+        devices=tuple(
+            DeviceTick(**{**_taken(parts[front], DEVICE_KINDS), "index": index})
+            for _, _, index, front in places
+        ),
         on_bus=int(row[ON_BUS]) if ON_BUS in row else None,
     )
-
-
-def _device(kept: Mapping[str, Any], index: int) -> DeviceTick:
-    return DeviceTick(**{**_taken(kept, DEVICE_KINDS), "index": index})
 
 
 def _written(value: Any, column: Column) -> str:

@@ -67,7 +67,12 @@ def save(path: Path, made: Sequence[AnchorMade]) -> None:
     replaced = {_place(one) for one in new}
     kept = [one for one in old if _place(one) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
-    toml.write(path, "\n".join([HEAD, *(_block(one) for one in sorted([*kept, *new], key=_place))]))
+    toml.write(
+        path,
+        "\n".join(
+            [HEAD, *("\n[[anchor]]\n" + toml.terms(asdict(one)) for one in sorted([*kept, *new], key=_place))]
+        ),
+    )
 
 
 def toml_anchors(path: Path) -> list[Anchor]:
@@ -137,10 +142,6 @@ def _anchor(one: AnchorMade, *, as_of: str) -> Anchor:
 
 def _place(one: Anchor) -> Place:
     return one.subject, one.chip, one.engine, one.figure
-
-
-def _block(one: Anchor) -> str:
-    return "\n[[anchor]]\n" + toml.terms(asdict(one))
 
 
 def _nothing(read: Runs, first: Any) -> Any:

@@ -8,7 +8,6 @@ from rigright.options.read import read_wish
 from rigright.options.rows import options_of
 from rigright.report.pages.plan_data import row_of
 from rigright.report.swept import Answered, Question
-from rigright.search.record import Rejection
 from rigright.verbs.plan import plan
 from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
 
@@ -25,7 +24,7 @@ def answer(question: Question) -> Answered:
         requests, seed = requests_of(words)
         found = plan(words.pop(MODEL, ""), wish=read_wish(words))
         cells = {"fits": "yes" if found.fits else "no"}
-        why = "" if found.fits else _broken(found.found.broken)
+        why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.found.broken)
         if found.first is not None:
             cells |= row_of(found.first)
             if requests:
@@ -33,7 +32,3 @@ def answer(question: Question) -> Answered:
     except RigError as error:
         why = tell(error.whole, ENGLISH)
     return Answered(index=question.index, cells=cells, why=why)
-
-
-def _broken(broken: tuple[Rejection, ...]) -> str:
-    return "; ".join(tell(one.reason, ENGLISH) for one in broken)

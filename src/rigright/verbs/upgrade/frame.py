@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.build.record import Change, Worth
+from rigright.build.record import Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
 from rigright.doctor.binding.judge import causes
 from rigright.doctor.examine import case_of, examine
@@ -54,7 +54,11 @@ def upgrade(
     standing = standing_of(case, today())
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
     every = ranked(changes, shares)
-    cheap = tuple(one for one in every if _within(one.change, budget_usd, machines=machines))
+    cheap = tuple(
+        one
+        for one in every
+        if budget_usd is None or one.change.usd is None or one.change.usd.value * machines <= budget_usd
+    )
     titles = {cause.name: cause.title for cause in causes()}
     findings = tuple(one for one in examine(case).findings if one[1].severity != "note")
     # the best of each kind before the rest: ten cards alike help nobody to choose
@@ -77,10 +81,6 @@ def upgrade(
         over_budget=len(every) - len(cheap),
         waves=waves(machines),
     )
-
-
-def _within(change: Change, budget_usd: float | None, *, machines: int) -> bool:
-    return budget_usd is None or change.usd is None or change.usd.value * machines <= budget_usd
 
 
 def _shares(diagnosed: Diagnosed | None) -> dict[str, float]:

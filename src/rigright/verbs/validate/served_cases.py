@@ -77,7 +77,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
     cuts = [cut for _, _, cut in members]
     chips = tuple(dict.fromkeys(ask.chip for ask in asks))
     first = asks[0]
-    loads = [_load(ask) for ask in asks]
+    loads = [1.0 if ask.load is None and ask.metric == "latency_ms" else ask.load for ask in asks]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
     prompts, outputs = (
         np.array([getattr(ask, name) for ask in asks], dtype=float) for name in ("prompt_tok", "output_tok")
@@ -107,11 +107,6 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Grou
         fits=room >= prompts,
         metrics={name: np.flatnonzero(asked == name) for name in dict.fromkeys(asked)},
     )
-
-
-def _load(ask: ServedAsk) -> float | None:
-    """One request alone tells a latency where no load is told."""
-    return 1.0 if ask.load is None and ask.metric == "latency_ms" else ask.load
 
 
 def _layout(cuts: Sequence[Cut]) -> Layout:

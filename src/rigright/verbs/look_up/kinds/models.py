@@ -6,9 +6,7 @@ import re
 
 from rigright.base.units import GIGA, parse_count, show_bytes, show_count
 from rigright.base.words import say
-from rigright.report.listing import Asked, Field, Kind
-from rigright.report.model_card import ModelCard
-from rigright.report.page import Shown
+from rigright.report.listing import Field, Kind
 from rigright.report.pages.model import context_shown
 from rigright.verbs.look_up.fields import figure, told
 from rigright.verbs.look_up.models import list_models
@@ -20,10 +18,6 @@ def read_params(text: str) -> float:
     """A number of parameters: 7B, 270M, 8030261248."""
     number = _BILLIONS.fullmatch(text.strip())
     return float(number[1]) * GIGA if number else float(parse_count(text))
-
-
-def _notes(_asked: Asked, kept: tuple[ModelCard, ...]) -> tuple[Shown, ...]:
-    return () if len(kept) == 1 else (say("all of one model: rigright look-up model NAME"),)
 
 
 KIND = Kind(
@@ -75,6 +69,8 @@ KIND = Kind(
     ),
     find=list_models,
     searched=False,
-    notes=_notes,
+    notes=lambda _asked, kept: (
+        () if len(kept) == 1 else (say("all of one model: rigright look-up model NAME"),)
+    ),
     sources=lambda card: card.source or "-",
 )

@@ -12,7 +12,6 @@ from rigright.facts.chips import by_id
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import confidence_shown, figure, moment, told
 from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
 
@@ -85,10 +84,6 @@ def _kind_shown(kind: str) -> Sentence:
     }.get(kind, say("unknown"))
 
 
-def _notes(asked: Asked, kept: tuple[Seen, ...]) -> tuple[Shown, ...]:
-    return (*stale_notes({one.as_of for one in kept}, asked.today), *doubt_notes(kept))
-
-
 KIND = Kind(
     summary=say("prices of chips, each with its date"),
     title=say("Prices of chips"),
@@ -119,7 +114,7 @@ KIND = Kind(
         ),
     ),
     find=_find,
-    notes=_notes,
+    notes=lambda asked, kept: (*stale_notes({one.as_of for one in kept}, asked.today), *doubt_notes(kept)),
     tone=lambda one: "dim" if one.stale else "plain",
     sources=source_shown,
 )

@@ -11,16 +11,13 @@ from rigright.verbs.validate.stream_rows import predict_stream
 AS_MUCH_AS_FITS = "max-throughput"  # a load that is no number
 
 
-def _length(cell: str) -> object:
-    """Tokens; none at all is a length too: nothing was asked before the answer, or nothing was answered."""
-    return 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
-
-
 _TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("n_chips", "tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
-    **dict.fromkeys(("prompt_tok", "output_tok"), _length),
+    **dict.fromkeys(
+        ("prompt_tok", "output_tok"), lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
+    ),
     "load": lambda cell: None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
 }

@@ -75,7 +75,14 @@ def training_memory(
     setup = set_up(training, hidden=trunk_of(arch).hidden)
     here = stage_of(arch, setup, layout=layout, index=stage)
     terms = terms or corrections("memory_training")["terms"]
-    held, host = _offloaded(setup, _held(here))
+    # states of what learns, and what is frozen beside it
+    idle = bystander_bytes(here.arch) * here.first
+    if here.setup.full:
+        copies = here.setup.training.references
+        states = _Held(states=full_states(here), frozen=idle + (copies * frozen_bytes(here) if copies else 0))
+    else:
+        states = _Held(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
+    held, host = _offloaded(setup, states)
     phases = _phases(here, held, acts=activations(here))
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
@@ -102,15 +109,6 @@ class _Held:
 
     states: States
     frozen: Numbers
-
-
-def _held(stage: Stage) -> _Held:
-    """States of what learns, and what is frozen beside it."""
-    idle = bystander_bytes(stage.arch) * stage.first
-    if not stage.setup.full:
-        return _Held(states=adapter_states(stage), frozen=frozen_bytes(stage) + idle)
-    copies = stage.setup.training.references
-    return _Held(states=full_states(stage), frozen=idle + (copies * frozen_bytes(stage) if copies else 0))
 
 
 def _offloaded(setup: Setup, held: _Held) -> tuple[_Held, Numbers]:

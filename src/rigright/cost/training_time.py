@@ -139,16 +139,12 @@ def _step(case: Case, through: Ways, *, flow: _Flow) -> dict[str, Numbers]:
     once = exposed_s(flow.reduce_s, cover_s=cover, bare=rates.dp_bare)
     compute["dp"] = compute["dp"] + once
     compute["optimizer"] = _optimizer_s(case)
-    return _slowed(case, compute)
-
-
-def _slowed(case: Case, parts: dict[str, Numbers]) -> dict[str, Numbers]:
-    """The more ranks, the longer all wait for the slowest: told with the bubble."""
+    # the more ranks, the longer all wait for the slowest: told with the bubble
     layout = case.layout
     ranks = _ranks(layout)
     doublings = np.log2(np.maximum(ranks / RANKS_OF_BOX, 1))
-    total = sum(parts.values())
-    return parts | {"bubble": parts["bubble"] + total * case.rates.spread * doublings}
+    total = sum(compute.values())
+    return compute | {"bubble": compute["bubble"] + total * case.rates.spread * doublings}
 
 
 def _ranks(layout: Layout) -> Numbers:

@@ -12,7 +12,10 @@ MATCHES = ("chatglm", "ChatGLMModel", "ChatGLMForConditionalGeneration")
 def read(config: Config, name: str) -> Arch:
     """Read a config of this family."""
     if config.has("inner_hidden_size"):
-        return _first(config, name)
+        style = Style(
+            family="chatglm", qkv_bias=True, out_bias=True, ffn_bias=True, gated=False, norm="layer"
+        )
+        return read_decoder(config, name, style=style, width=config.size("inner_hidden_size"))
     everywhere = config.flag("add_bias_linear", default=False)
     style = Style(
         family="chatglm",
@@ -27,8 +30,3 @@ def read(config: Config, name: str) -> Arch:
     kv_heads = config.size("multi_query_group_num", default=1) if grouped else heads
     vocab = config.size("padded_vocab_size", "vocab_size")
     return read_decoder(config, name, style=style, kv_heads=kv_heads, vocab=vocab)
-
-
-def _first(config: Config, name: str) -> Arch:
-    style = Style(family="chatglm", qkv_bias=True, out_bias=True, ffn_bias=True, gated=False, norm="layer")
-    return read_decoder(config, name, style=style, width=config.size("inner_hidden_size"))

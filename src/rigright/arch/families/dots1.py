@@ -25,20 +25,18 @@ def read(config: Config, name: str) -> Arch:
     kind = kind_of(config, MATCHES)
     config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
+    if kind == "exaone_moe":
+        spans = windows(config, every(config.size("sliding_window_pattern", default=4)))
+    else:
+        last = config.whole("max_window_layers", default=config.layers("num_hidden_layers"))
+        spans = windows(config, lambda index: index >= last)
     style = Style(
         family=kind,
         qkv_bias=biased,
         out_bias=biased,
         ffn_bias=config.flag("mlp_bias", default=False),
         qk_norm="head",
-        windows=_windows(config, kind),
+        windows=spans,
     )
     mixture = Mixture(dense_first=_DENSE_FIRST.get(kind, 0), shared_bias=style.ffn_bias)
     return read_mixture(config, name, style=style, mixture=mixture)
-
-
-def _windows(config: Config, kind: str) -> tuple[int | None, ...]:
-    if kind == "exaone_moe":
-        return windows(config, every(config.size("sliding_window_pattern", default=4)))
-    last = config.whole("max_window_layers", default=config.layers("num_hidden_layers"))
-    return windows(config, lambda index: index >= last)

@@ -84,6 +84,13 @@ def guess(config: Config) -> Style:
         gated = True
     else:
         gated = not layer_norm and not act.startswith("relu")
+    if config.raw.get("use_sliding_window") is False:
+        spans: tuple[int | None, ...] = ()
+    else:
+        period = next((config.size(key) for key in _PERIODS if _count(config, key) > 1), None)
+        first = _count(config, "max_window_layers") if period is None else 0
+        told = config.over(num_hidden_layers=config.layers(*LAYERS))
+        spans = windows(told, every(period) if period else lambda index: index >= first)
     return Style(
         family="generic",
         qkv_bias=_flag(config, _QKV_BIASES),
@@ -94,7 +101,7 @@ def guess(config: Config) -> Style:
         norms=1 if _flag(config, _PARALLEL) else 2,
         qk_norm="head" if _flag(config, _QK_NORMS) else "none",
         positions=_positions(config),
-        windows=_windows(config),
+        windows=spans,
     )
 
 
@@ -112,15 +119,6 @@ def _positions(config: Config) -> int:
     if any(map(config.has, _ROTARY)) or not config.has("n_positions"):
         return 0
     return config.size(*CONTEXT)
-
-
-def _windows(config: Config) -> tuple[int | None, ...]:
-    if config.raw.get("use_sliding_window") is False:
-        return ()
-    period = next((config.size(key) for key in _PERIODS if _count(config, key) > 1), None)
-    first = _count(config, "max_window_layers") if period is None else 0
-    told = config.over(num_hidden_layers=config.layers(*LAYERS))
-    return windows(told, every(period) if period else lambda index: index >= first)
 
 
 def _told(style: Style) -> Sentence:

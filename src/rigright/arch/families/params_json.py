@@ -13,12 +13,19 @@ MATCHES = ("params_json",)
 def read(config: Config, name: str) -> Arch:
     """Read a params.json."""
     hidden, heads = config.size("dim"), config.size("n_heads")
+    # told by Mistral; by Meta two thirds of four times the hidden width, scaled, rounded up
+    if config.raw.get("hidden_dim") is not None:
+        wide = config.size("hidden_dim")
+    else:
+        step = config.size("multiple_of", default=256)
+        width = int(int(2 * 4 * hidden / 3) * config.number("ffn_dim_multiplier", default=1.0))
+        wide = -(-width // step) * step
     named = config.over(
         hidden_size=hidden,
         num_hidden_layers=config.layers("n_layers"),
         num_attention_heads=heads,
         num_key_value_heads=config.size("n_kv_heads", default=heads),
-        intermediate_size=_width(config, hidden),
+        intermediate_size=wide,
         tie_word_embeddings=config.flag("tied_embeddings", default=False),
         max_position_embeddings=config.raw.get("max_seq_len"),
     )
@@ -28,12 +35,3 @@ def read(config: Config, name: str) -> Arch:
         return read_decoder(named, name, style=style)
     routed = {key: experts.whole(key) for key in ("num_experts", "num_experts_per_tok")}
     return read_mixture(named.over(**routed), name, style=style, mixture=Mixture(shared=False))
-
-
-def _width(config: Config, hidden: int) -> int:
-    """Told by Mistral; by Meta two thirds of four times the hidden width, scaled, rounded up."""
-    if config.raw.get("hidden_dim") is not None:
-        return config.size("hidden_dim")
-    step = config.size("multiple_of", default=256)
-    width = int(int(2 * 4 * hidden / 3) * config.number("ffn_dim_multiplier", default=1.0))
-    return -(-width // step) * step

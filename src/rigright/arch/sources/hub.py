@@ -38,7 +38,18 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
         raise _missing(
             name, say("to ask the hub, install the extra: pip install rigright[hub]"), unknown=unknown
         )
-    return _asked(name, unknown)
+    # ask the hub for the config and for the headers of the weights
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    hub: Any = importlib.import_module("huggingface_hub")
+    try:  # one question first: where nobody answers, the download would ask six times, for 23 seconds
+        hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=WAIT_S)
+        path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
+    except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
+        raise _missing(name, _why(error), unknown=unknown) from None
+    raw = read_json(path)
+    arch = replace(read_config(raw, name), source=f"hub: {name}")
+    return _opened(arch, _weights(hub, name, arch=arch, raw=raw))
 
 
 def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
@@ -79,21 +90,6 @@ def _opened(arch: Arch, files: Files | None) -> Opened:
     if files is None or files.params is None:
         return Opened(arch=arch, files=files)
     return Opened(arch=arch, files=replace(files, notes=(*files.notes, compare(arch, files))))
-
-
-def _asked(name: str, unknown: RigError | None) -> Opened:
-    """Ask the hub for the config and for the headers of the weights."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    hub: Any = importlib.import_module("huggingface_hub")
-    try:  # one question first: where nobody answers, the download would ask six times, for 23 seconds
-        hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=WAIT_S)
-        path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
-    except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
-        raise _missing(name, _why(error), unknown=unknown) from None
-    raw = read_json(path)
-    arch = replace(read_config(raw, name), source=f"hub: {name}")
-    return _opened(arch, _weights(hub, name, arch=arch, raw=raw))
 
 
 def _why(error: Exception) -> Sentence:

@@ -49,11 +49,6 @@ def check(case: Case) -> Iterator[Verdict]:
                     "larger models do not load, though there is memory for them; {size} may be lent",
                     size=show_bytes(lent),
                 ),
-                fix=(with_option(case, _option(lent)), reboot()),
+                fix=(with_option(case, f"ttm.pages_limit={int(lent / _PAGE_BYTES)}"), reboot()),
                 about=about,
             )
-
-
-def _option(lent: float) -> str:
-    """What raises the limit."""
-    return f"ttm.pages_limit={int(lent / _PAGE_BYTES)}"

@@ -36,14 +36,10 @@ def _rule(alert: Alert, asked: Asked) -> dict[str, Any]:
         "expr": alert.expr,
         "for": alert.hold,
         "labels": {"severity": alert.severity},
-        "annotations": _annotations(alert, asked),
-    }
-
-
-def _annotations(alert: Alert, asked: Asked) -> dict[str, str]:
-    return {
-        "summary": _ABOUT + tell(alert.says, asked.language),
-        "fix": tell(alert.fix, asked.language),
+        "annotations": {
+            "summary": _ABOUT + tell(alert.says, asked.language),
+            "fix": tell(alert.fix, asked.language),
+        },
     }
 
 

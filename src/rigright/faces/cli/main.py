@@ -68,7 +68,13 @@ def _run(arguments: list[str], language: str) -> int:
     if verb == "help":
         before, verb, after = [*before, "--help"], next(iter(after), None), []
     if verb is None:
-        return _front(before, language)
+        # no verb: the version, or help on the whole
+        parser = Parser("rigright", TAGLINE, language=language)
+        parser.add_argument("--version", action="version", version=f"rigright {__version__}")
+        add_output(parser, language)
+        options = parser.read([one for one in before if one not in {"-h", "--help"}])
+        _show(Answer(front_page, _about), options, language=language)
+        return 0
     if verb not in verbs():
         raise unknown_verb(verb)
     file = verb.replace("-", "_")
@@ -98,16 +104,6 @@ def verb_parser(verb: str, language: str) -> Parser:
     )
     parser.brief()
     return parser
-
-
-def _front(arguments: list[str], language: str) -> int:
-    """No verb: the version, or help on the whole."""
-    parser = Parser("rigright", TAGLINE, language=language)
-    parser.add_argument("--version", action="version", version=f"rigright {__version__}")
-    add_output(parser, language)
-    options = parser.read([one for one in arguments if one not in {"-h", "--help"}])
-    _show(Answer(front_page, _about), options, language=language)
-    return 0
 
 
 def _about(language: str) -> dict[str, object]:

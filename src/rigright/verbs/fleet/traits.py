@@ -93,10 +93,6 @@ def _torch(machine: Machine) -> str | None:
     return one_of(f"{one.name} {one.version}" for one in frameworks if one.version)
 
 
-def _setting(name: str) -> Reading:
-    return lambda machine: dict(machine.system.settings).get(name)
-
-
 def _toolkits(machine: Machine) -> str | None:
     return one_of(f"{one.name} {one.version}" for one in machine.software.toolkits if one.version)
 
@@ -136,7 +132,7 @@ TRAITS = (
     Trait(say("system"), lambda m: m.system.os_name),
     Trait(say("kernel"), lambda m: m.system.kernel),
     Trait(say("IOMMU"), lambda m: m.system.iommu),
-    Trait(say("swappiness"), _setting("vm.swappiness")),
+    Trait(say("swappiness"), lambda machine: dict(machine.system.settings).get("vm.swappiness")),
     Trait(say("toolkits"), _toolkits),
     Trait(say("NCCL"), lambda m: m.software.nccl),
     Trait(say("container toolkit"), lambda m: m.software.container_toolkit),

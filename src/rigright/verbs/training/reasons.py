@@ -54,7 +54,15 @@ def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
     trainer = setup.trainer
     source = f"{TRAINERS}: {trainer.source}"
     kept = say("micro-batches in flight x tokens x layers x bytes each layer keeps for its backward pass")
-    yield "activations", kept, _kept(case, setup), source
+    tower = trunk_of(case.arch)
+    saved: Saved = layer_saved(tower.layers[-1], setup.habit)
+    a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
+    recomputed = say(
+        "recompute {level}; {size} a token in the last layer",
+        level=setup.habit.recompute,
+        size=show_bytes(a_token),
+    )
+    yield "activations", kept, recomputed, source
     working = say("tokens x what one layer holds while its backward pass runs")
     wide = say("{count} gradients as wide as the ffn", count=f"{trainer.wide_grads:g}")
     yield "working", working, wide, source
@@ -77,17 +85,6 @@ def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
 
 def _each(name: Sentence | str, size: float) -> Sentence:
     return say("{name}: {size} B", name=name, size=f"{size:g}")
-
-
-def _kept(case: Case, setup: Setup) -> Sentence:
-    tower = trunk_of(case.arch)
-    saved: Saved = layer_saved(tower.layers[-1], setup.habit)
-    a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
-    return say(
-        "recompute {level}; {size} a token in the last layer",
-        level=setup.habit.recompute,
-        size=show_bytes(a_token),
-    )
 
 
 def _beyond() -> Iterator[_Row]:

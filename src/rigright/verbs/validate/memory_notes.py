@@ -56,10 +56,19 @@ def read_notes(row: Row) -> Told:
     pp = _number(_PP, note) or 1
     prompt = _PROMPT.search(note)
     share = _SHARE.search(note)
+    # the card a note names; a bare size makes the usual card of that size
+    size = _SIZE.search(note)
+    card = next((found for part in re.split(r"[;,:]", note) if (found := _find(part))), None)
+    card = card or find_node(USUAL_CARD).cards[0]
+    if size is None:
+        named = card
+    else:
+        withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
+        named = replace(card, total_bytes=float(size[1]) * GIB + withheld)
     return Told(
         engine=engine,
         weights=engine.says.get(precision.lower(), precision),
-        card=_card(note),
+        card=named,
         cards=_number(_GPUS, note) or max(_number(_TIMES, note) or 1, tp * pp),
         tp=tp,
         pp=pp,
@@ -107,17 +116,6 @@ def _named(text: str) -> list[str]:
 def _number(pattern: re.Pattern[str], text: str) -> int | None:
     match = pattern.search(text)
     return int(match[1]) if match else None
-
-
-def _card(note: str) -> Card:
-    """The card a note names; a bare size makes the usual card of that size."""
-    size = _SIZE.search(note)
-    card = next((found for part in re.split(r"[;,:]", note) if (found := _find(part))), None)
-    card = card or find_node(USUAL_CARD).cards[0]
-    if size is None:
-        return card
-    withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
-    return replace(card, total_bytes=float(size[1]) * GIB + withheld)
 
 
 def _find(text: str) -> Card | None:

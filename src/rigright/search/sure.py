@@ -65,11 +65,16 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
     widths = {name: np.where(apart, split[name][place], whole[name][place]) for name in whole}
     output = np.log(widths["output_tok_per_s"]) / TENTH
     # in a chat without a limit, what is written slower than it is read
-    wish = table.question.wish
+    wish = question.wish
     if wish.work != "chat" or wish.tpot_s is not None:
         slow = np.ones(len(index))
     else:
         slow = np.maximum(table.figures["tpot_s"][index] * READ_TOK_PER_S, 1.0) ** WAITED
+    # trouble with many cards: a little for each doubling, more where no server holds them
+    kind = points.kind[point]
+    homely = np.array([kind.chip.segment != "datacenter" for kind in question.kinds])[kind]
+    held = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in question.kinds])[kind])
+    crowded = np.where(homely & (held > CARDS), CROWDED, 1.0)
     return Doubts(
         broken={
             limit.name: 1 / _chance(limit.excess[index], widths[limit.name])
@@ -77,7 +82,7 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
             if limit.name in widths
         },
         unproven=np.where(widths["unproven"] > 0, UNPROVEN, 1.0),
-        many=_many(table, index=index),
+        many=crowded * EACH_DOUBLING ** np.log2(points.n_chips[point]),
         slow=slow,
         spread=np.exp(output**2 / 2) if cost == OF_A_TOKEN else np.ones(len(index)),
     )
@@ -115,16 +120,6 @@ def _groups(table: Table, pairs: Numbers, *, engines: Sequence[str]) -> Iterator
         groups.setdefault((subject, engines[engine]), []).append(place)
     for (subject, name), places in groups.items():
         yield subject, name, np.array(places)
-
-
-def _many(table: Table, *, index: Numbers) -> Numbers:
-    """Trouble with many cards: a little for each doubling, more where no server holds them."""
-    points, kinds = table.scored.points, table.question.kinds
-    point = table.options.index[index]
-    homely = np.array([kind.chip.segment != "datacenter" for kind in kinds])[points.kind[point]]
-    held = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in kinds])[points.kind[point]])
-    crowded = np.where(homely & (held > CARDS), CROWDED, 1.0)
-    return crowded * EACH_DOUBLING ** np.log2(points.n_chips[point])
 
 
 def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, first: int) -> Plan:

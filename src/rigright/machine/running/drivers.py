@@ -53,6 +53,10 @@ def drivers(world: World) -> dict[str, Any]:
         closed_files = tuple(name for name in ("kfd", *render) if world.denied(f"/dev/{name}"))
     else:
         closed_files = None
+    # whether network cards may reach GPU memory: a module of NVIDIA's, or its forerunner
+    modules = world.text("/proc/modules")
+    listed = {one.split()[0] for one in lines(modules or "")}
+    peermem = None if modules is None else bool(listed & {"nvidia_peermem", "nv_peer_mem"})
     return {
         "kernel_driver": version[1] if version else world.text("/sys/module/nvidia/version"),
         "open_kernel": "Open Kernel Module" in line if line else None,
@@ -61,7 +65,7 @@ def drivers(world: World) -> dict[str, Any]:
         "dkms": dkms(world),
         "device_files": (tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None),
         "closed_files": closed_files,
-        "peermem": _peermem(world),
+        "peermem": peermem,
     }
 
 
@@ -110,12 +114,3 @@ def _from_tree(world: World) -> dict[str, str]:
 
 def _named(name: str, version: str, *, kernel: str | None) -> str:
     return f"{name}/{version}" + (f" {kernel.strip()}" if kernel else "")
-
-
-def _peermem(world: World) -> bool | None:
-    """Whether network cards may reach GPU memory: a module of NVIDIA's, or its forerunner."""
-    text = world.text("/proc/modules")
-    if text is None:
-        return None
-    loaded = {line.split()[0] for line in lines(text)}
-    return bool(loaded & {"nvidia_peermem", "nv_peer_mem"})

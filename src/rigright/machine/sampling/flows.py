@@ -43,7 +43,8 @@ class Flows:
                 for card in world.names("/sys/class/infiniband")
                 for port in world.names(f"/sys/class/infiniband/{card}/ports")
             )
-            over_ib = {name for name in real if self._ports and self._kind(name) == _INFINIBAND}
+            kinds = {name: world.text(f"/sys/class/net/{name}/type") for name in real if self._ports}
+            over_ib = {name for name, kind in kinds.items() if kind == _INFINIBAND}
             self._cards = (real or set(names)) - over_ib
         totals, busy_ms = self._counted()
         return self._rates(clock_s, totals, busy_ms=busy_ms)
@@ -59,9 +60,6 @@ class Flows:
         if net is not None:
             totals |= {"net_rx_bytes_per_s": net.bytes_recv, "net_tx_bytes_per_s": net.bytes_sent}
         return self._rates(clock_s, totals, busy_ms={})
-
-    def _kind(self, card: str) -> str | None:
-        return self._world.text(f"/sys/class/net/{card}/type")
 
     def _counted(self) -> tuple[dict[str, int], dict[str, int]]:
         """Bytes so far, by field; and milliseconds at work, by disk."""

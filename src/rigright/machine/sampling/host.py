@@ -60,7 +60,8 @@ class HostReader:
                 for name in now.stalled_us
                 if name in before.stalled_us
             }
-            found |= _swap_rate(before.swapped, now.swapped, passed_s=passed_s)
+            if before.swapped is not None and now.swapped is not None and now.swapped >= before.swapped:
+                found["swap_bytes_per_s"] = (now.swapped - before.swapped) * _PAGE_BYTES / passed_s
         return HostTick(**found)
 
     def close(self) -> None:
@@ -114,12 +115,6 @@ def _busy(before: Core, now: Core) -> tuple[float, float] | None:
         return None
     idle, wait = max(now[1] - before[1], 0), max(now[2] - before[2], 0)
     return max(total - idle - wait, 0) / total, min(wait / total, 1.0)
-
-
-def _swap_rate(before: int | None, now: int | None, *, passed_s: float) -> dict[str, float]:
-    if before is None or now is None or now < before:
-        return {}
-    return {"swap_bytes_per_s": (now - before) * _PAGE_BYTES / passed_s}
 
 
 def _memory(text: str) -> dict[str, float]:

@@ -140,12 +140,8 @@ def _kinds(tower: Tower) -> Iterator[LayerKind]:
             mixer_shape="" if mixer is None else _mixer_shape(mixer),
             ffn=None if ffn is None else ("experts" if ffn.experts else "dense"),
             ffn_shape="" if ffn is None else _ffn_shape(ffn),
-            params=sum(_params(layer) for layer in layers),
+            params=sum(count.elems(weight) * weight.copies for layer in layers for weight in layer.weights),
         )
-
-
-def _params(layer: Layer) -> int:
-    return sum(count.elems(weight) * weight.copies for weight in layer.weights)
 
 
 def _mixer_shape(mixer: Mixer) -> str:

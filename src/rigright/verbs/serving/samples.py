@@ -40,6 +40,7 @@ def sample_speed(case: Case, *, image_px: int | None = None) -> SampleSpeed | No
     if network.does != READ:
         compiled = _speed(case, network, run=ImageRun(precision=precision, compiled=True), each=each)
     time = _time(case.cards[0].chip, network, run=ImageRun(precision=precision), each=each)
+    every = each * len(case.cards)  # all cards' samples
     return SampleSpeed(
         unit="texts" if network.does == READ else "images",
         made=network.does == PAINT,
@@ -47,7 +48,9 @@ def sample_speed(case: Case, *, image_px: int | None = None) -> SampleSpeed | No
         cards=len(case.cards),
         rate=plain,
         compiled=compiled,
-        batch_s=_batch_s(plain, each=each * len(case.cards)),
+        batch_s=Estimate(
+            value=every / plain.value, low=every / plain.high, high=every / plain.low, mark=plain.mark
+        ),
         parts_s=tuple((part, _one(getattr(time, f"{part}_s"))) for part in PARTS),
         image_px=network.image_px,
         steps=network.steps,
@@ -71,11 +74,6 @@ def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimat
 
 def _time(chip: Chip, network: Network, *, run: ImageRun, each: int) -> BatchTime:
     return batch_time(network, network_rates(network, (chip,), run=run), batch=each)
-
-
-def _batch_s(rate: Estimate, *, each: int) -> Estimate:
-    """Time until all cards' samples are done."""
-    return Estimate(value=each / rate.value, low=each / rate.high, high=each / rate.low, mark=rate.mark)
 
 
 def _one(value: object) -> float:

@@ -129,7 +129,8 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
     torch = _torch_of(row, chips)
     if row.torch is not None and torch is None:
         return
-    pip = _pip(row, torch)
+    said = tuple((row.pip or "").split())
+    pip = said if row.pins or torch is None or not said else (f"torch=={torch.torch}.*", *said)
     from_index = torch is not None and any(one.startswith("torch==") for one in pip)
     index = torch_indexes().get(torch.build) if torch and from_index else None
     own = written(row.cuda_min) if row.cuda_min else None
@@ -169,11 +170,6 @@ def _newest_cuda(chips: tuple[Capability, ...]) -> Version | None:
     """The CUDA of the driver that these chips get."""
     branch = newest_branch(min(chips), today=time.strftime("%Y-%m-%d")) if chips else None
     return greatest_cuda(f"{branch.branch}.999") if branch else None
-
-
-def _pip(row: EngineNeeds, torch: TorchBuild | None) -> tuple[str, ...]:
-    own = tuple((row.pip or "").split())
-    return own if row.pins or torch is None or not own else (f"torch=={torch.torch}.*", *own)
 
 
 def toolkit_for(branch: int | None, chips: tuple[Capability, ...], *, cuda: str | None) -> str | None:

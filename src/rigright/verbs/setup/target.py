@@ -68,24 +68,19 @@ def _named(on: str) -> Target:
     """Cards as people name them: nothing is known of the system."""
     node = find_node(on)
     chips = {card.chip.id: card.chip for card in node.cards}
+    with_own = any(chip.vendor == "NVIDIA" and chip.form in _ARM_FORMS for chip in chips.values())
     return Target(
         shown=node.shown,
         vendors=tuple(sorted({chip.vendor.lower() for chip in chips.values()})),
         capabilities=_of_chips(list(chips.values())),
         embedded=_is_embedded(chips.values()),
         switched=any(_has_switches(chip, node.n_cards // node.n_nodes) for chip in chips.values()),
-        arch=_arch_of(chips.values()),
+        arch="aarch64" if with_own else None,  # the processor that the chips come with; None: any
     )
 
 
 def _is_embedded(chips: Iterable[Chip]) -> bool:
     return any(chip.vendor == "NVIDIA" and chip.segment == _EMBEDDED for chip in chips)
-
-
-def _arch_of(chips: Iterable[Chip]) -> str | None:
-    """The processor that chips come with; None: any."""
-    own = any(chip.vendor == "NVIDIA" and chip.form in _ARM_FORMS for chip in chips)
-    return "aarch64" if own else None
 
 
 def _of_chips(chips: list[Chip]) -> tuple[tuple[tuple[int, int], str], ...]:

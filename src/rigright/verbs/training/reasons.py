@@ -123,7 +123,10 @@ def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
         ("backward", backward, training.method, TIMES),
         ("recompute", again, setup.habit.recompute, TIMES),
         ("optimizer", states, setup.optimizer.label, OPTIMIZERS),
-        *((name, links, _cut(case, name), LINKS) for name in ("tp", "dp", "pp", "ep", "cp")),
+        *(
+            (name, links, f"{name} {getattr(case.layout, name)}", LINKS)
+            for name in ("tp", "dp", "pp", "ep", "cp")
+        ),
         ("bubble", bubble, training.schedule, TIMES),
         ("host", host, setup.trainer.label, TIMES),
     )
@@ -132,7 +135,3 @@ def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
         for part, formula, facts, source in rows
         if part in times
     )
-
-
-def _cut(case: Case, name: str) -> str:
-    return f"{name} {getattr(case.layout, name)}"

@@ -50,30 +50,22 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 def _forward(card: Accelerator, spare_s: float) -> Result:
     torch = pytorch()
 
+    threads = (("threads", str(torch.get_num_threads())),) if card.kind == "cpu" else ()
+    shape = (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"), *threads)
     with torch.inference_mode():
-        once = _pass(card)
+        network = torch.nn.Transformer(d_model=WIDTH, batch_first=True).to(card.device).eval()
+        source, target = (torch.randn(1, TOKENS, WIDTH, device=card.device) for _ in range(2))
+
+        def once() -> Any:
+            return network(source, target)
+
         times = card.times(once, spare_s)
-        found = taken("forward", on=card.on, times_s=times, settings=_shape(card))
+        found = taken("forward", on=card.on, times_s=times, settings=shape)
         if card.kind == "cpu":
             return found
         return replace(
             found, settings=(*found.settings, ("without_waiting_s", f"{_unwaited(card, once):.3g}"))
         )
-
-
-def _pass(card: Accelerator) -> Callable[[], Any]:
-    torch = pytorch()
-
-    network = torch.nn.Transformer(d_model=WIDTH, batch_first=True).to(card.device).eval()
-    source, target = (torch.randn(1, TOKENS, WIDTH, device=card.device) for _ in range(2))
-    return lambda: network(source, target)
-
-
-def _shape(card: Accelerator) -> tuple[tuple[str, str], ...]:
-    torch = pytorch()
-
-    threads = (("threads", str(torch.get_num_threads())),) if card.kind == "cpu" else ()
-    return (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"), *threads)
 
 
 def _unwaited(card: Accelerator, once: Callable[[], Any]) -> float:

@@ -20,7 +20,7 @@ from rigright.machine.nvml import session
 from rigright.machine.nvml.hands import Failure, _Numbered
 from rigright.machine.nvml.readings import plans, readings
 from rigright.machine.nvml.session import Session
-from rigright.machine.nvml.ticks import Keeper
+from rigright.machine.nvml.ticks import TickKeeper
 from rigright.machine.tick import DeviceTick
 
 
@@ -147,7 +147,7 @@ def test_a_card_without_such_counters_is_measured_by_the_driver():
     )
 )
 def test_a_rate_is_never_below_zero_and_never_from_nothing(moments):
-    keeper = Keeper(0)
+    keeper = TickKeeper(0)
     now_s, before, then_s = 0.0, None, 0.0
     for pause_s, rx in moments:
         now_s += pause_s
@@ -163,7 +163,7 @@ def test_a_rate_is_never_below_zero_and_never_from_nothing(moments):
 
 
 def test_a_device_that_was_not_read_shows_no_old_figures():
-    keeper = Keeper(3)
+    keeper = TickKeeper(3)
     told = {"handle": True, "name": "a card", "mem": [10, 4, 6], "busy": [50, 5], "thermal.gpu_c": 40}
     assert keeper.tick(told, owner=lambda _: None, names={}).mem_used_bytes == 6
     assert keeper.absent("stale") == DeviceTick(index=3, name="a card", vendor="nvidia", state="stale")

@@ -19,7 +19,7 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.sim.arrivals import Process, made_load
+from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import Fleet, play
 from rigright.sim.law import law_of, pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
@@ -65,7 +65,7 @@ def test_waiting_at_one_seat_is_that_of_pollaczek_and_khinchine(share):
     """Poisson arrivals, one seat, lives all alike (M/D/1): the mean wait is share / (2 (1 - share)) lives."""
     service_s = life_s(100, 10)
     traffic = Traffic(prompt_tok=100, output_tok=10, rate_per_s=share / service_s)
-    load = made_load(traffic, count=8_000, process=Process(), seed=3)
+    load = made_load(traffic, count=8_000, process=Arrivals(), seed=3)
     _, told = played(load, ALONE)
     waited = (told.started_s - told.arrival_s).mean() / service_s
     assert waited == pytest.approx(share / (2 * (1 - share)), rel=0.15)
@@ -77,7 +77,7 @@ def test_lives_of_all_lengths_wait_longer_than_lives_alike():
     even, uneven = (
         made_load(
             Traffic(prompt_tok=100, output_tok=40, rate_per_s=rate, output_spread=width),
-            count=7_000, process=Process(), seed=5,
+            count=7_000, process=Arrivals(), seed=5,
         )
         for width in (0.0, 1.0)
     )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import DataError
 from rigright.demand import Traffic
-from rigright.sim.arrivals import PROCESSES, Process, lengths, made_load
+from rigright.sim.arrivals import PROCESSES, Arrivals, lengths, made_load
 from rigright.sim.trace import MOST_TOLD, read_trace
 
 TRAFFIC = Traffic(prompt_tok=800, output_tok=200, rate_per_s=5.0, prompt_spread=0.5, output_spread=0.3)
@@ -17,7 +17,7 @@ HEAD = "request,arrival_s,prompt_tok,output_tok\n"
 
 
 def gaps(kind, **more):
-    load = made_load(TRAFFIC, count=20_000, process=Process(kind=kind, **more), seed=1)
+    load = made_load(TRAFFIC, count=20_000, process=Arrivals(kind=kind, **more), seed=1)
     return load, np.diff(load.arrival_s)
 
 
@@ -57,7 +57,7 @@ def test_lengths_keep_their_mean_and_spread():
 
 
 def test_the_same_seed_throws_the_same_dice():
-    one, same, other = (made_load(TRAFFIC, count=50, process=Process(), seed=seed) for seed in (7, 7, 8))
+    one, same, other = (made_load(TRAFFIC, count=50, process=Arrivals(), seed=seed) for seed in (7, 7, 8))
     assert (one.arrival_s == same.arrival_s).all()
     assert (one.prompt_tok == same.prompt_tok).all()
     assert (one.arrival_s != other.arrival_s).any()

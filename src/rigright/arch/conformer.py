@@ -11,7 +11,7 @@ FRAMES = 3000  # spectrogram frames of 30 seconds, the sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ear:
+class Conformer:
     """One such tower."""
 
     hidden: int
@@ -24,7 +24,7 @@ class Ear:
     window_tok: int = 24  # how far attention looks
 
 
-def ear_tower(ear: Ear, *, after: tuple[Weight, ...] = ()) -> Tower:
+def ear_tower(ear: Conformer, *, after: tuple[Weight, ...] = ()) -> Tower:
     """The tower, with what follows its layers."""
     first, second = ear.channels
     tok = FRAMES // 4

@@ -15,7 +15,7 @@ CURVE_POINTS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class Arrivals:
     """How requests arrive."""
 
     kind: str = "poisson"  # a key of PROCESSES, or "closed"
@@ -25,7 +25,7 @@ class Process:
     think_s: float = 0.0  # closed: between an answer and the next question
 
 
-def made_load(traffic: Traffic, *, count: int, process: Process, seed: int) -> Load:
+def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> Load:
     """So many requests of a traffic."""
     dice = np.random.default_rng(seed)
     users = None
@@ -58,25 +58,25 @@ def lengths(dice: np.random.Generator, count: int, *, mean: float, spread: float
 Moments = Callable[..., np.ndarray]  # dice and count; the rate and the process by name
 
 
-def _poisson(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Process) -> np.ndarray:
+def _poisson(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
     del process  # nothing to choose
     return np.cumsum(dice.exponential(1 / rate_per_s, count))
 
 
-def _gamma(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Process) -> np.ndarray:
+def _gamma(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
     if process.spread <= 0:
         return np.arange(count) / rate_per_s
     shape = 1 / process.spread**2
     return np.cumsum(dice.gamma(shape, 1 / (rate_per_s * shape), count))
 
 
-def _burst(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Process) -> np.ndarray:
+def _burst(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
     bursts = -(-count // process.burst)
     starts = np.cumsum(dice.exponential(process.burst / rate_per_s, bursts))
     return np.repeat(starts, process.burst)[:count]
 
 
-def _diurnal(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Process) -> np.ndarray:
+def _diurnal(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
     """A rate that swings over a day around its mean, from its lowest: time stretched until it is even."""
     even = np.cumsum(dice.exponential(1.0, count))
     days = np.ceil(even[-1] / rate_per_s / process.period_s) + 1

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.verbs.measure.series import MOST_BINS, Series
+from rigright.verbs.measure.series import MOST_BINS, MeasuredSeries
 
 
 def series(values):
-    made = Series()
+    made = MeasuredSeries()
     for value in values:
         made.add(value)
     return made

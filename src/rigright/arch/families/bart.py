@@ -14,7 +14,7 @@ from rigright.base.words import Sentence, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
+class BartTraits:
     """In what one of them differs from BART."""
 
     spare_rows: int | None = 2  # rows of the position table beyond the context; None: computed, no table
@@ -24,16 +24,16 @@ class Traits:
 
 
 _KINDS = {
-    "bart": Traits(),
-    "mbart": Traits(last_norm=True),
-    "plbart": Traits(),
-    "pegasus": Traits(spare_rows=0, embed_norm=False, last_norm=True),
-    "marian": Traits(spare_rows=0, embed_norm=False),
-    "m2m_100": Traits(spare_rows=None, embed_norm=False, last_norm=True),
-    "blenderbot": Traits(spare_rows=0, embed_norm=False, last_norm=True),
-    "blenderbot-small": Traits(spare_rows=0),
-    "mvp": Traits(),
-    "bigbird_pegasus": Traits(spare_rows=0, embed_norm=False, last_norm=True, attn_bias=False),
+    "bart": BartTraits(),
+    "mbart": BartTraits(last_norm=True),
+    "plbart": BartTraits(),
+    "pegasus": BartTraits(spare_rows=0, embed_norm=False, last_norm=True),
+    "marian": BartTraits(spare_rows=0, embed_norm=False),
+    "m2m_100": BartTraits(spare_rows=None, embed_norm=False, last_norm=True),
+    "blenderbot": BartTraits(spare_rows=0, embed_norm=False, last_norm=True),
+    "blenderbot-small": BartTraits(spare_rows=0),
+    "mvp": BartTraits(),
+    "bigbird_pegasus": BartTraits(spare_rows=0, embed_norm=False, last_norm=True, attn_bias=False),
 }
 MATCHES = (
     "bart",

@@ -8,7 +8,7 @@ from rigright.arch.config import Config
 from rigright.arch.conv import Flow, begin, conv, gelu
 from rigright.arch.defaults import full
 from rigright.arch.diffusion import seal
-from rigright.arch.families.unet import Plan, conditions, down, middle
+from rigright.arch.families.unet import Blocks, conditions, down, middle
 from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.vision import sides
 
@@ -21,7 +21,7 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "ControlNetModel")
     widths = config.sizes("block_out_channels")
     high, wide = sides(config.raw.get("sample_size"), 64)
-    plan = Plan(config=config, time=4 * widths[0], widths=widths)
+    plan = Blocks(config=config, time=4 * widths[0], widths=widths)
     seen, _ = seal(_image(config, widths[0], high=high * _SHRUNK, wide=wide * _SHRUNK))
     start = conv(begin(config.size("in_channels"), high, wide=wide), widths[0], kernel=3, bias=True)
     layers, flow, skips = down(plan, start)

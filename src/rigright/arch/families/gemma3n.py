@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
-from rigright.arch.conformer import FRAMES, Ear, ear_tower
+from rigright.arch.conformer import FRAMES, Conformer, ear_tower
 from rigright.arch.defaults import full, part
 from rigright.arch.multimodal import join, language
 from rigright.arch.record import Arch, Tower, Weight
@@ -63,7 +63,7 @@ def _eye(eye: Config, said: int) -> Tower:
 def _ear(config: Config, said: int) -> Tower:
     first, second = config.sizes("sscp_conv_channel_size")
     features = config.size("input_feat_size")
-    ear = Ear(
+    ear = Conformer(
         hidden=config.size("hidden_size"),
         heads=config.size("conf_num_attention_heads"),
         layers=config.layers("conf_num_hidden_layers"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
-from rigright.arch.conformer import FRAMES, Ear, ear_tower
+from rigright.arch.conformer import FRAMES, Conformer, ear_tower
 from rigright.arch.defaults import full, part
 from rigright.arch.multimodal import join, language
 from rigright.arch.record import Arch, Tower, Weight
@@ -70,7 +70,7 @@ def _eye(config: Config, said: int) -> Tower:
 def _ear(config: Config, said: int) -> Tower:
     hidden, width = config.size("hidden_size"), config.size("output_proj_dims")
     first, second = config.sizes("subsampling_conv_channels")
-    ear = Ear(
+    ear = Conformer(
         hidden=hidden,
         heads=config.size("num_attention_heads"),
         layers=config.layers("num_hidden_layers"),

@@ -42,7 +42,7 @@ _KNOWN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Blocks:
     """What the blocks share."""
 
     config: Config
@@ -90,7 +90,7 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "UNet2DModel" if plain else "UNet2DConditionModel")
     widths = config.sizes("block_out_channels")
     high, wide = sides(config.raw.get("sample_size"), _SAMPLE)
-    plan = Plan(config=config, time=config.maybe("time_embedding_dim") or 4 * widths[0], widths=widths)
+    plan = Blocks(config=config, time=config.maybe("time_embedding_dim") or 4 * widths[0], widths=widths)
     kernel = config.size("conv_in_kernel", default=3)
     start = conv(begin(config.size("in_channels"), high, wide=wide), widths[0], kernel=kernel, bias=True)
     layers, flow, skips = down(plan, start)
@@ -120,7 +120,7 @@ def _per_block(config: Config, key: str, *, count: int) -> list[object]:
     return list(told) if isinstance(told, list | tuple) else [told] * count
 
 
-def _step(plan: Plan, flow: Flow, *, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
+def _step(plan: Blocks, flow: Flow, *, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
     """A residual block, and the attention behind it."""
     after = residual(flow, width, time_width=plan.time)
     if look is None:
@@ -138,7 +138,7 @@ def _step(plan: Plan, flow: Flow, *, width: int, look: Look | None, kind: str) -
     return [*layers, exits], flow
 
 
-def down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
+def down(plan: Blocks, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     """Downwards: steps, then half the size, each map remembered for the way up."""
     stem, flow = seal(flow)
     layers, skips = [stem], [flow.shape[0]]
@@ -156,7 +156,7 @@ def down(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
     return layers, flow, skips
 
 
-def middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
+def middle(plan: Blocks, flow: Flow) -> tuple[list[Layer], Flow]:
     """A step with attention and one without, where the network is smallest."""
     told = plan.config.raw.get("mid_block_type")
     if told is None:
@@ -170,7 +170,7 @@ def middle(plan: Plan, flow: Flow) -> tuple[list[Layer], Flow]:
     return [*steps, last], flow
 
 
-def _up(plan: Plan, flow: Flow, *, skips: list[int]) -> tuple[list[Layer], Flow]:
+def _up(plan: Blocks, flow: Flow, *, skips: list[int]) -> tuple[list[Layer], Flow]:
     """The way up: the maps of the way down beside one's own, steps, then twice the size."""
     layers: list[Layer] = []
     counts, last = plan.counts("layers_per_block"), len(plan.widths) - 1
@@ -191,7 +191,7 @@ def _up(plan: Plan, flow: Flow, *, skips: list[int]) -> tuple[list[Layer], Flow]
     return layers, flow
 
 
-def _reversed(plan: Plan, index: int, *, source: int) -> int:
+def _reversed(plan: Blocks, index: int, *, source: int) -> int:
     """Attention blocks on the way up: told apart, or those of the way down in reverse."""
     key = "reverse_transformer_layers_per_block"
     if plan.config.raw.get(key) is not None:

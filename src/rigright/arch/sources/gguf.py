@@ -42,7 +42,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class GgufHeader:
     """What one GGUF file tells of itself."""
 
     path: Path
@@ -68,7 +68,7 @@ def types() -> dict[int, _Ggml]:
     return {row["id"]: _Ggml(row["name"], row["block"], row["bytes"]) for row in rows}
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> GgufHeader:
     """Read the header of one file."""
     with plain_file(path) as (file, size):
         if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
@@ -90,7 +90,7 @@ class _Reader:
         self.at = len(MAGIC)
         self.order = "<"
 
-    def header(self) -> Header:
+    def header(self) -> GgufHeader:
         version = self.version()
         tensors, keys = self.number("Q"), self.number("Q")
         room = min(self.size // LEAST_TENSOR_BYTES, MAX_TENSORS), min(self.size // LEAST_KEY_BYTES, MAX_KEYS)
@@ -100,7 +100,7 @@ class _Reader:
         infos = [self.info() for _ in range(tensors)]
         start = self.data_start(metadata)
         found, notes = self.tensors(infos, start)
-        return Header(
+        return GgufHeader(
             path=self.path,
             size_bytes=self.size,
             version=version,

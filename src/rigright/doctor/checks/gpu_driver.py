@@ -18,7 +18,7 @@ from rigright.base.words import say
 from rigright.doctor.gpus import reboot, see_denied, see_kernel_log
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Step, Verdict, as_root, seen, step
 from rigright.doctor.stack import has_no_driver, refuses_mismatch
-from rigright.machine.nvml.asking import Trouble
+from rigright.machine.nvml.asking import NvmlTrouble
 from rigright.machine.nvml.codes import HUNG, NO_PERMISSION, as_sentence
 from rigright.machine.nvml.full import trouble_of
 
@@ -42,7 +42,7 @@ def check(case: Case) -> Iterator[Verdict]:
 
 def _told(code: int, *, missing: bool = False) -> str:
     """What a reading of the driver says of one trouble."""
-    return str(trouble_of(Trouble(code=code, missing=missing)))
+    return str(trouble_of(NvmlTrouble(code=code, missing=missing)))
 
 
 def _silent(error: str, *, fix: tuple[Step, ...]) -> Finding:

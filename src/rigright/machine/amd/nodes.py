@@ -24,7 +24,7 @@ _MODES = ("current_compute_partition", "current_memory_partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class KfdNode:
     """One that computes; `pci` is the address it gives itself."""
 
     number: int
@@ -36,10 +36,10 @@ class Node:
 class Topology:
     """All nodes that compute, by their numbers; some may be closed to us, as in a container."""
 
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[KfdNode, ...] = ()
     is_whole: bool = True
 
-    def of(self, pci: str | None, cards: frozenset[str]) -> tuple[Node, ...]:
+    def of(self, pci: str | None, cards: frozenset[str]) -> tuple[KfdNode, ...]:
         """The nodes of one card, in the order of its parts."""
         if pci is None:
             return ()
@@ -57,7 +57,7 @@ def topology(world: World) -> Topology:
     told = {number: world.text(f"{KFD}/{number}/properties") for number in numbers}
     read = {number: _properties(text) for number, text in told.items()}
     nodes = tuple(
-        Node(number=number, pci=_located(one), told=one)
+        KfdNode(number=number, pci=_located(one), told=one)
         for number, one in read.items()
         if one.get("simd_count")
     )
@@ -73,7 +73,7 @@ def inside(world: World) -> frozenset[str]:
     )
 
 
-def with_nodes(world: World, device: Device, *, nodes: tuple[Node, ...], is_whole: bool) -> Device:
+def with_nodes(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whole: bool) -> Device:
     """With its compute units, its instruction set, and its parts where it is cut into some."""
     if not nodes:
         return device
@@ -92,7 +92,7 @@ def with_nodes(world: World, device: Device, *, nodes: tuple[Node, ...], is_whol
     )
 
 
-def _slices(world: World, device: Device, *, nodes: tuple[Node, ...], is_whole: bool) -> tuple[Slice, ...]:
+def _slices(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whole: bool) -> tuple[Slice, ...]:
     """The parts of a card that is cut, those that we may use; none of one in a piece."""
     modes = [world.text(f"/sys/bus/pci/devices/{device.pci}/{name}") for name in _MODES]
     if len(nodes) == 1 and (modes[0] or WHOLE) == WHOLE:
@@ -106,7 +106,7 @@ def _slices(world: World, device: Device, *, nodes: tuple[Node, ...], is_whole: 
     )
 
 
-def _bank_bytes(world: World, node: Node) -> float | None:
+def _bank_bytes(world: World, node: KfdNode) -> float | None:
     """How much memory the kernel lets programs of a node take."""
     told = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
     size = told.get("size_in_bytes")

@@ -29,7 +29,7 @@ _ASK = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class TorchPython:
     """What a Python says of itself."""
 
     version: tuple[int, int]
@@ -60,7 +60,7 @@ def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) 
     return None
 
 
-def asked(path: str) -> Found | None:
+def asked(path: str) -> TorchPython | None:
     """Its version and that of its PyTorch; None where it is no Python that answers."""
     try:
         done = subprocess.run(
@@ -72,7 +72,7 @@ def asked(path: str) -> Found | None:
             stdin=subprocess.DEVNULL,
         )
         (major, minor), torch = json.loads(done.stdout)
-        return Found(version=(int(major), int(minor)), torch=None if torch is None else str(torch)[:40])
+        return TorchPython(version=(int(major), int(minor)), torch=None if torch is None else str(torch)[:40])
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
 

@@ -24,7 +24,7 @@ Found = dict[int, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class NvmlTrouble:
     """Why the driver as a whole does not answer."""
 
     code: int  # of the driver, or HUNG, DIED
@@ -32,7 +32,7 @@ class Trouble:
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Answer:
+class NvmlAnswer:
     """What came back, as the child said it."""
 
     found: Found
@@ -50,7 +50,7 @@ class Asking:
         self._process: Process | None = None
         self._stuck: list[Process] = []
         self.system: dict[str, Any] = {}
-        self.trouble: Trouble | None = None
+        self.trouble: NvmlTrouble | None = None
 
     @property
     def pid(self) -> int | None:
@@ -63,16 +63,16 @@ class Asking:
             return True
         self._stuck = [one for one in self._stuck if not one.ended()]
         if len(self._stuck) >= MOST_STUCK:
-            self.trouble = Trouble(code=HUNG)
+            self.trouble = NvmlTrouble(code=HUNG)
             return False
         try:
             self._open(Process(self._env), until_s)
         except Hung:
-            self._fail(Trouble(code=HUNG))
+            self._fail(NvmlTrouble(code=HUNG))
         except Gone:
-            self._fail(Trouble(code=DIED))
+            self._fail(NvmlTrouble(code=DIED))
         except OSError:  # no process can be started at all
-            self._fail(Trouble(code=DIED))
+            self._fail(NvmlTrouble(code=DIED))
         return self.trouble is None
 
     def _open(self, process: Process, until_s: float) -> None:
@@ -83,11 +83,11 @@ class Asking:
         while "at" in told:
             told = process.hear(until_s - self._clock())
         if "missing" in told or "failed" in told:
-            self._fail(Trouble(code=int(told.get("failed", 0)), missing="missing" in told))
+            self._fail(NvmlTrouble(code=int(told.get("failed", 0)), missing="missing" in told))
             return
         self.trouble, self.system = None, dict(told["system"])
 
-    def _fail(self, trouble: Trouble) -> None:
+    def _fail(self, trouble: NvmlTrouble) -> None:
         self.trouble = trouble
         self.drop()
 
@@ -97,7 +97,7 @@ class Asking:
         if process is not None and not process.end(kindly=kindly):
             self._stuck.append(process)
 
-    def quietly(self, request: Mapping[str, Any], patience_s: float) -> Answer | None:
+    def quietly(self, request: Mapping[str, Any], patience_s: float) -> NvmlAnswer | None:
         """All in one line; None where the child hung or died, and nobody knows where."""
         process = self._process
         if process is None:
@@ -109,15 +109,15 @@ class Asking:
             self.drop()
             return None
         found = {int(device): dict(readings) for device, readings in told.get("all", ())}
-        return Answer(found=found, done=frozenset(found), rest=told)
+        return NvmlAnswer(found=found, done=frozenset(found), rest=told)
 
-    def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> Answer:
+    def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> NvmlAnswer:
         """Call by call, each with its own patience."""
         process, at = self._process, (SYSTEM, "start")
         found: Found = {}
         done: set[int] = set()
         if process is None:
-            return Answer(found=found, culprit=at, code=DIED)
+            return NvmlAnswer(found=found, culprit=at, code=DIED)
         try:
             process.say({**request, "aloud": True})
             while True:
@@ -130,8 +130,8 @@ class Asking:
                     found.setdefault(device, {})[reading] = told["is"]
                     done |= {device} if reading == "done" else set()
                 else:
-                    return Answer(found=found, done=frozenset(done), rest=told)
+                    return NvmlAnswer(found=found, done=frozenset(done), rest=told)
         except (Hung, Gone) as fault:
             self.drop()
             code = DIED if isinstance(fault, Gone) else SLOW if self._clock() >= until_s else HUNG
-            return Answer(found=found, done=frozenset(done), culprit=at, code=code)
+            return NvmlAnswer(found=found, done=frozenset(done), culprit=at, code=code)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rigright.base.words import Sentence
 from rigright.machine.device import Device
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.asking import Asking, Trouble
+from rigright.machine.nvml.asking import Asking, NvmlTrouble
 from rigright.machine.nvml.links import paths_of
 from rigright.machine.nvml.raw import Raw, is_gone
 from rigright.machine.nvml.readings import see_of
@@ -47,7 +47,7 @@ def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
     return Read(fields=fields if devices else fields[2:], unseen=unseen)
 
 
-def trouble_of(trouble: Trouble) -> Sentence:
+def trouble_of(trouble: NvmlTrouble) -> Sentence:
     """Why the driver as a whole does not answer."""
     if trouble.missing:
         return codes.NO_BINDING

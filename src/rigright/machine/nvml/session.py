@@ -15,7 +15,7 @@ from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
 from rigright.machine.nvml.held import HANDLE, Held
 from rigright.machine.nvml.owners import owner_of
 from rigright.machine.nvml.raw import Raw, is_gone
-from rigright.machine.nvml.ticks import Keeper
+from rigright.machine.nvml.ticks import TickKeeper
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import ROOT, World
 
@@ -37,7 +37,7 @@ class Session:
         self._patience_s = patience_s
         self._world = World(root=Path(env.get(ROOT) or "/"), env=env, is_live=True)
         self._held = Held()
-        self._keepers: dict[int, Keeper] = {}
+        self._keepers: dict[int, TickKeeper] = {}
         self._owners: dict[int, str | None] = {}
         self._rest_s, self._until_s = _REST_S, 0.0
         self._wake_s = START_S  # for the driver to start, until it is known how long it takes
@@ -98,7 +98,7 @@ class Session:
             self._rest(now_s)
             return self._unread()
         for device in range(self._asking.system.get("count") or 0):
-            self._keepers.setdefault(device, Keeper(device))
+            self._keepers.setdefault(device, TickKeeper(device))
         request = self._request([one for one in self._keepers if not self._held.whole(one)], now_s)
         is_old, self._fresh = self._fresh == self._asking.pid, self._asking.pid
         answer = self._asking.quietly(request, self._patience_s / 2) if is_old else None

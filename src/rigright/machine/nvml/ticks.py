@@ -14,7 +14,7 @@ from rigright.machine.tick import DeviceTick
 Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
 
 
-class Keeper:
+class TickKeeper:
     """What is remembered of one device between ticks."""
 
     def __init__(self, index: int) -> None:

@@ -24,7 +24,7 @@ _ENERGIES = ("energy1_input", "energy2_input")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Card:
+class _DrmCard:
     folder: str  # its PCI device
     sensors: str | None
     index: int
@@ -40,7 +40,7 @@ class DrmReader:
     def __init__(self, world: World) -> None:
         self._world = world
         self._kept = Kept(world)
-        self._cards: tuple[_Card, ...] = ()
+        self._cards: tuple[_DrmCard, ...] = ()
         self._listed_s = -_AGAIN_S
         self.on_bus: int | None = None
 
@@ -56,7 +56,7 @@ class DrmReader:
         """Let go of their files."""
         self._kept.close()
 
-    def _one(self, card: _Card) -> DeviceTick:
+    def _one(self, card: _DrmCard) -> DeviceTick:
         at, sensors = card.folder, card.sensors or f"{card.folder}/none"
         most_fan, fan = self._number(f"{sensors}/fan1_max"), self._number(f"{sensors}/fan1_input")
         return DeviceTick(
@@ -82,7 +82,7 @@ class DrmReader:
             slowed_by=slowed_by(self._kept.raw(f"{at}/{METRICS}")),
         )
 
-    def _celsius(self, card: _Card, *names: str) -> float | None:
+    def _celsius(self, card: _DrmCard, *names: str) -> float | None:
         for name in names:
             if name in card.labels:
                 return _part(self._number(f"{card.sensors}/temp{card.labels[name]}_input"), KILO)
@@ -98,8 +98,8 @@ class DrmReader:
         return float(told) if told.isdecimal() else None
 
 
-def _cards(world: World) -> list[_Card]:
-    found: list[_Card] = []
+def _cards(world: World) -> list[_DrmCard]:
+    found: list[_DrmCard] = []
     lent = _lent(world)
     for name in world.names(_DRM):
         at = f"{_DRM}/{name}/device"
@@ -112,7 +112,7 @@ def _cards(world: World) -> list[_Card]:
             continue  # a processor's own graphics
         index = sum(one.vendor == vendor for one in found)
         found.append(
-            _Card(
+            _DrmCard(
                 folder=folder,
                 sensors=sensors,
                 index=index,

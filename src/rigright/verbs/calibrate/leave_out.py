@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rigright.verbs.calibrate.descent import down, slopes_at, stand
-from rigright.verbs.calibrate.solve import Fitted
+from rigright.verbs.calibrate.solve import Solution
 from rigright.verbs.calibrate.weights import row_weights
 
 DIMENSIONS = ("source", "chip", "class", "model")
@@ -30,7 +30,7 @@ class LeftOut:
     errors: np.ndarray  # log(predicted/measured); nan: not answered
 
 
-def leave_out(fitted: Fitted, by: str, *, fresh: bool = False) -> LeftOut:
+def leave_out(fitted: Solution, by: str, *, fresh: bool = False) -> LeftOut:
     """Leave out each group of a dimension; `fresh` takes new slopes in every fold, slower and exact."""
     problem = fitted.problem
     groups = tuple(key.get(by) or "-" for key in problem.keys)
@@ -43,7 +43,7 @@ def leave_out(fitted: Fitted, by: str, *, fresh: bool = False) -> LeftOut:
     return LeftOut(by=by, groups=groups, folds=folds, errors=errors)
 
 
-def _without(fitted: Fitted, out: np.ndarray, *, fresh: bool) -> np.ndarray:
+def _without(fitted: Solution, out: np.ndarray, *, fresh: bool) -> np.ndarray:
     """Errors of all rows after a fit on those that stay."""
     problem, slopes = fitted.problem, fitted.slopes
     weights = row_weights(problem.keys, ~out)

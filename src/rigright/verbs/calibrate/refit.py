@@ -23,7 +23,7 @@ from rigright.verbs.calibrate.descent import Progress
 from rigright.verbs.calibrate.leave_out import DIMENSIONS, LeftOut, leave_out
 from rigright.verbs.calibrate.left_runs import LeftRuns, left_runs
 from rigright.verbs.calibrate.record import Subject, Tables
-from rigright.verbs.calibrate.solve import Fitted, fit
+from rigright.verbs.calibrate.solve import Solution, fit
 from rigright.verbs.validate.scores import source_name
 
 
@@ -31,7 +31,7 @@ from rigright.verbs.validate.scores import source_name
 class Refit:
     """One subject with everything its runs say."""
 
-    fitted: Fitted
+    fitted: Solution
     left: tuple[LeftOut, ...]
     runs: LeftRuns
     aim: float
@@ -68,7 +68,7 @@ def seen(keys: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     return told | {"engines": {engine: sorted(ran[engine]) for engine in sorted(ran)}}
 
 
-def moved_terms(fitted: Fitted) -> tuple[MovedTerm, ...]:
+def moved_terms(fitted: Solution) -> tuple[MovedTerm, ...]:
     """The terms that moved, with the runs behind each."""
     behind = support(fitted)
     return tuple(
@@ -80,7 +80,7 @@ def moved_terms(fitted: Fitted) -> tuple[MovedTerm, ...]:
     )  # fmt: skip
 
 
-def support(fitted: Fitted) -> dict[tuple[str, ...], tuple[int, int]]:
+def support(fitted: Solution) -> dict[tuple[str, ...], tuple[int, int]]:
     """How many runs of how many sources move each term."""
     found = {}
     for number, dial in enumerate(fitted.problem.hung.dials):

@@ -28,7 +28,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class Solution:
     """What a fit found."""
 
     problem: Problem
@@ -47,7 +47,7 @@ def fit(
     tables: Tables,
     still: bool = False,
     progress: Progress | None = None,
-) -> Fitted:
+) -> Solution:
     """Fit the dials of a subject to its rows, from what its tables say; `still`: leave them as they are."""
     problem = pose(subject, rows, tables=tables)
     begun, weights = start(problem.hung, tables), row_weights(problem.keys)
@@ -69,7 +69,7 @@ def fit(
     both = (
         (dial.path, term(problem.tables, dial.path), term(written, dial.path)) for dial in problem.hung.dials
     )
-    return Fitted(
+    return Solution(
         problem=problem,
         tables=written,
         moved=tuple(

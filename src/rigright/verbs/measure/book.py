@@ -10,7 +10,7 @@ from rigright.base.units import MIB
 from rigright.machine.tick import DeviceTick, Tick
 from rigright.report.measured import Course
 from rigright.verbs.measure.quantities import Quantity, of_devices, of_host
-from rigright.verbs.measure.series import Series
+from rigright.verbs.measure.series import MeasuredSeries
 
 LEAST_ADDED_BYTES = 64 * MIB  # a device whose memory grew less was not used
 LEAST_BUSY = 0.05
@@ -33,7 +33,7 @@ class Book:
         self.host_peak_bytes = 0.0
         self.read_bytes: float | None = None
         self.written_bytes: float | None = None
-        self._followed: dict[str, tuple[Quantity, Series]] = {}
+        self._followed: dict[str, tuple[Quantity, MeasuredSeries]] = {}
         self._own: dict[int, float] = {}  # most the command's programs held of a device
         self._drawn: dict[int, float] = defaultdict(float)
         self._worked: dict[int, tuple[float, float]] = {}  # joules and seconds with work
@@ -47,7 +47,7 @@ class Book:
             self.before = replace(self.before, clock_s=tick.clock_s, devices=tick.devices)
         for quantity in (*of_devices(tick.devices), *of_host()):
             # the series of a quantity; one that turns up late starts then
-            self._followed.setdefault(quantity.name, (quantity, Series()))[1].add(quantity.read(tick))
+            self._followed.setdefault(quantity.name, (quantity, MeasuredSeries()))[1].add(quantity.read(tick))
         passed_s = max(0.0, tick.clock_s - self._last.clock_s)
         for device in tick.devices:
             joules = self._joules(device, passed_s)
@@ -95,7 +95,7 @@ class Book:
             return 0.0
         return max(0.0, memory.peak - before)
 
-    def _of(self, index: int, name: str) -> Series | None:
+    def _of(self, index: int, name: str) -> MeasuredSeries | None:
         found = self._followed.get(f"gpu {index} {name}")
         return None if found is None else found[1]
 
@@ -126,7 +126,7 @@ class Book:
             if series.count and (name.startswith(wanted) or not name.startswith("gpu "))
         )
 
-    def _course(self, quantity: Quantity, series: Series) -> Course:
+    def _course(self, quantity: Quantity, series: MeasuredSeries) -> Course:
         return Course(
             name=quantity.name,
             label=quantity.label,

@@ -20,7 +20,7 @@ from rigright.report.measured import Measured
 from rigright.verbs.measure.book import Book
 
 if TYPE_CHECKING:
-    from rigright.verbs.measure.planned import Planned
+    from rigright.verbs.measure.planned import PlannedRun
 
 EVERY_S = 0.2
 LEAST_EVERY_S = 0.02
@@ -82,7 +82,7 @@ def measure(
     return measured if save_as is None else _kept(measured, save_as, planned=planned)
 
 
-def _asked(plan: str | None, save_as: str | None) -> Planned | None:
+def _asked(plan: str | None, save_as: str | None) -> PlannedRun | None:
     """The plan to hold it against; what could not be saved afterwards is refused now."""
     if plan is None and save_as is None:
         return None
@@ -147,7 +147,7 @@ def _told(book: Book, ended: run.Ended, *, command: Sequence[str], every_s: floa
     )
 
 
-def _kept(measured: Measured, file: str, *, planned: Planned | None) -> Measured:
+def _kept(measured: Measured, file: str, *, planned: PlannedRun | None) -> Measured:
     """Save it; what cannot be saved is still told."""
     from rigright.verbs.measure.saved import save
 
@@ -161,7 +161,7 @@ def _kept(measured: Measured, file: str, *, planned: Planned | None) -> Measured
     return measured
 
 
-def _held(measured: Measured, planned: Planned) -> Measured:
+def _held(measured: Measured, planned: PlannedRun) -> Measured:
     """Its figures beside the plan's, and why one of them is not."""
     from rigright.verbs.measure.planned import hold, unheld
 

@@ -22,7 +22,7 @@ _SPEEDS = ("output_tok_per_s", "train_tok_per_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedRun:
     """The first plan of a file."""
 
     model: str
@@ -85,7 +85,7 @@ def _mapping(found: object) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def read_plan(file: str) -> Planned:
+def read_plan(file: str) -> PlannedRun:
     """The best plan of what `plan --json` printed."""
     path = Path(file)
     try:
@@ -103,12 +103,12 @@ def read_plan(file: str) -> Planned:
     try:
         data = json.loads(raw)
         plan = [*data["plans"], data.get("nearest")][0]
-        return Planned(model=str(data["model"]), plan={**plan}, wish={**data["wish"]})
+        return PlannedRun(model=str(data["model"]), plan={**plan}, wish={**data["wish"]})
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         raise wrong from None
 
 
-def hold(measured: Measured, planned: Planned) -> tuple[Held, ...]:
+def hold(measured: Measured, planned: PlannedRun) -> tuple[Held, ...]:
     """Memory of the fullest card, its power, and speed where the user said how many tokens it was."""
     each: list[Held] = []
     memory = planned.device_bytes()
@@ -142,7 +142,7 @@ def hold(measured: Measured, planned: Planned) -> tuple[Held, ...]:
     return tuple(each)
 
 
-def unheld(measured: Measured, planned: Planned) -> Iterator[Sentence]:
+def unheld(measured: Measured, planned: PlannedRun) -> Iterator[Sentence]:
     """Why power is not held against a plan that has it."""
     if planned.figure("power_w") is None or any(one.name == "power" for one in measured.held):
         return

@@ -14,12 +14,12 @@ from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
 from rigright.report.measured import Measured
-from rigright.verbs.measure.planned import Planned, count_of
+from rigright.verbs.measure.planned import PlannedRun, count_of
 
 _TRAINED = ("finetune", "pretrain")
 
 
-def save(measured: Measured, file: str, *, planned: Planned | None) -> None:
+def save(measured: Measured, file: str, *, planned: PlannedRun | None) -> None:
     """Write it by what the file is called: NAME.csv is a table of runs that grows, all else JSON."""
     path = Path(file)
     if path.suffix.lower() == ".csv" and planned is not None:
@@ -46,7 +46,7 @@ def save(measured: Measured, file: str, *, planned: Planned | None) -> None:
         write_whole(path, json.dumps(plain(measured, "en"), ensure_ascii=False, indent=2) + "\n")
 
 
-def check(file: str, *, planned: Planned | None) -> None:
+def check(file: str, *, planned: PlannedRun | None) -> None:
     """Refuse, before anything is run, what could not be saved after it."""
     if Path(file).suffix.lower() == ".csv" and planned is None:
         raise AskError(
@@ -55,7 +55,7 @@ def check(file: str, *, planned: Planned | None) -> None:
     check_place(file)
 
 
-def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
+def run_row(measured: Measured, planned: PlannedRun) -> dict[str, str]:
     """A measured run: what the plan says was run, and what it took."""
     if not measured.gpu_peak_bytes:
         raise AskError(say("the command used no accelerator; nothing of it belongs in a table of runs"))
@@ -74,7 +74,7 @@ def run_row(measured: Measured, planned: Planned) -> dict[str, str]:
     }
 
 
-def _settings(measured: Measured, planned: Planned) -> str:
+def _settings(measured: Measured, planned: PlannedRun) -> str:
     """How it was run, in the words that readers of memory tables know."""
     work, layout = planned.work, planned.layout
     told = [
@@ -87,7 +87,7 @@ def _settings(measured: Measured, planned: Planned) -> str:
     return "; ".join(one for one in told if one)
 
 
-def _named(measured: Measured, planned: Planned, *, settings: str = "") -> dict[str, str]:
+def _named(measured: Measured, planned: PlannedRun, *, settings: str = "") -> dict[str, str]:
     return {
         "id": f"measured-{measured.at_s:.0f}",
         "source": "measured here",
@@ -101,7 +101,7 @@ def _peak_gib(measured: Measured) -> str:
     return f"{to_gib(max(size for _, size in measured.gpu_peak_bytes)):.3f}"
 
 
-def _trained(measured: Measured, planned: Planned) -> dict[str, str]:
+def _trained(measured: Measured, planned: PlannedRun) -> dict[str, str]:
     """A row of a table of training runs."""
     work = planned.work
     layout, cards = planned.layout, count_of(planned.plan.get("n_chips"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 MOST_BINS = 2048
 
 
-class Series:
+class MeasuredSeries:
     """Values in bins of equal time; when the room is full two bins become one."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.nodes import Node
 from rigright.report.simulated import Against, Simulated
 from rigright.search.single import single
-from rigright.sim.arrivals import Process, made_load
+from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import Fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
@@ -130,7 +130,7 @@ def _made(load: PlayWish) -> Load:
         prompt_spread=load.prompt_spread,
         output_spread=load.output_spread,
     )
-    process = Process(
+    process = Arrivals(
         kind=load.process,
         spread=load.gap_spread,
         burst=load.burst,

@@ -13,7 +13,7 @@ from rigright.demand import Serving, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card
 from rigright.search.record import Plan
-from rigright.sim.arrivals import Process, made_load
+from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import Fleet, Played
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
@@ -53,6 +53,6 @@ def play(
         ),
     )
     kind = CLOSED if traffic.rate_per_s is None else "poisson"
-    load = made_load(traffic, count=requests, process=Process(kind=kind), seed=seed)
+    load = made_load(traffic, count=requests, process=Arrivals(kind=kind), seed=seed)
     _, played = play_case(case, load, wish=PlayWish(requests=requests))
     return tally(load, played, targets=targets or Targets())

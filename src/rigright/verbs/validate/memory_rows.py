@@ -27,7 +27,7 @@ DYNAMIC_MARK, DYNAMIC_SPREAD = "-ud-", 0.08
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class MemoryFigure:
     """A predicted figure with its 80 % band, and what was assumed."""
 
     kind: str  # of its band
@@ -39,7 +39,7 @@ class Figure:
     assumed: tuple[Sentence, ...] = ()
 
 
-def predict_memory_row(row: Row) -> Figure:
+def predict_memory_row(row: Row) -> MemoryFigure:
     """The figure of one row; raises a RigError that says what was missing."""
     what = row.get("what") or ""
     arch, notes = model_of(row)
@@ -76,9 +76,9 @@ class _Case:
         return min(self.ranks, key=lambda rank: float(rank.spare_bytes))
 
 
-def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float = 0.0) -> Figure:
+def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float = 0.0) -> MemoryFigure:
     low, high = band(kind, value_bytes, sure_bytes=sure, unsure_bytes=unsure)
-    return Figure(
+    return MemoryFigure(
         kind=kind,
         value_bytes=value_bytes,
         sure_bytes=sure,
@@ -126,7 +126,7 @@ def _usual_context(told: Told) -> int:
     return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
 
 
-def _weights(case: _Case) -> Figure:
+def _weights(case: _Case) -> MemoryFigure:
     layers = len(case.arch.trunk.layers) / len(case.ranks)
     size = float(case.fullest.weights_bytes) + float(
         rope_tables_bytes(case.arch, case.told.engine, layers=layers)
@@ -134,18 +134,18 @@ def _weights(case: _Case) -> Figure:
     return _figure("weights", size, sure=size)
 
 
-def _beside_torch(case: _Case) -> Figure:
+def _beside_torch(case: _Case) -> MemoryFigure:
     rank = case.fullest
     size = float(rank.context_bytes + rank.collectives_bytes + rank.graphs_bytes)
     return _figure("device", size, unsure=size)
 
 
-def _step(case: _Case) -> Figure:
+def _step(case: _Case) -> MemoryFigure:
     size = float(case.fullest.step_bytes)
     return _figure("part", size, unsure=size)
 
 
-def _pool(case: _Case) -> Figure:
+def _pool(case: _Case) -> MemoryFigure:
     """What the parts beside the pool take more, the pool has less."""
     rank = case.fullest
     value = float(rank.pool_bytes)
@@ -154,12 +154,12 @@ def _pool(case: _Case) -> Figure:
     return replace(found, low_bytes=2 * value - found.high_bytes, high_bytes=2 * value - found.low_bytes)
 
 
-def _cache(case: _Case) -> Figure:
+def _cache(case: _Case) -> MemoryFigure:
     size = sum(float(rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
     return _figure("weights", size, sure=size)
 
 
-def _peak(case: _Case) -> Figure:
+def _peak(case: _Case) -> MemoryFigure:
     """The driver's figure, or the framework's; every card's together."""
     sure = sum(float(rank.weights_bytes + rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
     if case.told.on_device:
@@ -174,17 +174,17 @@ def _peak(case: _Case) -> Figure:
     return _figure("allocated", used, sure=sure, unsure=max(used - sure, 0.0))
 
 
-def _preallocated(case: _Case) -> Figure:
+def _preallocated(case: _Case) -> MemoryFigure:
     used = sum(float(rank.device_bytes) for rank in case.ranks)
     return _figure("preallocated", used, sure=used)
 
 
-def _graphs(case: _Case) -> Figure:
+def _graphs(case: _Case) -> MemoryFigure:
     size = float(case.fullest.graphs_bytes)
     return _figure("device", size, unsure=size)
 
 
-def _reserved(case: _Case) -> Figure:
+def _reserved(case: _Case) -> MemoryFigure:
     peak = _peak(replace(case, told=replace(case.told, on_device=False)))
     reserve = engine_terms(case.told.engine)["reserve"]
     return _figure(
@@ -193,7 +193,7 @@ def _reserved(case: _Case) -> Figure:
 
 
 _MEASURES: dict[
-    str, Callable[[_Case], Figure]
+    str, Callable[[_Case], MemoryFigure]
 ] = {  # how a name begins -> what it measures, the first that fits
     "weights": _weights,
     "model": _weights,

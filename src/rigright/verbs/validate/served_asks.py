@@ -16,7 +16,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_drafts import NO_DRAFTS, Drafts, drafts_of
+from rigright.verbs.validate.served_drafts import NO_DRAFTS, ServedDrafts, drafts_of
 
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 USUAL_TOK = 512  # where no row and no note tells a length
@@ -55,7 +55,7 @@ class ServedAsk:
     prompt_tok: float
     output_tok: float
     metric: str
-    drafts: Drafts = NO_DRAFTS
+    drafts: ServedDrafts = NO_DRAFTS
     assumed: tuple[Sentence, ...] = ()
 
     @property

@@ -56,7 +56,7 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
         groups.setdefault(
             (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, ask.load is None), []
         ).append(case)
-    pools = _Pools()
+    pools = _Workers()
     return tuple(_group(members, pools) for members in groups.values())
 
 
@@ -72,7 +72,7 @@ def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
     return (*told, *apart)
 
 
-def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Pools) -> Group:
+def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Workers) -> Group:
     asks = [ask for _, ask, _ in members]
     cuts = [cut for _, _, cut in members]
     chips = tuple(dict.fromkeys(ask.chip for ask in asks))
@@ -129,7 +129,7 @@ def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
     return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
 
 
-class _Pools:
+class _Workers:
     """Tokens a replica's cache holds, worked out once for rows alike."""
 
     def __init__(self) -> None:

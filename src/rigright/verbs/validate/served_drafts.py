@@ -12,24 +12,24 @@ COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drafts:
+class ServedDrafts:
     """Tokens drafted for each pass of a sequence, and those kept on average."""
 
     drafted_tok: float = 0.0
     accepted_tok: float = 0.0
 
 
-NO_DRAFTS = Drafts()
+NO_DRAFTS = ServedDrafts()
 
 
-def drafts_of(row: Row, arch: Arch, *, engine: str) -> Drafts:
+def drafts_of(row: Row, arch: Arch, *, engine: str) -> ServedDrafts:
     """What a run drafted: models that bring layers for it, in versions and from days on when it was set."""
     version, day = row.get("engine_version") or "", row.get("measured") or ""
     if row.get("disagg") or not any(tower.name == "mtp" for tower in arch.spare):
         return NO_DRAFTS
     return next(
         (
-            Drafts(drafted_tok=known["drafted_tok"], accepted_tok=known["accepted_tok"])
+            ServedDrafts(drafted_tok=known["drafted_tok"], accepted_tok=known["accepted_tok"])
             for known in _known()
             if known["engine"] == engine and version.startswith(known["version"]) and day >= known["from"]
         ),

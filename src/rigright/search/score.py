@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -280,7 +280,7 @@ def _serve(
     size = len(found.points)
     served = {name: np.empty(size) for name in SERVED}
     _, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
-    law = _law(found.points)
+    law = serve_apart if len(found.points) and found.points.prefill_dp[0] > 0 else serve
     piped = _piped(question, found.points, work=work, rates=rates, way=way)
 
     def task(chunk: slice) -> None:
@@ -316,11 +316,6 @@ def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way:
                 question.arch, way, card=first.card, pp=pp, work=work, context_tok=context_tok(question)
             )
     return np.broadcast_to(rates.piped, len(way.kinds))[:, None] * stages
-
-
-def _law(points: Points) -> Callable[..., Any]:
-    """Points are scored together that are all of one sort: replicas that do all, or workers apart."""
-    return serve_apart if len(points) and points.prefill_dp[0] > 0 else serve
 
 
 def _budget_tok(question: Question, way: Way) -> float:

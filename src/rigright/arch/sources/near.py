@@ -48,7 +48,15 @@ def age(name: str) -> tuple[float, ...]:
 
 def unknown(asked: str, spelling: Spelling) -> AskError:
     """The error for a name that no model answers to."""
-    known = _without_architecture(asked, spelling)
+    # published models that the identity table names, and that no config here describes
+    opens = {name.partition("#")[0] for name in zoo.every_name()}
+    left = [known.name for known in identities() if known.name not in opens]
+    whole = [name for name in left if asked.lower() in {name.lower(), name.rpartition("/")[2].lower()}]
+    alike = whole or [name for name in left if spell(own_part(name)).words == spelling.words]
+    start = _plain(asked)
+    known = alike[:1] or [
+        name for name in left if len(start) >= LEAST_START and _plain(own_part(name)).startswith(start)
+    ]
     if known:
         names = ", ".join(known[:MOST_KNOWN])
         return AskError(
@@ -61,18 +69,6 @@ def unknown(asked: str, spelling: Spelling) -> AskError:
     else:
         hint = say("give its config.json, or pick a model of `rigright look-up models`")
     return AskError(say('unknown {what} "{text}"', what=say("model"), text=asked[:80]), hint=hint)
-
-
-def _without_architecture(asked: str, spelling: Spelling) -> list[str]:
-    """Published models that the identity table names, and that no config here describes."""
-    opens = {name.partition("#")[0] for name in zoo.every_name()}
-    left = [known.name for known in identities() if known.name not in opens]
-    whole = [name for name in left if asked.lower() in {name.lower(), name.rpartition("/")[2].lower()}]
-    alike = whole or [name for name in left if spell(own_part(name)).words == spelling.words]
-    start = _plain(asked)
-    return alike[:1] or [
-        name for name in left if len(start) >= LEAST_START and _plain(own_part(name)).startswith(start)
-    ]
 
 
 def _plain(name: str) -> str:

@@ -25,10 +25,13 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     """What each card reaches, what each figure is made of, and how wide its band is."""
     chip = case.cards[0].chip
     fitted = f"data/corrections/{subject_of(case.engine, chip)}.toml"
+    rates = rates_of((chip,), case.engine, weights=case.serving.weights)
+    memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
+    share = memory / chip.mem_bytes_per_s
     yield (
         "rates",
         say("what the chip states x the share that is reached"),
-        _rates(chip, case),
+        f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s",
         f"{chip.sources} ({chip.as_of}); {fitted}",
     )
     yield (
@@ -54,13 +57,6 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
         fitted,
     )  # fmt: skip
     yield from _bands(case)
-
-
-def _rates(chip: Chip, case: Case) -> str:
-    rates = rates_of((chip,), case.engine, weights=case.serving.weights)
-    memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
-    share = memory / chip.mem_bytes_per_s
-    return f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s"
 
 
 def _parts(parts: TimeParts) -> str:

@@ -21,6 +21,7 @@ RACK = frozenset({"datacenter", "workstation"})  # segments of chips that serve 
 THINKING = "thinking"
 CARRIES = frozenset({"serve", SPEECH})  # a named machine is asked for as much of it as it carries
 ALONE = frozenset({"soc", "embedded"})  # machines that no engine of many requests is made for
+USUAL_TOK_PER_S = 5  # of each user, as fast as people read
 SHORTER_TOK = (8192, 4096)  # contexts that people settle for where memory is short
 
 

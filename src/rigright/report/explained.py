@@ -89,6 +89,7 @@ class Explained:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Sentence, ...] = ()
     asked: str = ""  # the command that asks this again
+    work: str = ""  # kind of work, of data/works.toml
     speed: Speed | None = None  # None where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
 

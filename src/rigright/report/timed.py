@@ -49,6 +49,7 @@ class Speed:
     prompt_pass: TimeParts  # all passes of one prompt alone
     audio_h_per_h: Estimate | None = None  # of models that transcribe
     audio_s: float | None = None  # of a window
+    rate_per_s: float | None = None  # of requests that arrive, where such a load was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
+from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Draw, busy_in, draw_w, machine_w
 from rigright.cost.weights import weights_bytes
@@ -29,7 +30,7 @@ KNOWN_SHARES = {  # of requests -> what holds for them
     "tpot_s": {0.5: "tpot_s", 0.95: "tpot_p95_s"},
 }
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
-USUAL_TTFT_S, USUAL_TOK_PER_S = 3, 5
+USUAL_TTFT_S = 3
 KEPT_SHARE = 0.9  # of requests keep a limit of time, where nobody says for how many it holds
 TENTH = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 

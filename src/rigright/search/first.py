@@ -14,6 +14,7 @@ from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
+from rigright.search.figures import usual_limits
 from rigright.search.plans import Table
 from rigright.search.sure import Doubts
 
@@ -51,21 +52,28 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     )
     wish = question.wish
     enough = 0.0 if wish.tpot_s is not None else question.usual.enough_tok_per_s
+    late = _late(table, index)
     slow = np.ceil(STEPS * np.log2(np.maximum(figures["tpot_s"] * enough, 1.0)))
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
-        return _order(crowd, unusual, unsure, quality, slow, loss, tight, price)
+        return _order(crowd, unusual, unsure, late, quality, slow, loss, tight, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     if wish.users is None and wish.rate_per_s is None:
         output = figures["output_tok_per_s"]
         poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
-        return _order(unusual, unsure, quality, idle, slow, poor, loss, -output, price)
+        return _order(unusual, unsure, late, quality, idle, slow, poor, loss, -output, price)
     each = np.round(np.log(figures["tpot_s"]) / np.log(NEAR))
-    return _order(
-        unusual, unsure, quality, idle, slow, loss, each, figures["ttft_s"], points.n_chips[point], price
-    )
+    cards = points.n_chips[point]
+    return _order(unusual, unsure, late, quality, idle, slow, loss, each, figures["ttft_s"], cards, price)
+
+
+def _late(table: Table, index: Numbers) -> Numbers:
+    """How far what nobody named and everybody wants is missed: doublings of the time; 0 where it is kept."""
+    limits = usual_limits(table.question, table.figures)
+    missed = [np.ones(len(index)), *(one.reached[index] / one.bound for one in limits)]
+    return np.ceil(np.log2(np.max(missed, axis=0)))
 
 
 def _crowded(table: Table, point: Numbers) -> Numbers:

@@ -10,12 +10,12 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.choice.work import assumed, settled
+from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of, least
-from rigright.search.figures import USUAL_TOK_PER_S, USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
+from rigright.search.figures import USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of

@@ -31,8 +31,9 @@ def explain(
     arch = open_model(model)
     check_single(arch, wish)
     arch = arch if wish.image_size is None else resized(arch, wish.image_size)
-    case = single(arch, node, wish=wish).case
-    return replace(explain_case(case, machine=node.shown, why=why, image_px=wish.image_size), asked=asked)
+    found = single(arch, node, wish=wish)
+    told = explain_case(found.case, machine=node.shown, why=why, image_px=wish.image_size)
+    return replace(told, asked=asked, work=found.wish.work)
 
 
 def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int | None = None) -> Explained:

@@ -8,16 +8,16 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from rigright.base.money import USD, currency_of, show_money
-from rigright.base.units import KIB, KILO, show_short, to_gib
+from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
+from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.options.rows import rivals
 from rigright.report.page import Bar, Bars, Line, Piece, Shown
 
 ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
 MOST_NOTES = 3
-DECIDING = frozenset(
-    {"{asked} tokens exceed the model's context of {most}"}
-)  # notes that cost an answer its tick
+BEYOND = "{asked} tokens exceed the model's context of {most}"
+IDLE = "{idle} of {cards} cards stay idle"
 SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
@@ -80,6 +80,27 @@ def memory_bar(
     pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
     shown = f"{to_gib(sum(sizes.values())):.1f} / {to_gib(limit):.1f} GiB"
     return Bars(bars=(Bar(label=say("VRAM"), pieces=pieces, limit=limit, shown=shown),))
+
+
+def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
+    """What notes say that costs an answer its tick."""
+    for note in notes:
+        if isinstance(note, Sentence) and note.text == BEYOND:
+            yield say("longer than the model's own context")
+        elif isinstance(note, Sentence) and note.text == IDLE:
+            yield note
+
+
+def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterator[Sentence]:
+    """What feels broken to whoever waits, though nobody named a limit."""
+    usual = works()[work].ttft_s if work in works() else None
+    if usual is None:
+        return
+    time = show_seconds(ttft_s)
+    if ttft_s > usual:
+        yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
+    if tpot_s > 1 / USUAL_TOK_PER_S:
+        yield say("only {rate} tok/s per user", rate=show_short(1 / tpot_s))
 
 
 def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:

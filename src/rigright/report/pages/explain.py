@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -11,13 +12,15 @@ from rigright.base.words import Sentence, say, tell, with_commas, with_semicolon
 from rigright.report.explained import PARTS, CardUse, Explained, Limits, Remedy
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.brief import (
-    DECIDING,
     again,
+    deciding,
     memory_bar,
     model_name,
     note_lines,
+    overloaded,
     short,
     short_format,
+    strained,
 )
 from rigright.report.pages.samples import (
     plain_samples,
@@ -28,6 +31,7 @@ from rigright.report.pages.samples import (
 )
 from rigright.report.pages.speed import figures_table, limited_by, plain_speed, speed_lines, speed_table
 from rigright.report.pages.why import reasons_table
+from rigright.report.timed import Speed
 
 NAMES = {
     "weights": say("weights"),
@@ -117,20 +121,32 @@ def _verdict(result: Explained) -> Line:
     fills = result.limits is not None and result.limits.pool_tok is not None
     if not fills and card.spare_bytes < LEAST_SPARE * card.total_bytes:
         doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
-    if any(isinstance(note, Sentence) and note.text in DECIDING for note in result.notes):
-        doubts.append(say("longer than the model's own context"))
-    told = {
-        "machine": short(result.machine),
-        "model": model_name(result.model),
-        "format": short_format(result.serving.weights),
-        "figures": _figures(result) or "",
-    }
-    said = say("{machine} runs {model} in {format}: {figures}", **told)
+    doubts += deciding(result.notes)
+    speed, strains = result.speed, list[Sentence]()
+    if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
+        return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
+    if speed is not None and speed.audio_h_per_h is None:
+        pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
+        strains += strained(result.work, users=speed.concurrency, **pace)
+    said = say(
+        "{machine} runs {model} in {format}: {figures}",
+        machine=short(result.machine),
+        model=model_name(result.model),
+        format=short_format(result.serving.weights),
+        figures=_figures(result, waits=bool(strains)) or "",
+    )
+    doubts += strains
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
 
-def _figures(result: Explained) -> Sentence | None:
-    """What a person wants to know first."""
+def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
+    served = speed.output_tok_per_s.value / speed.output_tok
+    alone = len(result.cards) == 1
+    return overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=alone)
+
+
+def _figures(result: Explained, *, waits: bool) -> Sentence | None:
+    """What a person wants to know first; `waits`: how long one waits for the first token is said after it."""
     limits = result.limits
     if result.speed is not None and result.speed.audio_h_per_h is not None:
         hours = show_short(result.speed.audio_h_per_h.value)
@@ -144,7 +160,7 @@ def _figures(result: Explained) -> Sentence | None:
         told = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
             told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{speed.running:,.0f}")
-        ttft = say("TTFT {time}", time=show_seconds(speed.ttft_s.value))
+        ttft = None if waits else say("TTFT {time}", time=show_seconds(speed.ttft_s.value))
         cache = None
         if limits is not None and limits.pool_tok is not None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")

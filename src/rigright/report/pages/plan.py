@@ -11,7 +11,15 @@ from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.report.page import Bar, Bars, Commands, Line, Page, Part, Piece, Shown
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import DECIDING, memory_bar, model_name, note_lines, overloaded, short
+from rigright.report.pages.brief import (
+    deciding,
+    memory_bar,
+    model_name,
+    note_lines,
+    overloaded,
+    short,
+    strained,
+)
 from rigright.report.pages.explain import NAMES
 from rigright.report.pages.plan_details import detailed, memory_parts
 from rigright.report.pages.plan_next import next_commands, on_instead
@@ -107,8 +115,11 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
     if not isinstance(first.work, Serving) and first.rank_bytes.high > first.room_bytes:
         yield say("memory is tight, up to {high}", high=show_bytes(first.rank_bytes.high))
-    if any(isinstance(note, Sentence) and note.text in DECIDING for note in result.notes):
-        yield say("longer than the model's own context")
+    yield from deciding(result.notes)
+    wish = result.wish
+    if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
+        slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
+        yield from strained(wish.work, users=first.concurrency or 2, **slow)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:

@@ -75,6 +75,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         prompt_tok=float(traffic.prompt_tok),
         output_tok=float(traffic.output_tok),
         concurrency=float(traffic.concurrency or running),
+        rate_per_s=traffic.rate_per_s,
         running=running * case.layout.dp,
         token_pass=_parts(token),
         prompt_pass=_parts(prompt, times=chunks / gain),

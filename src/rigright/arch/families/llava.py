@@ -229,11 +229,20 @@ def read(config: Config, name: str) -> Arch:
     kind = {"ministral3": "mistral3"}.get(told, told)
     kind = kind if kind in _KINDS else "llava"
     if kind == "internvl_chat":
-        config = _renamed(config)
+        # an InternVL chat config in the words of today's
+        seen = config.part("vision_config")
+        new = {key: seen.raw[old] for key, old in _OLDER.items() if old in seen.raw}
+        text = config.part("llm_config")
+        tied = text.flag("tie_word_embeddings", default=False)
+        config = config.over(
+            vision_config={**seen.raw, **new}, text_config=dict(text.raw), tie_word_embeddings=tied
+        )
     projector, eye_kind, text_kind = _KINDS[kind]
     config = full(config, kind).over(model_type=kind)
     arch = language(config, name, kind=text_kind)
-    eye = part(config, "vision_config", kind=_named(config, eye_kind))
+    # the vision kind a config names, where we know it
+    own = config.part("vision_config").raw.get("model_type")
+    eye = part(config, "vision_config", kind=own if isinstance(own, str) and own in KINDS else eye_kind)
     widths = Widths(
         seen=eye.size("hidden_size"), said=arch.trunk.hidden, tok=patches(eye), layers=_layers_read(config)
     )
@@ -241,21 +250,6 @@ def read(config: Config, name: str) -> Arch:
         eye, eye.word("model_type"), projected=projector(config, widths), twice=kind == "video_llava"
     )
     return join(config, arch, towers=towers)
-
-
-def _renamed(config: Config) -> Config:
-    """An InternVL chat config in the words of today's."""
-    eye = config.part("vision_config")
-    new = {key: eye.raw[old] for key, old in _OLDER.items() if old in eye.raw}
-    text = config.part("llm_config")
-    tied = text.flag("tie_word_embeddings", default=False)
-    return config.over(vision_config={**eye.raw, **new}, text_config=dict(text.raw), tie_word_embeddings=tied)
-
-
-def _named(config: Config, default: str) -> str:
-    """The vision kind a config names, where we know it."""
-    told = config.part("vision_config").raw.get("model_type")
-    return told if isinstance(told, str) and told in KINDS else default
 
 
 def _eyes(eye: Config, kind: str, *, projected: tuple[Weight, ...], twice: bool) -> tuple[Tower, ...]:

@@ -28,20 +28,20 @@ def read(config: Config, name: str) -> Arch:
     )
     attention, dense = mla(latent), feed(size, style)
     first = layer(size.hidden, style, attention, dense)
-    second = layer(size.hidden, style, attention, _experts(config, size.hidden), Block(dense.weights))
-    second = replace(second, ffn=replace(second.ffn, shared_width=size.width) if second.ffn else None)
-    return text_arch(config, name, style=style, size=size, layers=(first, second) * blocks)
-
-
-def _experts(config: Config, hidden: int) -> Block:
-    """Experts, and more places in the router than experts: a token sent there passes as it is."""
+    # experts, and more places in the router than experts: a token sent there passes as it is
     ffn = routing(config, shared=False)
     ffn = replace(ffn, per_tok=min(ffn.per_tok, ffn.experts))  # the rest goes to places without an expert
-    block = moe(hidden, ffn, mixture=Mixture())
+    block = moe(size.hidden, ffn, mixture=Mixture())
     idle = config.whole("zero_expert_num", default=0)
     rest = tuple(weight for weight in block.weights if weight.role != "router")
     biased = config.flag("router_bias", default=False)
-    return replace(
+    experts = replace(
         block,
-        weights=(*matrix("router", ffn.experts + idle, inputs=hidden, cut=Cut.WHOLE, bias=biased), *rest),
+        weights=(
+            *matrix("router", ffn.experts + idle, inputs=size.hidden, cut=Cut.WHOLE, bias=biased),
+            *rest,
+        ),
     )
+    second = layer(size.hidden, style, attention, experts, Block(dense.weights))
+    second = replace(second, ffn=replace(second.ffn, shared_width=size.width) if second.ffn else None)
+    return text_arch(config, name, style=style, size=size, layers=(first, second) * blocks)

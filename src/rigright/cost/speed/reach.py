@@ -96,7 +96,11 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     if chip.tdp_w:
         per_flop_s += 1 / (chip.tdp_w * terms["flops_per_joule"])
     gemm = min(1 / per_flop_s, peak)
-    narrow = min(gemm * terms["format_compute"], _fastest_flops_per_s(chip, terms))
+    # the most operations a second that the sheet states, in whatever format
+    sheet = (chip.fp8_flops_per_s, chip.int8_ops_per_s, chip.fp4_flops_per_s)
+    narrow = min(
+        gemm * terms["format_compute"], max(_peak_flops_per_s(chip, terms), *(rate or 0.0 for rate in sheet))
+    )
     elem_bytes = stored(weights).elem_bytes
     per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
     prompt_pair_s = (
@@ -150,9 +154,3 @@ def _peak_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
     lanes = 2 * LANES * chip.sms * USUAL_HZ if chip.sms else np.nan
     plain = chip.fp32_flops_per_s or lanes
     return max(stated, plain) if stated else plain
-
-
-def _fastest_flops_per_s(chip: Chip, terms: Mapping[str, float]) -> float:
-    """The most operations a second that the sheet states, in whatever format."""
-    narrow = (chip.fp8_flops_per_s, chip.int8_ops_per_s, chip.fp4_flops_per_s)
-    return max(_peak_flops_per_s(chip, terms), *(rate or 0.0 for rate in narrow))

@@ -64,7 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str], language: str) -> int:
     """Split the line at its verb, and let the verb answer."""
-    before, verb, after = _split(arguments)
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-"):
+        index += 2 if arguments[index] in _VALUED else 1
+    verb = arguments[index] if index < len(arguments) else None
+    before, after = arguments[:index], arguments[index + 1 :]
     if verb == "help":
         before, verb, after = [*before, "--help"], next(iter(after), None), []
     if verb is None:
@@ -155,15 +159,6 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         hush()
     return found.exit_code
-
-
-def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
-    """What stands before the verb, the verb, and what stands after it."""
-    index = 0
-    while index < len(arguments) and arguments[index].startswith("-"):
-        index += 2 if arguments[index] in _VALUED else 1
-    verb = arguments[index] if index < len(arguments) else None
-    return arguments[:index], verb, arguments[index + 1 :]
 
 
 def _wishes(arguments: list[str]) -> tuple[str, str]:

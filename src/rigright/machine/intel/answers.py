@@ -74,12 +74,6 @@ def _figures(listed: Any) -> Iterator[tuple[str, float]]:
             yield str(one.get("metrics_type")), float(value)
 
 
-def _used_bytes(stats: Mapping[str, float]) -> float | None:
-    """Mebibytes, of older versions bytes: no card holds as many mebibytes as one holds bytes."""
-    told = stats.get("XPUM_STATS_MEMORY_USED")
-    return told if told is None or told >= MIB else told * MIB
-
-
 def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
     values = {name: str(value) for name, value in told.items() if isinstance(value, str | int | float)}
 
@@ -88,7 +82,9 @@ def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) 
 
     total = read("raw_bytes", "memory_physical_size_byte") or None
     free = read("raw_bytes", "memory_free_size_byte")
-    now = _used_bytes(stats)
+    # mebibytes, of older versions bytes: no card holds as many mebibytes as one holds bytes
+    said = stats.get("XPUM_STATS_MEMORY_USED")
+    now = said if said is None or said >= MIB else said * MIB
     used = now if now is not None or total is None or free is None else total - free
     clock_mhz, busy = stats.get("XPUM_STATS_GPU_FREQUENCY"), stats.get("XPUM_STATS_GPU_UTILIZATION")
     most_mhz = read("number", "core_clock_rate_mhz")

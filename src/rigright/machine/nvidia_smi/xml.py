@@ -122,11 +122,17 @@ def _broken(why: object) -> DataError:
 
 def _device(card: _Card, index: int) -> Device:
     slices = tuple(_slice(one) for one in card.lists.get("mig_device", ()))
+    # who holds its memory; None where the list itself is missing, or could not be read
+    held = card.values.get("processes")
+    if held is None or (held and seen(held) is None):
+        programs: tuple[Program, ...] | None = None
+    else:
+        programs = tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
     told = Told(
         form="xml",
         values=card.values,
         slices=tuple(one for one in slices if one is not None),
-        programs=_programs(card),
+        programs=programs,
     )
     return device_of(told, index)
 
@@ -142,14 +148,6 @@ def _slice(told: dict[str, str]) -> Slice | None:
         "mem_used_bytes": read_value("bytes", told.get("fb_memory_usage/used")),
     }
     return Slice(gpu_instance=instance, **inner)
-
-
-def _programs(card: _Card) -> tuple[Program, ...] | None:
-    """Who holds its memory; None where the list itself is missing, or could not be read."""
-    told = card.values.get("processes")
-    if told is None or (told and seen(told) is None):
-        return None
-    return tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
 
 
 def _program(told: dict[str, str]) -> Program | None:

@@ -26,7 +26,16 @@ def read(world: World) -> Read:
     """Memory of /proc and /sys; of macOS and Windows as far as they tell."""
     told = meminfo(world)
     if "MemTotal" not in told:
-        return Read(fields=(("memory", _elsewhere(world)),))
+        # systems without /proc: macOS's own count, else what Python's psutil knows
+        said = world.run("sysctl", "-n", "hw.memsize")
+        size = whole(said.out) if said is not None and said.code == 0 else None
+        if size is not None:
+            elsewhere: Memory = Memory(
+                total_bytes=float(size), available_bytes=_by_psutil(world).available_bytes
+            )
+        else:
+            elsewhere = _by_psutil(world)
+        return Read(fields=(("memory", elsewhere),))
     total = told["MemTotal"]
     modules = memory_modules(world) or _by_edac(world)
     corrected, uncorrected = _errors(world)
@@ -99,15 +108,6 @@ def _by_edac(world: World) -> tuple[MemoryModule, ...] | None:
                     kind=kind.rpartition("-")[2] or None,
                 ))  # fmt: skip
     return tuple(found) or None
-
-
-def _elsewhere(world: World) -> Memory:
-    """Systems without /proc: macOS's own count, else what Python's psutil knows."""
-    said = world.run("sysctl", "-n", "hw.memsize")
-    total = whole(said.out) if said is not None and said.code == 0 else None
-    if total is not None:
-        return Memory(total_bytes=float(total), available_bytes=_by_psutil(world).available_bytes)
-    return _by_psutil(world)
 
 
 def _by_psutil(world: World) -> Memory:

@@ -31,6 +31,13 @@ def release(world: World) -> dict[str, Any]:
         needs_reboot: bool | None = True
     else:
         needs_reboot = False if os_id in _MARKS_REBOOTS else None
+    said = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
+    if said:
+        processor: str | None = said
+    else:
+        endings = ("x86_64", "aarch64", "ppc64le", "amd64", "arm64")
+        ending = next((name for name in endings if kernel and kernel.endswith(name)), None)
+        processor = {"amd64": "x86_64", "arm64": "aarch64"}.get(ending, ending) if ending else None
     return {
         "host": world.text("/proc/sys/kernel/hostname"),
         "os_id": found.get("ID"),
@@ -38,7 +45,7 @@ def release(world: World) -> dict[str, Any]:
         "os_name": found.get("PRETTY_NAME"),
         "kernel": kernel,
         "kernels": kernels(world),
-        "arch": _arch(world, kernel),
+        "arch": processor,
         "cmdline": world.text("/proc/cmdline"),
         "up_s": uptime_s(world),
         "needs_reboot": needs_reboot,
@@ -58,15 +65,6 @@ def kernels(world: World) -> tuple[str, ...]:
 def order(kernel: str) -> tuple[int, ...]:
     """What kernels are sorted by: the numbers of their version."""
     return tuple(int(part[:9]) for part in re.findall(r"\d+", kernel))
-
-
-def _arch(world: World, kernel: str | None) -> str | None:
-    text = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
-    if text:
-        return text
-    known = ("x86_64", "aarch64", "ppc64le", "amd64", "arm64")
-    found = next((name for name in known if kernel and kernel.endswith(name)), None)
-    return {"amd64": "x86_64", "arm64": "aarch64"}.get(found, found) if found else None
 
 
 def uptime_s(world: World) -> float | None:

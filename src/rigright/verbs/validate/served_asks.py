@@ -151,16 +151,7 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
     if row.get("tp") is None:
         assumed.append(say("the layout is not told: the best there is is taken"))
         return None, None
-    return None, _told(row, chips=chips, assumed=assumed)
-
-
-def _worker(match: re.Match[str]) -> Cut:
-    workers, tp, pp, dp, ep = map(int, match.groups()[1:])
-    return Cut(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)
-
-
-def _told(row: Row, *, chips: int, assumed: list[Sentence]) -> Cut:
-    """Attention ranks times their tp make a replica; sources write one or the other where both are alike."""
+    # attention ranks times their tp make a replica; sources write one or the other where both are alike
     tp, pp = row["tp"], row.get("pp") or 1
     ranks, ep = row.get("attn_dp") or 1, row.get("ep") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
@@ -170,7 +161,7 @@ def _told(row: Row, *, chips: int, assumed: list[Sentence]) -> Cut:
         each = spread
     if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
         ep = 1 if spread == each else max(each // spread, 1)
-    return Cut(
+    told = Cut(
         workers=max(1, chips // (each * pp)),
         tp=each,
         pp=pp,
@@ -178,3 +169,9 @@ def _told(row: Row, *, chips: int, assumed: list[Sentence]) -> Cut:
         attention_dp=ranks > 1,
         free=row.get("ep") is None and row.get("mode") == "max",
     )
+    return None, told
+
+
+def _worker(match: re.Match[str]) -> Cut:
+    workers, tp, pp, dp, ep = map(int, match.groups()[1:])
+    return Cut(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)

@@ -47,7 +47,12 @@ def read_timed(row: Row, asked: Asked) -> Timed:
     chip = by_id().get(row["chip"]) or find_chip(row["chip"])
     assumed = list(asked.assumed)
     training = _training(row, asked.training, assumed=assumed)
-    layout = _modern(row, asked)
+    # megatron divides norms over tensor ranks unless told not to; replicas are what the chips leave
+    layout, text = asked.layout, (row.get("note") or "").lower()
+    parallel = asked.training.trainer in MEGATRON and layout.tp > 1 and "no sequence parallel" not in text
+    cut = layout.tp * layout.pp * layout.cp
+    replicas = max(1, int(row["n_chips"]) // cut) if row.get("n_chips") else layout.dp
+    layout = replace(layout, dp=replicas, sequence_parallel=parallel or layout.sequence_parallel)
     if layout.dp != asked.layout.dp or training.accumulate is None:
         training = replace(training, accumulate=_accumulate(row, training, layout=layout))
     # whether a row of a trainer that cuts models says nothing of how
@@ -71,15 +76,6 @@ def read_timed(row: Row, asked: Asked) -> Timed:
             say("global_batch is empty: taken as {count} micro-batches", count=training.accumulate)
         )
     return Timed(arch=asked.arch, training=training, layout=layout, chip=chip, assumed=tuple(assumed))
-
-
-def _modern(row: Row, asked: Asked) -> Layout:
-    """Megatron divides norms over tensor ranks unless told not to; replicas are what the chips leave."""
-    layout, text = asked.layout, (row.get("note") or "").lower()
-    parallel = asked.training.trainer in MEGATRON and layout.tp > 1 and "no sequence parallel" not in text
-    cut = layout.tp * layout.pp * layout.cp
-    replicas = max(1, int(row["n_chips"]) // cut) if row.get("n_chips") else layout.dp
-    return replace(layout, dp=replicas, sequence_parallel=parallel or layout.sequence_parallel)
 
 
 def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Training:

@@ -47,7 +47,10 @@ def _read(file: Path) -> Iterator[Came]:
     for one in told:
         yield Came(node=str(one.get("node") or file.stem)[:253], told=one)
     if not told:
-        data = _json(raw)
+        data: Any = None
+        with suppress(ValueError, RecursionError):
+            data = json.loads(raw)
+        data = data if isinstance(data, dict) else {}
         machine = data.get("machine")  # beside it, in what `bench --save` writes
         if not isinstance(machine, dict):
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
@@ -55,10 +58,3 @@ def _read(file: Path) -> Iterator[Came]:
         yield Came(
             node=file.stem, told={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
         )
-
-
-def _json(raw: bytes) -> dict[str, Any]:
-    data: Any = None
-    with suppress(ValueError, RecursionError):
-        data = json.loads(raw)
-    return data if isinstance(data, dict) else {}

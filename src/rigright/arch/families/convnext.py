@@ -53,7 +53,7 @@ def read(config: Config, name: str) -> Arch:
         config.aligned(hidden_sizes=widths, depths=depths(config, "depths", default=[3, 3, 9, 3]))
     ):
         stem, flow = close(
-            _patches(config, flow, width=width)
+            norm(patch(flow, width, size=config.size("patch_size", default=4)))
             if index == 0
             else patch(norm(flow), width, size=2, role="conv")
         )
@@ -66,11 +66,6 @@ def read(config: Config, name: str) -> Arch:
     classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
     tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=(*last, *classes))
     return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
-
-
-def _patches(config: Config, flow: Flow, *, width: int) -> Flow:
-    size = config.size("patch_size", default=4)
-    return norm(patch(flow, width, size=size))
 
 
 def _layer(config: Config, flow: Flow, *, kind: str) -> tuple[Layer, Flow]:

@@ -43,17 +43,15 @@ def check(case: Case) -> Iterator[Verdict]:
     elif software.closed_files:
         files = ", ".join(f"/dev/{name}" for name in software.closed_files)
         shown = say("closed to this user: {files}", files=files)
-        fix = _given(case) or (_join(),)
+        fix = _given(case) or (
+            as_root(
+                say("take the user into both groups, then log in anew"),
+                'usermod -a -G render,video "${SUDO_USER:-$USER}"',
+            ),
+        )
         yield _finding(case, say("this user may not open {files}", files=files), shown=shown, fix=fix)
     else:
         yield Fine(says=say("this user may open them"))
-
-
-def _join() -> Step:
-    return as_root(
-        say("take the user into both groups, then log in anew"),
-        'usermod -a -G render,video "${SUDO_USER:-$USER}"',
-    )
 
 
 def _given(case: Case) -> tuple[Step, ...]:

@@ -159,16 +159,14 @@ def _of_collector(metric: Metric, tally: Tally) -> Samples:
         yield (), float(value)
 
 
-def _seen(tally: Tally) -> int:
-    return sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
-
-
 def _on_bus(tally: Tally) -> int | None:
     return None if tally.tick is None else tally.tick.on_bus
 
 
 _OWN: dict[str, Callable[[Tally], float | None]] = {
-    "seen": _seen,
+    "seen": lambda tally: (
+        sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
+    ),
     "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0),
     "on_bus": _on_bus,
     "at_s": lambda tally: None if tally.tick is None else tally.tick.at_s,

@@ -55,10 +55,6 @@ def _points(points: Points, screen: Screen) -> list[str]:
     ]
 
 
-def _commands(commands: Commands, screen: Screen) -> list[str]:
-    return [f"  {toned('$', 'dim', screen=screen)} {clean(item)}" for item in commands.items]
-
-
 def _hung(mark: str, said: Shown, *, screen: Screen) -> list[str]:
     """A sentence behind a mark, its further lines hung under its first word."""
     lines = _wrapped(said, screen, less=width(mark))
@@ -74,7 +70,9 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Table: draw_table,
     Bars: draw_bars,
     Points: _points,
-    Commands: _commands,
+    Commands: lambda commands, screen: [
+        f"  {toned('$', 'dim', screen=screen)} {clean(item)}" for item in commands.items
+    ],
     Plot: draw_plot,
     Strips: draw_strips,
 }

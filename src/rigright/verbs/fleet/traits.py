@@ -74,27 +74,15 @@ def _modules(machine: Machine) -> str | None:
     return counted(f"{_gib(one.size_bytes)} {one.set_mt_s or 0:.0f} MT/s" for one in modules)
 
 
-def _ports(machine: Machine) -> str | None:
-    return counted(_port(one) for one in machine.ports or () if one.state == "up")
-
-
 def _port(port: Port) -> str | None:
     if port.kind in {"virtual", "wifi"} or not port.bytes_per_s:
         return None
     return f"{port.kind} {port.bytes_per_s / GBIT:.0f} Gbit/s"
 
 
-def _disks(machine: Machine) -> str | None:
-    return counted(one.model or one.kind for one in machine.disks or () if one.kind != "virtual")
-
-
 def _torch(machine: Machine) -> str | None:
     frameworks = (one for python in machine.software.pythons for one in python.frameworks)
     return one_of(f"{one.name} {one.version}" for one in frameworks if one.version)
-
-
-def _toolkits(machine: Machine) -> str | None:
-    return one_of(f"{one.name} {one.version}" for one in machine.software.toolkits if one.version)
 
 
 TRAITS = (
@@ -126,14 +114,27 @@ TRAITS = (
         say("swap"),
         lambda m: _gib(m.memory.swap_total_bytes),
     ),
-    Trait(say("disks"), _disks),
-    Trait(say("network ports that are up"), _ports),
+    Trait(
+        say("disks"),
+        lambda machine: counted(
+            one.model or one.kind for one in machine.disks or () if one.kind != "virtual"
+        ),
+    ),
+    Trait(
+        say("network ports that are up"),
+        lambda machine: counted(_port(one) for one in machine.ports or () if one.state == "up"),
+    ),
     Trait(say("firmware of network cards"), lambda m: one_of(one.firmware for one in m.ports or ())),
     Trait(say("system"), lambda m: m.system.os_name),
     Trait(say("kernel"), lambda m: m.system.kernel),
     Trait(say("IOMMU"), lambda m: m.system.iommu),
     Trait(say("swappiness"), lambda machine: dict(machine.system.settings).get("vm.swappiness")),
-    Trait(say("toolkits"), _toolkits),
+    Trait(
+        say("toolkits"),
+        lambda machine: one_of(
+            f"{one.name} {one.version}" for one in machine.software.toolkits if one.version
+        ),
+    ),
     Trait(say("NCCL"), lambda m: m.software.nccl),
     Trait(say("container toolkit"), lambda m: m.software.container_toolkit),
     Trait(say("frameworks"), _torch),

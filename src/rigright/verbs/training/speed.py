@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rigright.arch.record import Arch
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import kind_of, known_of_one
@@ -34,7 +33,12 @@ def step_use(case: Case, node: Node) -> StepUse | None:
     if not np.isfinite(_one(time.step_s)):
         return None
     step_s = _one(time.step_s)
-    speed = _banded(case.arch, case.setup().trainer.id, chip=chip, value=_one(time.tok_per_s_per_chip))
+    speed = estimate(
+        SUBJECT,
+        FIGURE,
+        value=_one(time.tok_per_s_per_chip),
+        known=known_of_one(SUBJECT, chip, engine=case.setup().trainer.id, kind=kind_of(case.arch)),
+    )
     ranks = case.layout.tp * case.layout.pp * case.layout.dp * case.layout.cp
     seconds = {name: _one(getattr(time, f"{name}_s")) for name in PARTS}
     return StepUse(
@@ -61,11 +65,6 @@ def _time(case: Case, node: Node, *, chip: Chip) -> TrainingTime:
     wire = wire_of_fabrics([fabric_of(chip, box=len(node.cards)) if inside else fabric_of(chip)])
     rates = training_rates([chip], case.setup(), wire=wire)
     return training_time(case.arch, case.training, layout=case.layout, rates=rates)
-
-
-def _banded(arch: Arch, trainer: str, *, chip: Chip, value: float) -> Estimate:
-    known = known_of_one(SUBJECT, chip, engine=trainer, kind=kind_of(arch))
-    return estimate(SUBJECT, FIGURE, value=value, known=known)
 
 
 def bound_of(seconds: dict[str, float]) -> str:

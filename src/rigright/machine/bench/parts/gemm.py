@@ -50,13 +50,11 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 def can(name: str, card: Accelerator) -> bool:
     """Whether the card has hardware for a format; AMD's and Apple's are simply tried."""
     capability = card.capability()
-    return capability == (0, 0) or _is_amd() or capability >= LEAST.get(name, (0, 0))
-
-
-def _is_amd() -> bool:
-    torch = pytorch()
-
-    return getattr(torch.version, "hip", None) is not None
+    return (
+        capability == (0, 0)
+        or getattr(pytorch().version, "hip", None) is not None
+        or capability >= LEAST.get(name, (0, 0))
+    )
 
 
 def _measured(

@@ -9,7 +9,6 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.naming import read_tokens
 from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, moment, provenance, told, yes_no
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
@@ -124,19 +123,15 @@ _BODY = (
 )
 
 
-def _notes(_asked: Asked, kept: tuple[Chip, ...]) -> tuple[Shown, ...]:
-    return (
-        say("rates are dense; 16-bit is what PyTorch reaches: bf16, or fp16 summed in fp32"),
-        *doubt_notes(kept),
-    )
-
-
 KIND = Kind(
     summary=say("accelerators: memory, bandwidth, dense rates, links, power"),
     title=say("Chips"),
     fields=(*_LISTED, *_MEMORY, *_RATES, *_BODY, *provenance()),
     find=_find,
     named=_named,
-    notes=_notes,
+    notes=lambda _asked, kept: (
+        say("rates are dense; 16-bit is what PyTorch reaches: bf16, or fp16 summed in fp32"),
+        *doubt_notes(kept),
+    ),
     sources=source_shown,
 )

@@ -14,10 +14,6 @@ _POOLS = {
 _SPLITS = {"tensor": say("cuts layers over cards"), "layer": say("deals layers out to cards")}
 
 
-def _find(asked: Asked) -> tuple[Engine, ...]:
-    return (find_engine(" ".join(asked.words)),) if asked.words else tuple(engines().values())
-
-
 def _named(asked: Asked) -> Engine | None:
     """The engine of that name."""
     wanted = " ".join(asked.words).casefold().replace(" ", "")
@@ -84,7 +80,7 @@ KIND = Kind(
         Field(key="confidence", head=say("confidence"), read=lambda engine: engine.confidence),
         Field(key="as_of", head=say("as of"), read=lambda engine: engine.as_of, detail=True),
     ),
-    find=_find,
+    find=lambda asked: (find_engine(" ".join(asked.words)),) if asked.words else tuple(engines().values()),
     named=_named,
     sources=lambda engine: engine.source,
 )

@@ -143,3 +143,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise MissingError(say("there is no file {file}", file=path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(say("{file} is not a TOML table: {why}", file=path, why=error)) from None
+
+
+def frozen(row: Mapping[str, Any]) -> Row:
+    """A block of such a table as a record holds it: its lists, and those inside them, are tuples."""
+
+    def fixed(value: Any) -> Any:
+        return tuple(map(fixed, value)) if isinstance(value, list) else value
+
+    return {name: fixed(value) for name, value in row.items()}

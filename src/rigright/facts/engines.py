@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.errors import unknown
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_toml
+from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.units import to_gib
 from rigright.base.words import say
 
@@ -84,14 +84,7 @@ class Engine:
 @cache
 def engines() -> dict[str, Engine]:
     """Every engine at its newest version, by id."""
-    return {
-        key: Engine(id=key, **{name: _frozen(value) for name, value in row.items()})
-        for key, row in read_toml(DATA / "engines.toml").items()
-    }
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+    return {key: Engine(id=key, **frozen(row)) for key, row in read_toml(DATA / "engines.toml").items()}
 
 
 @cache
@@ -127,7 +120,7 @@ def at_version(engine: Engine, version: str) -> Engine:
     if not older:
         return replace(engine, version=version)
     era = min(older, key=lambda row: _order(row["version"]))
-    return replace(engine, **{name: _frozen(value) for name, value in era.items()} | {"version": version})
+    return replace(engine, **frozen(era) | {"version": version})
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from functools import cache
 
 from rigright.base.errors import unknown
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, read_toml, text, whole
+from rigright.base.tables import DATA, frozen, number, read_rows, read_toml, text, whole
 from rigright.base.words import say
 
 GGUF = "gguf:"
@@ -74,12 +74,7 @@ class Mix:
 @cache
 def formats() -> dict[str, Format]:
     """Every uniform format by id."""
-    return {key: _format(key, row) for key, row in read_toml(DATA / "formats.toml").items()}
-
-
-def _format(key: str, row: dict[str, object]) -> Format:
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return Format(id=key, **values)  # type: ignore[arg-type]
+    return {key: Format(id=key, **frozen(row)) for key, row in read_toml(DATA / "formats.toml").items()}
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cache
 
 from rigright.base.errors import unknown
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_toml
+from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import say
 
 BITS = 8
@@ -33,12 +33,7 @@ class KvFormat:
 @cache
 def kv_formats() -> dict[str, KvFormat]:
     """Every cache format by id."""
-    return {key: _format(key, row) for key, row in read_toml(DATA / "kv_formats.toml").items()}
-
-
-def _format(key: str, row: dict[str, object]) -> KvFormat:
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return KvFormat(id=key, **values)  # type: ignore[arg-type]
+    return {key: KvFormat(id=key, **frozen(row)) for key, row in read_toml(DATA / "kv_formats.toml").items()}
 
 
 def find_kv_format(asked: str) -> KvFormat:

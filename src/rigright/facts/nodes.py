@@ -90,7 +90,12 @@ def find_node(text: str) -> Node:
         return find_node(f"{rented.n_chips:g}x {rented.chip}")
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
-    matches = [_match(text, group) for group in groups]
+    matches = [
+        match_tokens(
+            " ".join(token.text for token in group.name) or text, group.name, total_bytes=group.total_bytes
+        )
+        for group in groups
+    ]
     n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)
     count = sum(_count(group, match) for group, match in zip(groups, matches, strict=True))
     if not 0 < count <= MOST_CARDS:
@@ -160,11 +165,6 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
         else:
             joined.append(group)
     return joined
-
-
-def _match(text: str, group: Counted) -> Match:
-    quoted = " ".join(token.text for token in group.name) or text
-    return match_tokens(quoted, group.name, total_bytes=group.total_bytes)
 
 
 def _count(group: Counted, match: Match) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rigright.base.errors import unknown
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_toml
+from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import Sentence, say
 
 
@@ -148,11 +148,7 @@ _N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
 
 
 def _rows(file: str, record: type[_T]) -> dict[str, _T]:
-    return {key: record(id=key, **_values(row)) for key, row in read_toml(DATA / file).items()}
-
-
-def _values(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return {key: record(id=key, **frozen(row)) for key, row in read_toml(DATA / file).items()}
 
 
 def _find(asked: str, rows: dict[str, _N], *, table: str) -> _N:

@@ -73,7 +73,17 @@ def mounts_of(world: World) -> Mounts:
         for entry in wanted
     ]
     silent = [entry for entry in wanted if entry.path not in bytes_of]
-    return Mounts(found=tuple(found), unseen=tuple(_silent(entry) for entry in silent))
+    return Mounts(
+        found=tuple(found),
+        unseen=tuple(
+            Unseen(
+                what=f"mounts.{entry.path}",
+                why=say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind),
+                see=f"df -h {shlex.quote(entry.path)}",
+            )
+            for entry in silent
+        ),
+    )
 
 
 def is_network(kind: str) -> bool:
@@ -131,11 +141,6 @@ def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | N
         free_bytes=size.free if size else None,
         files_free_share=files.free / files.whole if files and files.whole else None,
     )
-
-
-def _silent(entry: Entry) -> Unseen:
-    why = say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind)
-    return Unseen(what=f"mounts.{entry.path}", why=why, see=f"df -h {shlex.quote(entry.path)}")
 
 
 def _by_psutil(world: World) -> tuple[Mount, ...] | None:

@@ -48,7 +48,10 @@ class DriverReader:
             if answered and not self._failed:
                 return self._devices
             age_s = self._clock() - self._read_s
-            return tuple(_aged(one, age_s) for one in self._devices)
+            return tuple(
+                replace(one, state="stale" if one.state == "ok" else one.state, age_s=age_s)
+                for one in self._devices
+            )
 
     def wake(self) -> None:
         """Ask without waiting; the next reading takes the answer."""
@@ -109,11 +112,6 @@ def nvml_session(world: World) -> Asked:
     from rigright.machine.nvml.session import Session
 
     return Session(dict(world.env or os.environ), patience_s=PATIENCE_S)
-
-
-def _aged(device: DeviceTick, age_s: float) -> DeviceTick:
-    state = "stale" if device.state == "ok" else device.state
-    return replace(device, state=state, age_s=age_s)
 
 
 def _remembered(before: tuple[DeviceTick, ...], now: tuple[DeviceTick, ...]) -> tuple[DeviceTick, ...]:

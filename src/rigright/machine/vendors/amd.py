@@ -48,7 +48,9 @@ def read(world: World) -> Read:
     if joined:
         fields.append(("paths", joined))
     told_enough = bool(listed) or all(one.unified_memory for one in devices)
-    return Read(fields=tuple(fields), unseen=() if told_enough else (_without_tools(),))
+    why = say("neither amd-smi nor rocm-smi is here: names and limits of AMD's cards may be missing")
+    missing = () if told_enough else (Unseen(what="devices", why=why, see="amd-smi static"),)
+    return Read(fields=tuple(fields), unseen=missing)
 
 
 def _told(world: World) -> Read:
@@ -63,8 +65,3 @@ def _told(world: World) -> Read:
 
 def _documents(said: Said | None) -> list[Any]:
     return [] if said is None else documents(said.out)
-
-
-def _without_tools() -> Unseen:
-    why = say("neither amd-smi nor rocm-smi is here: names and limits of AMD's cards may be missing")
-    return Unseen(what="devices", why=why, see="amd-smi static")

@@ -32,7 +32,9 @@ def read(world: World) -> Read:
     said = world.run("xpu-smi", "discovery", "-j")
     first = None if said is None else parsed(said.out)
     if not listed(first):
-        return Read(fields=(("devices", seen),), unseen=(_without_tool(),)) if seen else Read()
+        why = say("xpu-smi is not here: names and memory of Intel's cards are not seen without it")
+        missing = Unseen(what="devices", why=why, see="xpu-smi discovery")
+        return Read(fields=(("devices", seen),), unseen=(missing,)) if seen else Read()
     # the list, each device in full, and its figures
     more, now = [], {}
     for place, one in enumerate(listed(first)):
@@ -102,8 +104,3 @@ def _sensors(world: World, folder: str) -> dict[str, Any]:
             mem_c=first((heat["vram"],), _MILLI) if "vram" in heat else None,
         ),
     }
-
-
-def _without_tool() -> Unseen:
-    why = say("xpu-smi is not here: names and memory of Intel's cards are not seen without it")
-    return Unseen(what="devices", why=why, see="xpu-smi discovery")

@@ -19,6 +19,7 @@ from rigright.arch.sources.spelling import own_part, spell
 from rigright.base.tables import DATA
 
 COLLECTED, DERIVED = DATA / "models.jsonl", DATA / "models_more.jsonl"
+READS_WHOLE = frozenset({"embedding", "reranker"})
 _START = '{"_model":"'
 
 
@@ -78,6 +79,8 @@ def arch(name: str) -> Arch:
         own, base = spell(own_part(name)), spell(own_part(known.base))
         found = replace(found, stored=known.stored or own.stored or (None if base.formats else found.stored))
         found = replace(found, published=found.stored)
+    if known.task in READS_WHOLE and found.task == "text":  # a decoder that is asked for one vector or score
+        found = replace(found, task="embed")
     return replace(found, max_context_tok=known.context_tok or found.max_context_tok)
 
 

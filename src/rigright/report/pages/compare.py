@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.units import TERA, show_short
+from rigright.base.units import TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
-from rigright.demand import Training
+from rigright.choice.ways import quality_class
+from rigright.cost.money import SECONDS_PER_H
+from rigright.demand import Serving, Training
+from rigright.facts.formats import find_format
 from rigright.report.compared import LESS, Compared, Contender, Pass, Roof
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import model_name, note_lines, short
+from rigright.report.pages.brief import model_name, note_lines, short, short_format
 from rigright.report.pages.plan_data import plain_plan
 from rigright.report.pages.plan_details import ROWS
 from rigright.report.pages.plan_next import explain_flags
@@ -73,13 +76,16 @@ def _verdict(result: Compared) -> Line:
     if not any(one.plan for one in result.contenders):
         return Line(said=say("none of them can run {model}", model=model_name(result.model)), tone="bad")
     told: dict[int, list[Sentence]] = {}
+    for place, quality in _better(result):
+        told.setdefault(place, []).append(quality)
+    paid = {one.plan.supply.how for one in result.contenders if one.plan}
     even = len({one.plan.concurrency for one in result.contenders if one.plan}) == 1  # under the same load
     for names, claim in CLAIMS:
         for name in names:
             known = {
                 place: one.figures[name].value
                 for place, one in enumerate(result.contenders)
-                if name in one.figures and one.fits and _is_alike(one, name)
+                if name in one.figures and one.fits and _is_alike(one, name, paid=paid)
             }
             if len(known) < 2:
                 continue
@@ -90,6 +96,8 @@ def _verdict(result: Compared) -> Line:
                     _claim(claim if name != RATE or even else "throughput", ratio)
                 )
             break
+    for place, payback in _paid_off(result):
+        told.setdefault(place, []).append(payback)
     said: Sentence = with_semicolons(
         say("{name}: {claims}", name=_name(result.contenders[place]), claims=with_commas(claims) or "")
         for place, claims in told.items()
@@ -106,9 +114,40 @@ def _verdict(result: Compared) -> Line:
     return Line(said=said, tone="warn" if missed else "good")
 
 
-def _is_alike(one: Contender, name: str) -> bool:
-    """Prices to buy are held against prices to buy, an hour's rent against an hour's rent."""
+def _better(result: Compared) -> Iterator[tuple[int, Sentence]]:
+    """Who runs weights of a better class than another does: the rest is then no like against like."""
+    able = {
+        place: one.plan.work.weights
+        for place, one in enumerate(result.contenders)
+        if one.fits and one.plan is not None and isinstance(one.plan.work, Serving)
+    }
+    classes = {place: quality_class(find_format(form).loss_rank) for place, form in able.items()}
+    if len(set(classes.values())) < 2:
+        return
+    for place, own in classes.items():
+        if own == min(classes.values()):
+            yield place, say("better quality ({format})", format=short_format(able[place]))
+
+
+def _paid_off(result: Compared) -> Iterator[tuple[int, Sentence]]:
+    """Of two that do the same, one bought and one rented: how long until the price is saved."""
+    plans = {place: one.plan for place, one in enumerate(result.contenders) if one.plan and one.fits}
+    bought = {place: plan for place, plan in plans.items() if plan.supply.how == "buy"}
+    rented = [plan for plan in plans.values() if plan.supply.how == "rent"]
+    if len(plans) != 2 or not bought or not rented:
+        return
+    (place, own), (rent,) = next(iter(bought.items())), rented
+    price, hour = own.figures.get("usd"), rent.figures.get("usd_per_h")
+    if price is not None and hour is not None and hour.value > 0:
+        time = show_seconds(price.value / hour.value * SECONDS_PER_H)
+        yield place, say("pays for itself after {time} of renting", time=time)
+
+
+def _is_alike(one: Contender, name: str, *, paid: set[str]) -> bool:
+    """Prices to buy are held against prices to buy, rent against rent, and what follows from them so too."""
     how = {"usd": "buy", "usd_per_h": "rent"}.get(name)
+    if name.startswith("usd_") and how is None:
+        return len(paid) == 1
     return one.plan is not None and how in {None, one.plan.supply.how}
 
 

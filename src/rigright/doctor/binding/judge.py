@@ -9,7 +9,7 @@ what is left. Cards that only spin in a collective wait too (`lockstep.py`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from rigright.base import shelf
@@ -131,19 +131,18 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> Moment:
     reads = [
         result.value for result in case.results if result.part == "disk" and result.unit == "bytes_per_s"
     ]
+    links = (
+        (device.index, pcie_bytes_per_s(device.pcie_gen or 1, device.pcie_lanes))
+        for device in devices
+        if device.pcie_gen in range(1, 7) and device.pcie_lanes
+    )
     return Moment(
         devices=devices,
         host=tick.host,
-        link_bytes_per_s=tuple(_links(devices)),
+        link_bytes_per_s=tuple(links),
         net_bytes_per_s=max(ports, default=None),
         disk_bytes_per_s=max(reads, default=None),
     )
-
-
-def _links(devices: Iterable[DeviceTick]) -> Iterable[tuple[int, float]]:
-    for device in devices:
-        if device.pcie_gen in range(1, 7) and device.pcie_lanes:
-            yield device.index, pcie_bytes_per_s(device.pcie_gen or 1, device.pcie_lanes)
 
 
 def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:

@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
@@ -96,7 +97,7 @@ def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
     if work.weights:
         return format_on(work.weights[0], engine=engine, chips=chips, named=bool(work.engines))
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
-    from rigright.cost.images.networks import PACKED, is_generator, loaded_bytes
+    from rigright.cost.images.networks import PACKED, loaded_bytes
 
     if is_generator(arch):
         forms = (

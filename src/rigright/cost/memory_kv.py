@@ -50,6 +50,11 @@ def takes_samples(arch: Arch) -> bool:
     return arch.task in {"vision", "image", "embed"}
 
 
+def is_generator(arch: Arch) -> bool:
+    """Whether it makes images of noise."""
+    return arch.task == "image" and arch.family != "vae"
+
+
 def unlike_layers(arch: Arch) -> tuple[Layer, ...]:
     """Each layer object of the trunk once: equal layers are mostly one object, and hashing them is slow."""
     return tuple({id(layer): layer for layer in arch.trunk.layers}.values())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import generates
+from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.report.explained import Explained
 from rigright.search.single import single
@@ -18,7 +18,6 @@ from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
-from rigright.verbs.serving.samples import sample_speed
 from rigright.verbs.serving.speed import speed
 
 
@@ -44,6 +43,11 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
     fits = fullest.spare_bytes >= 0
     settings = case.settings
     timed = speed(case) if fits and generates(case.arch) else None
+    samples = None
+    if fits and takes_samples(case.arch):
+        from rigright.verbs.serving.samples import sample_speed
+
+        samples = sample_speed(case, image_px=image_px)
     return Explained(
         model=case.arch.name,
         params=params(case.arch),
@@ -63,5 +67,5 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
         reasons=reasons(case, memory, speed=timed) if why else (),
         notes=(*case.notes, *deal_notes(case)) if fits else case.notes,
         speed=timed,
-        samples=sample_speed(case, image_px=image_px) if fits else None,
+        samples=samples,
     )

@@ -69,21 +69,16 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
 def market_of(wish: PlanWish, *, day: date) -> Market:
     """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.search.market import market_on
+    from rigright.verbs.here import looked_at
 
     own: tuple[Price, ...] = ()
     if wish.prices_file is not None:
         from rigright.verbs.planning.prices import own_prices
 
         own = own_prices(wish.prices_file, today=day)
-    return replace(market_on(day, own=own, currency=wish.currency), there=_there(wish))
-
-
-def _there(wish: PlanWish) -> Node | None:
-    """The machine that is on or owned, where it is one to be looked at."""
-    from rigright.verbs.here import looked_at
-
     named = wish.on if wish.on is not None else wish.owned
-    return None if named is None else looked_at(named)
+    there = None if named is None else looked_at(named)
+    return replace(market_on(day, own=own, currency=wish.currency), there=there)
 
 
 def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:

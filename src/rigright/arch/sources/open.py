@@ -35,23 +35,16 @@ def examine(asked: str, *, run_code: bool = False, input_shape: str | None = Non
     if len(asked) > MAX_TEXT or "\0" in asked:
         raise AskError(say("that is no model's name or path: {letters} letters", letters=len(asked)))
     if _SHAPE.match(asked):
-        return _shape(asked)
-    factory = _FACTORY.match(asked)
-    if factory is not None:
-        return _module(Path(factory["file"]), factory["factory"], run_code=run_code, input_shape=input_shape)
+        from rigright.arch.sources.shape import read_shape
+
+        return Opened(arch=read_shape(asked))
+    code = _FACTORY.match(asked)
+    if code is not None:
+        from rigright.arch.sources.module import trace
+
+        arch = trace(Path(code["file"]), code["factory"], run_code=run_code, input_shape=input_shape)
+        return Opened(arch=arch)
     return _path(asked) or _named(asked)
-
-
-def _shape(asked: str) -> Opened:
-    from rigright.arch.sources.shape import read_shape
-
-    return Opened(arch=read_shape(asked))
-
-
-def _module(file: Path, factory: str, *, run_code: bool, input_shape: str | None) -> Opened:
-    from rigright.arch.sources.module import trace
-
-    return Opened(arch=trace(file, factory, run_code=run_code, input_shape=input_shape))
 
 
 def _path(asked: str, *, is_base: bool = False) -> Opened | None:

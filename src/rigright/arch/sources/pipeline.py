@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rigright.arch.record import Arch, Tower
 from rigright.arch.sources.config_file import CONFIG, open_config
 from rigright.arch.sources.files import read_json
 from rigright.arch.sources.opened import Files, Opened
@@ -76,7 +75,12 @@ def _joined(folder: Path, opened: dict[str, Opened], *, warnings: tuple[Sentence
     main = next((name for name in _MAIN if name in opened), next(iter(opened)))
     order = [name for name in opened if name != main] + [main]
     arch = opened[main].arch
-    towers = tuple(tower for name in order for tower in _towers(name, opened[name].arch))
+    # named after their part: a text encoder is no trunk here
+    towers = tuple(
+        replace(tower, name=name if len(opened[name].arch.towers) == 1 else f"{name}.{tower.name}")
+        for name in order
+        for tower in opened[name].arch.towers
+    )
     told = tuple(warning for name in order for warning in opened[name].arch.warnings)
     return Opened(
         arch=replace(
@@ -88,12 +92,6 @@ def _joined(folder: Path, opened: dict[str, Opened], *, warnings: tuple[Sentence
         ),
         files=_files([opened[name].files for name in order], whole=not warnings),
     )
-
-
-def _towers(name: str, arch: Arch) -> Iterator[Tower]:
-    """The towers of one part, named after it: a text encoder is no trunk here."""
-    for tower in arch.towers:
-        yield replace(tower, name=name if len(arch.towers) == 1 else f"{name}.{tower.name}")
 
 
 def _files(files: list[Files | None], *, whole: bool) -> Files | None:

@@ -26,6 +26,7 @@ from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, image_rate
 from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
 from rigright.cost.known import bands_of, known_of_one
 from rigright.cost.links import Wire
+from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import samples_bytes
@@ -94,11 +95,6 @@ def network_of(
     return Network(
         arch=found.denoiser, does=PAINT, painter=found, image_px=found.image_px, steps=steps or found.steps
     )
-
-
-def is_generator(arch: Arch) -> bool:
-    """Whether it makes images of noise."""
-    return arch.task == "image" and arch.family != "vae"
 
 
 def precisions(arch: Arch) -> Mapping[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from rigright.base.units import KIB, MEGA
 from rigright.machine.amd.isa import shares_memory
@@ -26,18 +25,14 @@ def is_rocminfo(text: str) -> bool:
 
 def read_agents(text: str) -> Read:
     """The cards, those in parts put together, and the processor's name."""
-    blocks = [(dict(reversed(_SAID.findall(one))), one) for one in _agents(text)]
+    starts = [match.end() for match in _AGENT.finditer(text)][:_MOST_AGENTS]
+    agents = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    blocks = [(dict(reversed(_SAID.findall(one))), one) for one in agents]
     cards = [(said, block) for said, block in blocks if said.get("Device Type") == "GPU"]
     devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]
     name = next((said["Marketing Name"] for said, _ in blocks if _is_processor(said)), None)
     cpu = (("cpu", Cpu(name=name)),) if name else ()
     return Read(fields=(("devices", whole_cards(devices)[0]), *cpu))
-
-
-def _agents(text: str) -> Iterator[str]:
-    starts = [match.end() for match in _AGENT.finditer(text)][:_MOST_AGENTS]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        yield text[start:end]
 
 
 def _is_processor(said: dict[str, str]) -> bool:

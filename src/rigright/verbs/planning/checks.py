@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
-from rigright.cost.images.networks import ENGINE
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
@@ -100,11 +99,14 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
             say("{model} has no head that drafts tokens (MTP)", model=arch.name),
             hint=say("leave {option} out", option="--draft"),
         )
-    if takes_images(arch, wish) and any(find_engine(name).id != ENGINE for name in wish.engines):
-        yield AskError(
-            say("{model} does not generate text: no choice of engine", model=arch.name),
-            hint=say("leave {option} out", option="--engine"),
-        )
+    if takes_images(arch, wish):
+        from rigright.cost.images.networks import ENGINE
+
+        if any(find_engine(name).id != ENGINE for name in wish.engines):
+            yield AskError(
+                say("{model} does not generate text: no choice of engine", model=arch.name),
+                hint=say("leave {option} out", option="--engine"),
+            )
     yield from _names(wish)
     longest = (wish.prompt_tok or 0) + (wish.output_tok or 0)
     if wish.context_tok is not None and wish.prompt_tok and wish.output_tok and longest > wish.context_tok:

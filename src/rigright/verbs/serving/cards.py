@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.images.networks import is_generator, network_memory, network_of
 from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_places import dealt_bounds, usual_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
@@ -144,6 +144,8 @@ def _memories(
 
 def _painting(case: Case, card: Card) -> ServingMemory:
     """Memory of a card that makes images, with what reads the prompt and what draws."""
+    from rigright.cost.images.networks import network_memory, network_of
+
     each = max(-(-case.serving.batch // len(case.cards)), 1)
     device = device_of(card, case.engine)
     return network_memory(network_of(case.arch), case.serving.weights, batch=each, device=device)

@@ -81,6 +81,7 @@ def chosen(words, found):
     serving, layout = found.serving, found.layout
     told = {"--engine": serving.engine.replace(" ", "=="), "--weights": serving.weights, "--kv": serving.kv}
     told |= {f"--{name}": str(getattr(layout, name)) for name in ("tp", "pp", "dp")}
+    told |= {"--context": str(serving.context_tok), "--prompt": str(serving.prompt_tok or 1), "--output": "1"}
     missing = [word for flag, value in told.items() if flag not in words for word in (flag, value)]
     return [*words, *missing]
 
@@ -125,7 +126,9 @@ def test_every_remedy_asked_for_does_what_was_said_of_it():
         for remedy in found.remedies:
             if remedy.flag is None:
                 continue
-            after = spare_bytes(with_flags(words, shlex.split(remedy.flag)))
+            if remedy.fits:
+                assert spare_bytes(with_flags(words, shlex.split(remedy.flag))) >= 0, (words, remedy.flag)
+            after = spare_bytes(with_flags(chosen(words, found), shlex.split(remedy.flag)))
             assert (after >= 0) == remedy.fits, (words, remedy.flag)
             assert after - before == pytest.approx(remedy.saves_bytes, rel=1e-9, abs=2), (words, remedy.flag)
             tried += 1

@@ -81,7 +81,8 @@ def chosen(words, found):
     serving, layout = found.serving, found.layout
     told = {"--engine": serving.engine.replace(" ", "=="), "--weights": serving.weights, "--kv": serving.kv}
     told |= {f"--{name}": str(getattr(layout, name)) for name in ("tp", "pp", "dp")}
-    told |= {"--context": str(serving.context_tok), "--prompt": str(serving.prompt_tok or 1), "--output": "1"}
+    lengths = {"--context": serving.context_tok, "--prompt": serving.prompt_tok or 1, "--output": 1}
+    told |= {flag: str(value) for flag, value in (lengths | {"--batch": serving.batch}).items()}
     missing = [word for flag, value in told.items() if flag not in words for word in (flag, value)]
     return [*words, *missing]
 

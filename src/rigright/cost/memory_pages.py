@@ -60,7 +60,10 @@ def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Number
         kept = entries(mixer, context, extra_tok=extra, cross=cross)
         cache = cache + each * rounded(kept, engine.pad_tok)
         states = states + layers * state_bytes(mixer, layout)
-        grows = grows + each * _pool_part(mixer, engine) / mixer.every_tok
+        # entries of this layer the engine's pool keeps for each token it counts
+        share = 1.0 if engine.window_extra == "all" else engine.swa_share or 0.0
+        whole = float(mixer.kind in CACHED and mixer.kind != Mix.CROSS)
+        grows = grows + each * (share if mixer.kind in BOUNDED else whole) / mixer.every_tok
     return Held(
         cache_bytes=cache * ask.batch,
         states_bytes=states * ask.batch,
@@ -72,13 +75,6 @@ def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Number
 def window_extra(engine: Engine, ask: Ask) -> Numbers:
     """Tokens a sliding window holds beyond itself in this engine."""
     return {"none": 0, "budget": ask.budget_tok, "all": np.inf}[engine.window_extra]
-
-
-def _pool_part(mixer: Mixer, engine: Engine) -> float:
-    """Entries of this layer the engine's pool keeps for each token it counts."""
-    bounded = mixer.kind in BOUNDED
-    kept = 1.0 if engine.window_extra == "all" else engine.swa_share or 0.0
-    return kept if bounded else float(mixer.kind in CACHED and mixer.kind != Mix.CROSS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,10 @@ def _step(case: Case, through: Ways, *, flow: _Flow) -> dict[str, Numbers]:
     training, layout, rates = case.setup.training, case.layout, case.rates
     pp = np.asarray(layout.pp, dtype=float)
     micro = np.asarray(pp if training.accumulate is None else training.accumulate, dtype=float)
-    most, last = _stages(case)
+    # the share of the layers in the fullest stage, and in the last, which makes logits too
+    count, stages = len(trunk_of(case.arch).layers), np.asarray(case.layout.pp)
+    most = np.ceil(count / stages) / count
+    last = (count - stage_edge(count, stages, stage=stages - 1)) / count
     sent = sum(flow.sent_s.values())
     device = flow.layers_s + sent
     slowed = (device**SHARPNESS + flow.host_s**SHARPNESS) ** (1 / SHARPNESS)
@@ -154,13 +157,6 @@ def _ranks(layout: Layout) -> Numbers:
         * np.asarray(layout.dp)
         * np.asarray(layout.cp)
     )
-
-
-def _stages(case: Case) -> tuple[Numbers, Numbers]:
-    """The share of the layers in the fullest stage, and in the last, which makes logits too."""
-    layers, pp = len(trunk_of(case.arch).layers), np.asarray(case.layout.pp)
-    last = layers - stage_edge(layers, pp, stage=pp - 1)
-    return np.ceil(layers / pp) / layers, last / layers
 
 
 def _optimizer_s(case: Case) -> Numbers:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from rigright.base.words import say
 from rigright.cost.images.networks import (
     ENGINE,
     READ,
-    BatchTime,
     Network,
     batch_time,
     network_memory,
@@ -161,9 +159,14 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     row, column, n_chips = _grown(kinds, fits & worth)
     kept = n_chips * batches[column] <= (question.wish.global_batch or np.inf)
     row, column, n_chips = row[kept], column[kept], n_chips[kept]
-    time = _timed(network, way, rates=at(rates, row), kinds=kinds, points=(row, batches[column], n_chips))
+    batch = batches[column]
+    if way.trains:
+        wire = at(wire_of([kind.chip for kind in kinds]), row)
+        time = train_time(network, at(rates, row), batch=batch, ranks=n_chips, wire=wire)
+    else:
+        time = batch_time(network, at(rates, row), batch=batch)
     points = SamplePoints(
-        way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], n_chips=n_chips, batch=batches[column],
+        way=np.full(len(row), place), kind=np.asarray(way.kinds)[row], n_chips=n_chips, batch=batch,
         need_bytes=need[row, column], able_bytes=able[row, column], batch_s=time.total_s,
         **{part: np.broadcast_to(getattr(time, part), row.shape) for part in PARTS},
     )  # fmt: skip
@@ -177,14 +180,6 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
         able_bytes=np.maximum(able[short, 0], 1.0),
     )
     return SampleScored(points=points, misfits=misfits)
-
-
-def _timed(network: Network, way: SampleWay, *, rates: Any, kinds: Sequence[Kind], points: Any) -> BatchTime:
-    row, batch, n_chips = points
-    if not way.trains:
-        return batch_time(network, rates, batch=batch)
-    wire = at(wire_of([kind.chip for kind in kinds]), row)
-    return train_time(network, rates, batch=batch, ranks=n_chips, wire=wire)
 
 
 def memory_of(

@@ -66,7 +66,13 @@ def read(config: Config, name: str) -> Arch:
     shared = config.flag("share_encoder_decoder_embeddings", default=True)
     own = () if shared else embedding(config.size("decoder_vocab_size", default=vocab), hidden)
     head = vocab_head(vocab, hidden, tied=tied, bias=False) if generates else ()
-    outer = (*(own or embedding(vocab, hidden)), *head, *_label(config, called, hidden=hidden))
+    if called.endswith("ForSequenceClassification"):
+        said = any(key in config.raw for key in ("id2label", "num_labels"))
+        usual = 3 if config.raw.get("model_type") == "bart" else 2
+        label = dense_label(hidden, labels(config) if said else usual)
+    else:
+        label = linear("head", (labels(config), hidden)) if called.endswith("QuestionAnswering") else ()
+    outer = (*(own or embedding(vocab, hidden)), *head, *label)
     reader = _tower(config, kind, name="encoder", outer=embedding(vocab, hidden) if own else ())
     writer = _tower(config, kind, name="decoder", outer=outer)
     if config.flag("use_prompt", default=False):
@@ -86,14 +92,6 @@ def read(config: Config, name: str) -> Arch:
         dtype="fp32",
         warnings=prompts,
     )
-
-
-def _label(config: Config, called: str, *, hidden: int) -> tuple[Weight, ...]:
-    if called.endswith("ForSequenceClassification"):
-        told = any(key in config.raw for key in ("id2label", "num_labels"))
-        usual = 3 if config.raw.get("model_type") == "bart" else 2
-        return dense_label(hidden, labels(config) if told else usual)
-    return linear("head", (labels(config), hidden)) if called.endswith("QuestionAnswering") else ()
 
 
 def _tower(config: Config, kind: str, *, name: str, outer: tuple[Weight, ...]) -> Tower:

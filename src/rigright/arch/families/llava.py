@@ -243,8 +243,12 @@ def read(config: Config, name: str) -> Arch:
     # the vision kind a config names, where we know it
     own = config.part("vision_config").raw.get("model_type")
     eye = part(config, "vision_config", kind=own if isinstance(own, str) and own in KINDS else eye_kind)
+    chosen = config.raw.get("vision_feature_layer")
     widths = Widths(
-        seen=eye.size("hidden_size"), said=arch.trunk.hidden, tok=patches(eye), layers=_layers_read(config)
+        seen=eye.size("hidden_size"),
+        said=arch.trunk.hidden,
+        tok=patches(eye),
+        layers=len(chosen) if isinstance(chosen, list | tuple) and chosen else 1,
     )
     towers = _eyes(
         eye, eye.word("model_type"), projected=projector(config, widths), twice=kind == "video_llava"
@@ -256,8 +260,3 @@ def _eyes(eye: Config, kind: str, *, projected: tuple[Weight, ...], twice: bool)
     """The vision tower, and a second alike for video where there is one."""
     first = vit_tower(eye, kind, after=projected)
     return (first, vit_tower(eye, kind)) if twice else (first,)
-
-
-def _layers_read(config: Config) -> int:
-    told = config.raw.get("vision_feature_layer")
-    return len(told) if isinstance(told, list | tuple) and told else 1

@@ -20,7 +20,13 @@ def read(config: Config, name: str) -> Arch:
     config = full(config, "mobilenet_v2")
     high, wide = sides(config.raw.get("image_size"), 224)
     image = begin(config.size("num_channels"), high, wide=wide)
-    first, flow = close(_stem(config, image))
+    narrow = _scaled(config, _STEM)
+    deep = _step(image, narrow, kernel=3, stride=2)
+    if not config.flag("first_layer_is_expansion", default=True):
+        deep = _step(deep, narrow, kernel=1)
+    first, flow = close(
+        norm(conv(_step(deep, narrow, kernel=3, groups=narrow), _scaled(config, _CHANNELS[0]), kernel=1))
+    )
     layers, reached = [first], 2
     for outputs, told in zip(_CHANNELS[1:], _STRIDES, strict=True):
         stride = 1 if reached == config.size("output_stride") else told
@@ -48,14 +54,6 @@ def _whole(config: Config, wanted: int) -> int:
 
 def _step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1, groups: int = 1) -> Flow:
     return relu(norm(conv(flow, outputs, kernel=kernel, stride=stride, groups=groups)))
-
-
-def _stem(config: Config, image: Flow) -> Flow:
-    width = _scaled(config, _STEM)
-    flow = _step(image, width, kernel=3, stride=2)
-    if not config.flag("first_layer_is_expansion", default=True):
-        flow = _step(flow, width, kernel=1)
-    return norm(conv(_step(flow, width, kernel=3, groups=width), _scaled(config, _CHANNELS[0]), kernel=1))
 
 
 def _block(config: Config, flow: Flow, *, outputs: int, stride: int) -> tuple[Layer, Flow]:

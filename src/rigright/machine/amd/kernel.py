@@ -44,13 +44,16 @@ def _card(world: World, folder: str) -> Device:
         return scaled(world.text(f"{folder}/{name}"), scale)
 
     total, used = number("mem_info_vram_total"), number("mem_info_vram_used")
+    place = world.link(folder)
+    leaf = (place or "").rpartition("/")[2]
+    address = leaf if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", leaf) else None
     return Device(
         index=0,
         vendor="amd",
         name=world.text(f"{folder}/product_name") or None,
         uuid=world.text(f"{folder}/unique_id") or None,
         serial=world.text(f"{folder}/serial_number") or None,
-        pci=_address(world.link(folder)),
+        pci=address,
         pci_id=_id(world, folder, names=("vendor", "device")),
         board_id=_id(world, folder, names=("subsystem_vendor", "subsystem_device")),
         vbios=world.text(f"{folder}/vbios_version") or None,
@@ -130,11 +133,6 @@ def _whole(number: float | None, *, least: int) -> int | None:
 def _id(world: World, folder: str, *, names: tuple[str, str]) -> str | None:
     told = [(world.text(f"{folder}/{name}") or "").removeprefix("0x") for name in names]
     return ":".join(told) if all(re.fullmatch(r"[0-9a-f]{4}", one) for one in told) else None
-
-
-def _address(place: str | None) -> str | None:
-    name = (place or "").rpartition("/")[2]
-    return name if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", name) else None
 
 
 def _with_main_memory(world: World, device: Device) -> Device:

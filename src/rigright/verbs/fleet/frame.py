@@ -70,7 +70,11 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     wanted = None if wish.plan is None else wanted_of(wish.plan)
     read = partial(_node, what=what, only=wish.only, wanted=wanted)
     if wish.save is not None:
-        _folder(wish.save)
+        try:
+            Path(wish.save).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = say("cannot write {file}: {why}", file=wish.save, why=error.strerror or error)
+            raise AskError(why) from None
     nodes: dict[str, NodeTold] = {}
     broken_off = False
     try:
@@ -179,13 +183,6 @@ def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
         "spreads": spreads,
         "stragglers": stragglers,
     }
-
-
-def _folder(save: str) -> None:
-    try:
-        Path(save).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AskError(say("cannot write {file}: {why}", file=save, why=error.strerror or error)) from None
 
 
 def _save(folder: Path, came: Came) -> None:

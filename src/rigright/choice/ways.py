@@ -179,6 +179,13 @@ def format_of(name: str, *, engine: Engine, named: bool = False) -> str:
     return find_format(engine.says.get(plain, name)).id
 
 
+def check_format(name: str) -> None:
+    """Refuse a format that no engine knows by this name, strict or loose."""
+    plain = name.strip().lower().replace("-bit", "bit")
+    if not any(plain in engine.says for engine in engines().values()):
+        find_format(name)
+
+
 def format_on(name: str, *, engine: Engine, chips: Sequence[Chip], named: bool = False) -> str:
     """The same on these chips: where one has no bf16, fp16 is meant, its twin in size."""
     form = format_of(name, engine=engine, named=named)

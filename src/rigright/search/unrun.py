@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rigright.base.words import Sentence, say
+from rigright.choice.ways import format_of
 from rigright.facts.chips import Chip
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.running import engines_of, how_runs, runs_of, unrun
 from rigright.search.question import Question
@@ -20,18 +20,19 @@ def is_known(question: Question) -> bool:
 
 def no_way(question: Question) -> Sentence:
     """What is in the way, and what would run."""
-    wish = question.wish
     chips = {chip.id: chip for kind in question.kinds for chip in kind.chips}
-    forms = [find_format(name).id for name in wish.weights] or [question.arch.stored or question.arch.dtype]
     if len(chips) == 1:
-        return _on_one(question, next(iter(chips.values())), form=forms[0])
+        return _on_one(question, next(iter(chips.values())))
     return NOTHING
 
 
-def _on_one(question: Question, chip: Chip, *, form: str) -> Sentence:
-    wish = question.wish
+def _on_one(question: Question, chip: Chip) -> Sentence:
+    wish, arch = question.wish, question.arch
     named = tuple(find_engine(name).id for name in wish.engines)
     engines = named or engines_of(chip)
+    form = arch.stored or arch.dtype
+    if wish.weights and engines:
+        form = format_of(wish.weights[0], engine=find_engine(engines[0]), named=bool(named))
     if wish.kv and any(how_runs(name, form, chip=chip) for name in engines):
         cache = find_kv_format(wish.kv[0])
         return say(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
+from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
@@ -31,8 +32,10 @@ def check(arch: Arch, wish: PlanWish) -> None:
         raise wrong
     for engine in wish.engines:
         find_engine(engine)
-    for form in (*wish.weights, *(() if wish.quality is None else (wish.quality,))):
-        find_format(form)
+    for form in wish.weights:
+        check_format(form)
+    if wish.quality is not None:
+        find_format(wish.quality)
     for form in wish.kv:
         find_kv_format(form)
     for name in (wish.on, wish.owned, *wish.chips):

@@ -20,6 +20,7 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.running import NATIVE, how_runs
 
 GGUF = "gguf:"
+HOME = "home"  # a place of engines.toml: one person, or a few
 FEW = 4  # requests at once that an engine for one user still carries
 SERVER_CARDS = 4  # of a desk: so many are bought for engines that cut tensors
 PACKED_LOSS = 6  # files of such formats are run as they are, and not packed anew
@@ -60,12 +61,16 @@ def ways_on(arch: Arch, wish: PlanWish, *, site: Site, more: bool = False) -> It
     `more`: unusual engines, formats and caches as well.
     """
     order = [one for one in taken_on(arch, wish, site=site) if not site.mixed or one.split == "layer"]
+    # who buys for a few users with targets takes either engine: one user more must not make it cheaper
+    aims = any(one is not None for one in (wish.ttft_s, wish.tpot_s, wish.tok_per_s))
+    either = aims and wish.on is None and wish.owned is None and wish.work != "chat"
+    either = either and _place(arch, wish, site=site) == HOME
     for rank, engine in enumerate(order):
         forms = tuple(formats_in(arch, wish, engine=engine, chips=site.chips, more=more))
         for weights in forms:
             for kv in caches_in(wish, engine, chips=site.chips, more=more):
                 yield Way(engine=engine, weights=weights, kv=kv, usual=rank == 0 or bool(wish.engines))
-        if forms and not more and not wish.engines:
+        if forms and not more and not wish.engines and not either:
             return
 
 
@@ -117,7 +122,7 @@ def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
     if not desk:
         return "rack"
     alone = (few or wish.work == "chat") and site.cards < SERVER_CARDS
-    return "home" if alone or mixed else "many"
+    return HOME if alone or mixed else "many"
 
 
 def _runs(engine: Engine, chip: Chip) -> bool:

@@ -53,7 +53,10 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     wish = question.wish
     enough = 0.0 if wish.tpot_s is not None else question.usual.enough_tok_per_s
     late = _late(table, index)
-    slow = np.ceil(STEPS * np.log2(np.maximum(figures["tpot_s"] * enough, 1.0)))
+    # a user waits for the first token as for the rest: a queue is no cure for slow tokens
+    answer = wish.output_tok or 1
+    token_s = (figures["ttft_s"] + figures["tpot_s"] * (answer - 1)) / answer
+    slow = np.ceil(STEPS * np.log2(np.maximum(token_s * enough, 1.0)))
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
@@ -64,7 +67,7 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
         output = figures["output_tok_per_s"]
         poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
         return _order(unusual, unsure, late, quality, idle, slow, poor, loss, -output, price)
-    each = np.round(np.log(figures["tpot_s"]) / np.log(NEAR))
+    each = np.round(np.log(token_s) / np.log(NEAR))
     cards = points.n_chips[point]
     return _order(unusual, unsure, late, quality, idle, slow, loss, each, figures["ttft_s"], cards, price)
 

@@ -46,6 +46,7 @@ class Shop:
     budget_tok: int  # of one pass
     chunks: bool = True  # a prompt may be cut over passes
     most_context_tok: int | None = None  # of one request
+    request_s: float = 0.0  # a request is on its way to the queue, and its answer to the user
 
     def holds(self, tok: int) -> bool:
         """Whether a request that grows to so many tokens can be served at all."""
@@ -100,7 +101,7 @@ class Server:
 
     def submit(self, request: int, at_s: float) -> None:
         """A request comes in; its cache must fit (see `Shop.holds`)."""
-        heappush(self._inbox, (at_s, request))
+        heappush(self._inbox, (at_s + self.shop.request_s, request))
 
     def run(self, until_s: float = NEVER) -> None:
         """Work until the clock has reached a moment, or nothing is left to do."""

@@ -116,6 +116,7 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     soon = ok & _within(found.ttft_s, targets.ttft_s)
     steady = ok & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
     good, count = soon & steady, max(load.count, 1)
+    way_s = (*played.prefill_servers, *played.servers)[0].shop.request_s
     logs = [log_of(server) for server in played.servers]
     all_logs = logs + [log_of(server) for server in played.prefill_servers]
     busy = sum(float(log["took_s"].sum()) for log in all_logs)
@@ -129,7 +130,7 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         ttft_s=spread(found.ttft_s[ok]),
         tpot_s=spread(tpot[ok]),
         itl_s=_gaps(logs),
-        queue_s=spread((found.started_s - found.arrival_s)[ok]),
+        queue_s=spread(np.maximum(found.started_s - found.arrival_s - way_s, 0.0)[ok]),
         latency_s=spread((found.last_s - found.arrival_s)[ok]),
         requests_per_s=float(ok.sum()) / span,
         output_tok_per_s=float(load.output_tok[ok].sum()) / span,

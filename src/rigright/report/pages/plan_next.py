@@ -91,9 +91,9 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     ]
 
 
-def explain_flags(plan: Plan, *, wish: PlanWish) -> list[str]:
+def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
     """The plan as `explain` is asked for it, under the load that it was planned for."""
-    flags = ["--on", words.machine_flag(plan)]
+    flags, wish = ["--on", words.machine_flag(plan)], wish or PlanWish()
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout

@@ -44,7 +44,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
 def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | None, context_tok: int) -> Shop:
     """One replica of a case; `context_tok` is the most that a request will hold."""
     settings = case.settings
-    max_seqs, budget = max(int(settings.max_seqs), 1), max(int(settings.budget_tok), 1)
+    max_seqs, budget = _seats(case, memory), max(int(settings.budget_tok), 1)
     blocks, block_tok = _blocks(case, memory)
     dealt = dealt_of(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
@@ -70,7 +70,17 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
         budget_tok=budget,
         chunks=policy not in WHOLE_PROMPTS if chunks is None else chunks,
         most_context_tok=case.arch.max_context_tok,
+        request_s=float(np.max(rates.request_s)),
     )  # fmt: skip
+
+
+def _seats(case: Case, memory: ServingMemory) -> int:
+    """Sequences at once: as the engine is set up, and as many as there is room for states that each keeps."""
+    seats = max(int(case.settings.max_seqs), 1)
+    states = float(memory.states_bytes) / -(-case.serving.batch // case.layout.dp)
+    if case.engine.pool != "share" or states <= 0:
+        return seats
+    return max(min(seats, int(float(memory.pool_bytes) / states)), 1)
 
 
 def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
@@ -102,7 +112,7 @@ def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> Fleet:
         return Fleet(shop=shop, replicas=replicas, router=wish.router)
     handed = {name: shelf.take(POLICIES, "handed_over", bears=name) for name in ("MANNER", "pick")}
     return Fleet(
-        shop=replace(shop, manner=handed["MANNER"], pick=handed["pick"]),
+        shop=replace(shop, manner=handed["MANNER"], pick=handed["pick"], request_s=0.0),
         replicas=replicas,
         router=wish.router,
         prefill=shop,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass, fields
 from functools import cache
+
+import pytest
 
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
@@ -46,36 +49,55 @@ PAIRS = (
     (SMALL, DESK), (SMALL, RACK), (MIDDLE, DESK), (MIDDLE, RACK), (LARGE, RACK), (HUGE, RACK[-14:]),
 )  # fmt: skip
 WORKS = ("auto", "auto", "auto", "chat", "serve", "rag", "agent", "batch")
-LENGTHS = ((None, None), (None, None), (128, 128), (1024, 256), (4000, 500), (2048, None))
+LENGTHS = ((None, None), (None, None), (128, 128), (1024, 256), (3500, 500), (2048, None))
+PLAYED = ((128, 128), (1024, 256), (4000, 500), (512, 1024), (2048, 64))
 USERS = (None, None, 1, 2, 8, 32, 100)
+BUDGETS = (800.0, 1500.0, 3000.0, 8000.0, 20_000.0, 60_000.0)
+THOROUGH = os.environ.get("RIGRIGHT_HYPOTHESIS") == "thorough"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One question: a model on a machine, and what was said of the work."""
+    """One question: a model, and what was said of machine, work and limits."""
 
     model: str
-    machine: str
     wish: PlanWish
 
     def __str__(self) -> str:
         blank = PlanWish()
         said = {one.name: getattr(self.wish, one.name) for one in fields(PlanWish) if one.name != "on"}
         told = ", ".join(f"{name}={value}" for name, value in said.items() if value != getattr(blank, name))
-        return f"{self.model} on {self.machine} ({told})"
+        return f"{self.model} on {self.wish.on or 'what is sold'} ({told})"
+
+    @property
+    def arch(self) -> Arch:
+        """The model, read once."""
+        return arch_of(self.model)
+
+    @property
+    def node(self) -> Node:
+        """The machine, read once."""
+        return node_of(self.wish.on or "")
 
     @property
     def serving(self) -> ServingWish:
-        """The same as `explain` is asked it; the load is told beside."""
+        """The same as `explain` is asked it."""
         wish = self.wish
         return ServingWish(
-            engine=next(iter(wish.engines), None),
             weights=next(iter(wish.weights), None),
-            kv=next(iter(wish.kv), None),
             prompt_tok=wish.prompt_tok,
             output_tok=wish.output_tok,
             context_tok=wish.context_tok,
+            users=wish.users,
+            rate_per_s=wish.rate_per_s,
         )
+
+    @property
+    def beside(self) -> PlanWish | None:
+        """What `explain` has no option for: the kind of work, and limits."""
+        wish = self.wish
+        told = wish.work != "auto" or any((wish.ttft_s, wish.tpot_s, wish.tok_per_s, wish.percentile))
+        return wish if told else None
 
 
 @cache
@@ -96,8 +118,15 @@ def market() -> Market:
     return market_on(today())
 
 
+def seeds(count: int, *, quick: int = 1) -> list[object]:
+    """Seeds of draws, each a test of its own where many are asked."""
+    if not THOROUGH:
+        return list(range(quick))
+    return [pytest.param(seed, marks=pytest.mark.hypothesis) for seed in range(count)]
+
+
 def plain(count: int, *, seed: int) -> list[Asked]:
-    """Questions that `explain` can be asked too: machine, load, lengths, engine and formats."""
+    """Questions that `explain` can be asked too: machine, load, lengths and formats."""
     dice = random.Random(seed)  # noqa: S311 - a draw of questions
     return [_drawn(dice) for _ in range(count)]
 
@@ -111,7 +140,6 @@ def bounded(count: int, *, seed: int) -> list[Asked]:
 def _drawn(dice: random.Random, *, limits: bool = False) -> Asked:
     models, machines = dice.choice(PAIRS)
     prompt, output = dice.choice(LENGTHS)
-    machine = dice.choice(machines)
     said: dict[str, object] = {"prompt_tok": prompt, "output_tok": output, "users": dice.choice(USERS)}
     if dice.random() < 0.25:
         said["context_tok"] = dice.choice((4096, 16384, 32768))
@@ -121,11 +149,53 @@ def _drawn(dice: random.Random, *, limits: bool = False) -> Asked:
         said["work"] = dice.choice(WORKS)
         if said["users"] is None and dice.random() < 0.5:
             said["rate_per_s"] = dice.choice((0.2, 1.0, 5.0, 20.0))
-        for name, values in {
-            "ttft_s": (0.5, 2.0, 10.0), "tpot_s": (0.02, 0.05, 0.2), "tok_per_s": (20.0, 500.0),
-        }.items():  # fmt: skip
-            if dice.random() < 0.3:
-                said[name] = dice.choice(values)
-        if dice.random() < 0.2:
-            said["percentile"] = dice.choice((0.5, 0.95, 0.99))
-    return Asked(model=dice.choice(models), machine=machine, wish=PlanWish(on=machine, **said))
+        said |= _limits(dice)
+    return Asked(model=dice.choice(models), wish=PlanWish(on=dice.choice(machines), **said))
+
+
+def _limits(dice: random.Random) -> dict[str, float]:
+    values = {"ttft_s": (0.5, 2.0, 10.0), "tpot_s": (0.02, 0.05, 0.2), "tok_per_s": (20.0, 500.0)}
+    said = {name: dice.choice(some) for name, some in values.items() if dice.random() < 0.3}
+    if {"ttft_s", "tpot_s"} & set(said) and dice.random() < 0.3:
+        said["percentile"] = dice.choice((0.5, 0.95, 0.99))
+    return said
+
+
+def sold(count: int, *, seed: int) -> list[Asked]:
+    """Questions of what to buy or rent, with a limit of time."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    return [_sold(dice) for _ in range(count)]
+
+
+def _sold(dice: random.Random) -> Asked:
+    said: dict[str, object] = {"users": dice.choice((None, 1, 2, 8, 32, 100))}
+    if said["users"] is None and dice.random() < 0.5:
+        said["rate_per_s"] = dice.choice((0.2, 1.0, 5.0))
+    if dice.random() < 0.4:
+        said |= {"prompt_tok": dice.choice((128, 1024, 4000)), "output_tok": dice.choice((128, 500))}
+    if dice.random() < 0.3:
+        said["work"] = dice.choice(("chat", "rag", "agent", "serve"))
+    if dice.random() < 0.5:
+        said["vendors"] = ("nvidia",)
+    if dice.random() < 0.5:
+        said["tpot_s"] = dice.choice((0.02, 0.05, 0.1))
+    said["ttft_s"] = dice.choice((0.5, 1.0, 2.0, 5.0))
+    return Asked(model=dice.choice(SMALL + MIDDLE + LARGE), wish=PlanWish(**said))
+
+
+def played(count: int, *, seed: int) -> list[Asked]:
+    """Questions whose load can be played: so many in flight, or requests that arrive."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    return [_played(dice) for _ in range(count)]
+
+
+def _played(dice: random.Random) -> Asked:
+    models, machines = dice.choice(PAIRS)
+    prompt, output = dice.choice(PLAYED)
+    users = dice.choice((None, 1, 2, 8, 32, 100, 256))
+    rate = None if users else dice.choice((0.1, 0.5, 2.0, 8.0))
+    wish = PlanWish(
+        on=dice.choice(machines), work="serve", percentile=0.5, prompt_tok=prompt, output_tok=output,
+        users=users, rate_per_s=rate,
+    )  # fmt: skip
+    return Asked(model=dice.choice(models), wish=wish)

@@ -14,6 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
+from rigright.choice.ways import ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weigh
@@ -47,6 +48,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
     full = settled(arch, told, chips=chips) if generates(arch) else told
     found = _searched(arch, node, wish=wish, said=told, work=full)
     if found is None:
+        node = _together(arch, node, work=full)
         if not generates(arch):
             full = replace(full, context_tok=full.context_tok or SAMPLE_TOK)
         else:  # a context that people settle for, so that what has to change is not the length alone
@@ -79,6 +81,15 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         ),
     )
     return Single(case=case, wish=full, notes=notes)
+
+
+def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
+    """The machine; of unlike cards that no engine runs such weights on together, the larger ones."""
+    chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
+    if not node.is_mixed or any(ways_on(arch, work, chips=chips, mixed=True, more=True)):
+        return node
+    alike = [[card for card in node.cards if card.chip.id == chip.id] for chip in chips]
+    return replace(node, cards=tuple(max(alike, key=lambda cards: sum(one.room_bytes for one in cards))))
 
 
 def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:

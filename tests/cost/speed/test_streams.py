@@ -162,7 +162,8 @@ def test_no_pipeline_is_faster_than_all_its_cards_at_once(
         )  # fmt: skip
         return float(np.ravel(found.ttft_s)[0])
 
-    assert first(cards) >= 0.999 * first(1) / cards
+    # where prompts fill the passes of one card alone, a queue goes with it
+    assert first(cards) >= 0.99 * first(1) / cards
 
 
 @given(running=some.integers(0, 100), stages=some.integers(1, 16))

@@ -122,12 +122,9 @@ def micro_seqs(running: Numbers, layout: Layout) -> Numbers:
 def _load(
     work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
-    fresh, output = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1), np.maximum(traffic.output_tok, 1)
-    each, ranks = 1 + traffic.drafted_tok, ranks_of(layout)
-    # as prompts fill every pass, no more make tokens than come in until the first of them end
-    most = np.maximum(limits.budget_tok * ranks * output / (fresh + each * output), 1)
-    asked = micro_seqs(running, layout)
-    passes = np.minimum(asked, most)
+    passes = micro_seqs(running, layout)
+    fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
+    each = 1 + traffic.drafted_tok
     base = {
         "decode_seqs": passes,
         "decode_context_tok": traffic.prompt_tok + traffic.output_tok / 2,
@@ -136,8 +133,9 @@ def _load(
     parts = parts_of(work, layout)
     decode = step(work, rates, layout=layout, content=Pass(**base), parts=parts)
     # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
+    ranks = ranks_of(layout)
     together = np.minimum(ranks**rates.gathered, np.maximum(passes, 1))
-    coming = np.maximum(passes / output, together)
+    coming = np.maximum(passes / np.maximum(traffic.output_tok, 1), together)
     room = np.maximum(limits.budget_tok * ranks - passes * each, 1)
     tok = np.minimum(coming * fresh, room)
     prompts = tok / fresh
@@ -154,13 +152,14 @@ def _load(
     added_s = np.maximum(pass_s - decode_s, 0) / prompts
     others = np.maximum(running - 1, 0) / layout.pp
     token_s = decode_s / (1 + traffic.accepted_tok)
-    tpot = token_s + rates.mixed * np.minimum(others / output, prompts) * added_s
+    # a next token waits for the prompts of one pass at most: who has no room there waits for the first
+    met = np.minimum(others / np.maximum(traffic.output_tok, 1), prompts)
+    tpot = token_s + rates.mixed * met * added_s
     between = rates.ahead * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     held = np.maximum(running / layout.pp, np.minimum(running, 1) / gain)
-    turn_s = np.where(asked > most, pass_s / prompts, added_s)
-    alone = np.maximum(alone, held * turn_s - rest)  # a life holds the prompts of all at work
+    alone = np.maximum(alone, held * added_s - rest)  # a life holds the prompts of all at work
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
         tpot_s=tpot, life_s=alone + rest,

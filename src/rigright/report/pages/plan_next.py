@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.demand import PlanWish, Serving, Training
+from rigright.facts.nodes import find_node
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import again
 from rigright.report.planned import Planned
@@ -41,7 +42,9 @@ def _there(result: Planned, plan: Plan) -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
     flags = explain_flags(plan, wish=result.wish)
     paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
-    if result.wish.on is None or paid != plan.n_chips or result.seen_cards not in {0, plan.n_chips}:
+    if result.wish.on is None or paid != plan.n_chips:
+        return flags
+    if plan.n_chips != (result.seen_cards or find_node(result.wish.on).n_cards):
         return flags
     return ["--on", result.wish.on, *flags[2:]]
 

@@ -1,0 +1,136 @@
+"""More money, memory, bandwidth or patience never makes a plan worse, by the search's own order of plans."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil, log2
+
+import pytest
+from questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, sold
+
+from rigright.base.errors import AskError
+from rigright.choice.ways import quality_class
+from rigright.choice.work import work_of
+from rigright.facts.formats import find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Node
+from rigright.search.choose import NEAR
+from rigright.search.find import find
+from rigright.search.first import DESK_CARDS, FULL_KV_BITS, ROOM, STEPS
+from rigright.search.question import ask
+from rigright.search.record import Found
+from rigright.search.serving import _picked, filled, searched
+from rigright.search.why import excess_of
+
+pytestmark = pytest.mark.hypothesis
+BOUGHT = 6 if THOROUGH else 1
+HELD = 20 if THOROUGH else 5
+TIMES = (1.1, 1.5, 2.0, 4.0)
+MEMORY = ("mem_bytes", "mem_usable_bytes", "mem_program_bytes")
+SPEED = ("mem_bytes_per_s",)
+
+
+def merit(found: Found, asked: Asked) -> tuple[float, ...]:
+    """The first plan as `first.py` orders plans, least is best; what nobody had to give up comes before."""
+    first, wish = found.plans[0], found.wish
+    figures = {name: one.value for name, one in first.figures.items()}
+    enough = 0.0 if wish.tpot_s is not None else work_of(wish.work, asked.arch).enough_tok_per_s
+    answer = wish.output_tok or 1
+    token_s = (figures["ttft_s"] + figures["tpot_s"] * (answer - 1)) / answer
+    loss = find_format(first.work.weights).loss_rank
+    narrow = find_kv_format(first.work.kv).bits < FULL_KV_BITS
+    homely = first.chip.segment != "datacenter" or first.chip.ended is not None
+    return (
+        any("nothing reaches" in str(note) for note in found.notes),
+        -first.work.context_tok,
+        homely and first.n_chips > DESK_CARDS,
+        quality_class(loss) + narrow / 2,
+        ceil(STEPS * log2(max(token_s * enough, 1.0))),
+        loss,
+        ceil(max(ROOM - figures["headroom"], 0.0) * STEPS / ROOM) if wish.on is None else 0,
+    )
+
+
+def sure_cost(asked: Asked) -> float | None:
+    """What the first plan costs, its doubts priced in: the order of plans where nothing is owned."""
+    wish = filled(asked.arch, asked.wish, market=market())
+    table, limits, comfort = searched(ask(asked.arch, wish, market=market(), said=asked.wish))
+    size = len(table.options.index)
+    for tried in ((*limits, *comfort), limits):
+        beyond = excess_of(tried, size)
+        if size and (beyond <= 0).any():
+            picked, field, _ = _picked(table, tried, beyond=beyond)
+            return float(field.sure[picked[0][1].place])
+    return None
+
+
+def both(asked: Asked, more: Asked, *, nodes: Sequence[Node | None] = (None, None)) -> list[Found]:
+    """What is found for the two."""
+    pairs = zip((asked, more), nodes, strict=True)
+    return [find(one.arch, one.wish, market=replace(market(), there=node)) for one, node in pairs]
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_more_money_buys_no_worse_plan(seed):
+    dice, failed = random.Random(seed), {}  # noqa: S311 - a draw of budgets
+    for asked in sold(BOUGHT, seed=seed):
+        budget = dice.choice(BUDGETS)
+        less = replace(asked, wish=replace(asked.wish, budget_usd=budget, buy=True))
+        more = replace(asked, wish=replace(less.wish, budget_usd=budget * dice.choice(TIMES)))
+        few, many = both(less, more)
+        if few.plans and (not many.plans or merit(many, asked) > merit(few, asked)):
+            failed[str(less)] = more.wish.budget_usd
+    assert not failed
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_a_relaxed_limit_never_makes_a_plan_dearer(seed):
+    dice, failed = random.Random(seed), {}  # noqa: S311 - a draw of limits
+    for asked in sold(BOUGHT, seed=40 + seed):
+        wish = asked.wish
+        looser = {name: getattr(wish, name) * dice.choice(TIMES) for name in ("ttft_s", "tpot_s")
+                  if getattr(wish, name) is not None}  # fmt: skip
+        looser |= {} if wish.users is None else {"users": max(wish.users // 2, 1)}
+        looser |= {} if wish.rate_per_s is None else {"rate_per_s": wish.rate_per_s / 2}
+        name = dice.choice(sorted(looser))
+        tight = sure_cost(asked)
+        loose = sure_cost(replace(asked, wish=replace(wish, **{name: looser[name]})))
+        if tight is not None and (loose is None or loose > tight * NEAR):
+            failed[str(asked)] = (name, looser[name], tight, loose)
+    assert not failed
+
+
+def grown(node: Node, names: tuple[str, ...], *, times: float) -> Node:
+    """The machine with more of something on every card."""
+    cards = []
+    for card in node.cards:
+        told = {name: getattr(card.chip, name) for name in names}
+        chip = replace(card.chip, **{name: size * times for name, size in told.items() if size is not None})
+        total = card.total_bytes * (times if names is MEMORY else 1.0)
+        cards.append(replace(card, chip=chip, total_bytes=total))
+    return replace(node, cards=tuple(cards))
+
+
+@pytest.mark.parametrize("names", [MEMORY, SPEED])
+@pytest.mark.parametrize("seed", seeds(3))
+def test_more_memory_or_bandwidth_is_no_worse(names, seed):
+    dice, failed = random.Random(seed), {}  # noqa: S311 - a draw of cards
+    for asked in bounded(HELD, seed=200 + seed):
+        if asked.node.is_mixed:  # layers are dealt anew: a fuller card may be the slower one
+            continue
+        times = dice.choice(TIMES)
+        try:
+            few, many = both(asked, asked, nodes=(asked.node, grown(asked.node, names, times=times)))
+        except AskError:
+            continue  # weights that do not run there
+        if not few.plans:
+            continue
+        if not many.plans or merit(many, asked) > merit(few, asked):
+            failed[str(asked)] = (names[0], times)
+            continue
+        output = [found.plans[0].figures["output_tok_per_s"].value for found in (few, many)]
+        if merit(many, asked) == merit(few, asked) and output[0] > output[1] * NEAR:
+            failed[str(asked)] = (names[0], times, output)
+    assert not failed

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, piped_share, step
+from rigright.cost.speed.step import Pass, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.sim.pace import Law, Pace
@@ -30,11 +30,6 @@ def law_of(work: Work, rates: Rates, *, layout: Layout, shares: Numbers = None) 
 def _upright(values: Numbers) -> Numbers:
     """One row a pass, so that columns are kinds of chip."""
     return np.asarray(values, dtype=float)[..., None]
-
-
-def overlap_of(work: Work, rates: Rates) -> float:
-    """How far prompts' passes in a pipeline go on at once, 0 to 1: as runs told, and in servers wholly."""
-    return float(np.min(np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)))
 
 
 def pace_of(

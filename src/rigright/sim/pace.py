@@ -109,7 +109,13 @@ class Pace:
         low, high = _between2(far[column], inner), _between2(far[column + 1], inner)
         back = left + (low + (high - low) * across - left) * along
         more = self._prompt_s * (prompts / parts - 1) if prompts > parts else 0.0
-        return (bare + back + more) * parts / (1 + (parts - 1) * self._overlap)
+        whole = bare + back + more
+        if not seqs or self.rounds == 1:
+            return whole * parts / (1 + (parts - 1) * self._overlap)
+        # micro-batches without prompts go on meanwhile: each waits for its turn alone
+        alone = self.decode_s(seqs, context_tok)
+        busy = min(self.rounds, parts + seqs)
+        return alone + max(whole - alone, 0.0) * parts / (1 + (busy - 1) * self._overlap)
 
     def _own(self, seqs: int) -> float:
         """Sequences of one micro-batch: none is cut in parts."""

@@ -95,8 +95,9 @@ def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load
     asked = {"engine": engine, "prompt": prompt, "output": output, "concurrency": load}
     cold, warm = served(**asked), served(cached_tok=share * prompt, **asked)
     assert one(warm.ttft_s) <= one(cold.ttft_s) * 1.001
-    # a pass that is full of prompts holds more of them, whose tokens see more keys
-    assert one(warm.tpot_s) <= one(cold.tpot_s) * 1.01
+    # who waited for a first token may wait for a next one: passes full of prompts hold more of them
+    answers = [one(found.ttft_s) + (output - 1) * one(found.tpot_s) for found in (cold, warm)]
+    assert answers[1] <= answers[0] * 1.001
     assert one(warm.requests_per_s) >= one(cold.requests_per_s) * 0.999
     assert one(warm.step_s) == one(cold.step_s), "a token sees the same keys, wherever they came from"
 

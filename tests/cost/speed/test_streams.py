@@ -154,16 +154,19 @@ def test_no_pipeline_is_faster_than_all_its_cards_at_once(
 ) -> None:
     on = stream("rtx-4090", name=name, version="2026-01", weights="bf16")
 
-    def first(pp: int) -> float:
+    def times(pp: int) -> tuple[float, float]:
         found = serve(
             work(weights="bf16"), on.rates, layout=Layout(pp=pp),
             traffic=Traffic(prompt_tok=tok, output_tok=64, concurrency=running),
             limits=Limits(pool_tok=np.inf, max_seqs=running, budget_tok=512),
         )  # fmt: skip
-        return float(np.ravel(found.ttft_s)[0])
+        first = float(np.ravel(found.ttft_s)[0])
+        return first, first + 63 * float(np.ravel(found.tpot_s)[0])
 
-    # where prompts fill the passes of one card alone, a queue goes with it
-    assert first(cards) >= 0.99 * first(1) / cards
+    (first, whole), (first_alone, whole_alone) = times(cards), times(1)
+    assert whole >= 0.999 * whole_alone / cards
+    # a queue of prompts that fill the passes of one card alone may be gone on several
+    assert first >= 0.95 * first_alone / cards
 
 
 @given(running=some.integers(0, 100), stages=some.integers(1, 16))

@@ -14,11 +14,11 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
+from rigright.cost.speed.step import Pass, StepTime, overlap_of, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
-ROUNDS = 3  # of chords to the fixed point of an open load
+ROUNDS = 4  # of chords to the fixed point of an open load
 P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
@@ -150,7 +150,9 @@ def _load(
     chunks = np.maximum(1 / prompts, 1)
     gain = pipeline_gain(work, rates, cards=np.asarray(layout.pp, dtype=float), passes=chunks)
     added_s = np.maximum(pass_s - decode_s, 0) / prompts
-    others = np.maximum(running - 1, 0) / layout.pp
+    # others' prompts hold up one of a pipeline's micro-batches, or all as far as cards do not overlap
+    apart = 1 + (layout.pp - 1) * overlap_of(work, rates)
+    others = np.maximum(running - 1, 0) / apart
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
     met = np.minimum(others / np.maximum(traffic.output_tok, 1), prompts)
@@ -158,7 +160,7 @@ def _load(
     between = rates.ahead * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
-    held = np.maximum(running / layout.pp, np.minimum(running, 1) / gain)
+    held = np.maximum(running / apart, np.minimum(running, 1) / gain)
     alone = np.maximum(alone, held * added_s - rest)  # a life holds the prompts of all at work
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,

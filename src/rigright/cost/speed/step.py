@@ -118,6 +118,11 @@ def piped_share(work: Work, rates: Rates) -> Numbers:
     return rates.piped / (1 + unpacked * unpacked)
 
 
+def overlap_of(work: Work, rates: Rates) -> Numbers:
+    """How far micro-batches go on at once in a pipeline, 0 to 1: as runs told, and in servers wholly."""
+    return np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)
+
+
 def _rank(content: Pass, layout: Layout) -> _Rank:
     ranks = ranks_of(layout)
     # a prompt is worked on by one rank; several prompts spread over the ranks

@@ -15,11 +15,12 @@ from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.step import overlap_of
 from rigright.cost.speed.work import work_of
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
 from rigright.sim.fleet import Fleet, Handover
-from rigright.sim.law import law_of, overlap_of, pace_of
+from rigright.sim.law import law_of, pace_of
 from rigright.sim.server import Shop
 from rigright.verbs.serving.cards import dealt_of
 from rigright.verbs.simulate.wish import PlayWish
@@ -60,7 +61,7 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
     return Shop(
         pace=pace_of(
             law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
-            context_tok=max(context_tok, LEAST_CONTEXT_TOK), overlap=overlap_of(work, rates),
+            context_tok=max(context_tok, LEAST_CONTEXT_TOK), overlap=float(np.min(overlap_of(work, rates))),
         ),
         manner=shelf.take(POLICIES, policy, bears="MANNER"),
         pick=shelf.take(POLICIES, policy, bears="pick"),

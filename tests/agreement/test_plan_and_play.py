@@ -14,7 +14,7 @@ from rigright.demand import Traffic
 from rigright.search.find import find
 from rigright.search.record import Plan
 from rigright.search.single import single
-from rigright.sim.arrivals import Process, made_load
+from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.tally import moments_of
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.wish import CLOSED, PlayWish
@@ -43,7 +43,7 @@ def seen(asked: Asked, plan: Plan) -> dict[str, float]:
             rate_per_s=wish.rate_per_s, output_spread=SPREAD,
         ),
         count=warm + int(max(LEAST, 2 * flying)),
-        process=Process(kind="poisson" if users is None else CLOSED),
+        process=Arrivals(kind="poisson" if users is None else CLOSED),
         seed=1,
     )  # fmt: skip
     _, done = play_case(case, load, wish=PlayWish(requests=load.count))

@@ -14,7 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
-from rigright.choice.ways import ways_on
+from rigright.choice.ways import Site, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weigh
@@ -86,7 +86,8 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
 def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
     """The machine; of unlike cards that no engine runs such weights on together, the larger ones."""
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    if not node.is_mixed or any(ways_on(arch, work, chips=chips, mixed=True, more=True)):
+    site = Site(chips=chips, cards=node.n_cards, mixed=True)
+    if not node.is_mixed or any(ways_on(arch, work, site=site, more=True)):
         return node
     alike = [[card for card in node.cards if card.chip.id == chip.id] for chip in chips]
     return replace(node, cards=tuple(max(alike, key=lambda cards: sum(one.room_bytes for one in cards))))

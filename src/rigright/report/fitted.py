@@ -29,6 +29,7 @@ class Fitting:
     released: str | None = None  # ISO date
     samples_per_s: Estimate | None = None  # of whole images or texts
     user_tok_per_s: Estimate | None = None  # of each user, under that load; None where nothing is generated
+    output_tok_per_s: Estimate | None = None  # of all that are in flight
     concurrency: float | None = None  # requests in flight: one at home, elsewhere as many as suit it
     sized_tok: int | None = None  # context of each sequence that is counted
 

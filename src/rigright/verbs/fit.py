@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -11,7 +10,7 @@ from rigright.arch import count
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
-from rigright.arch.sources.quality import rated
+from rigright.arch.sources.quality import rated, series_of
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
@@ -36,7 +35,6 @@ from rigright.verbs.serving.speed import speed
 SAMPLE_TOK = 512  # of a text that is read as a whole
 SHOWN = 20
 LOST_SCORE = 3.0  # of the arena, for the square of each rank that a format loses: Q4 27, Q3 75, Q2 150
-_SIZE = re.compile(r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)|[-_](?:instruct|chat|base|it|thinking|hf)\b")
 AT_ONCE = 32  # images that are looked at, or texts, on each card
 
 
@@ -103,12 +101,6 @@ def _one_a_family(cases: list[Case]) -> list[Case]:
     for case in cases:
         found.setdefault(series_of(case.arch.name), case)
     return list(found.values())
-
-
-def series_of(name: str) -> str:
-    """A name without publisher, size and what follows it: "Qwen3-30B-A3B-Instruct" is of Qwen3."""
-    own = name.rpartition("/")[2].casefold()
-    return _SIZE.split(own)[0].strip("-_. ") or own
 
 
 def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
@@ -212,7 +204,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         asked = ServingWish(engine=wish.engine, weights=form, context_tok=wish.context_tok)
         case = single(arch, node, wish=asked).case
     memory, identity = worst(case), identity_of(arch.name)
-    context = context_limit(case) if generates(arch) else None
+    context = context_limit(case.over(batch=1)) if generates(arch) else None
     timed = speed(case) if generates(arch) else None
     return Fitting(
         model=arch.name,
@@ -233,6 +225,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         licence=licence_of(arch.name),
         samples_per_s=_samples_per_s(case),
         user_tok_per_s=None if timed is None else timed.user_tok_per_s,
+        output_tok_per_s=None if timed is None else timed.output_tok_per_s,
         concurrency=None if timed is None else timed.concurrency,
         sized_tok=case.serving.context_tok if generates(arch) else None,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from math import log2
 
 from rigright.arch import count
 from rigright.arch.record import Arch
+from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
 from rigright.arch.sources.spelling import own_part, spell
 from rigright.base.record import dataclass
@@ -17,6 +19,7 @@ ARENA = "arena"  # people's votes on chats: the benchmark that most models have
 AT_1B_IN_2024, EACH_DOUBLING, EACH_YEAR = 1082.0, 25.0, 99.0  # see `rated`; a test fits them anew
 MISS, LAST_VOTE = 31.0, 2026.0
 _Words = frozenset[str]
+_SIZE = re.compile(r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)|[-_](?:instruct|chat|base|it|thinking|hf)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,23 +53,46 @@ def score_of(name: str, *, benchmark: str = ARENA) -> Score | None:
 
 
 def rated(arch: Arch) -> tuple[float, bool]:
-    """How useful a model is, as a score of the arena; and whether it has one, or only its size and age tell.
+    """How useful a model is, as a score of the arena; and whether it has one, or others tell it.
 
-    The estimate is the least-squares fit of the arena's scores over the models of the zoo that have one: 25 a
-    doubling of the parameters (the geometric mean of all and of those at work), 99 a year; it misses by 31. A
-    model that nobody has voted on yet counts as two such misses worse (three where it is made for more than
-    chat), and as no younger than the last vote.
+    The nearest in size of the same series tells it best: 25 a doubling of the parameters (the geometric mean
+    of all and of those at work) misses by 19. Where none has a score, size and age do: 99 a year, the
+    least-squares fit over the models of the zoo that have one, misses by 31. Such a model counts as two
+    misses worse, as three where it is made for more than chat, as two more where nobody packs it for home
+    use, and as no younger than the last vote.
     """
     score = quality_of(arch.name)
     if score is not None:
         return score, True
+    params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
+    series = _voted().get(series_of(arch.name), ())
+    kin = min(series, key=lambda one: abs(log2(params / one[0])), default=None)
+    if kin is not None:
+        return kin[1] + EACH_DOUBLING * log2(params / kin[0]), False
     identity = identity_of(arch.name)
     released = None if identity is None else identity.released
-    params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
     years = min(_year(released), LAST_VOTE) - 2024
-    return AT_1B_IN_2024 + EACH_DOUBLING * log2(params) + EACH_YEAR * years - (
-        2 + (arch.task != "text")
-    ) * MISS, False
+    doubts = 2 + (arch.task != "text") + 2 * (identity is None or identity.ollama is None)
+    return AT_1B_IN_2024 + EACH_DOUBLING * log2(params) + EACH_YEAR * years - doubts * MISS, False
+
+
+def series_of(name: str) -> str:
+    """A name without publisher, size and what follows it: "Qwen3-30B-A3B-Instruct" is of Qwen3."""
+    own = name.rpartition("/")[2].casefold()
+    return _SIZE.split(own)[0].strip("-_. ") or own
+
+
+@cache
+def _voted() -> dict[str, tuple[tuple[float, float], ...]]:
+    """By series: parameters in billions and score of its models that have one."""
+    found: dict[str, tuple[tuple[float, float], ...]] = {}
+    for one in scores():
+        if one.benchmark == ARENA and one.model in zoo.every_name():
+            arch = zoo.arch(one.model)
+            params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
+            series = series_of(one.model)
+            found[series] = (*found.get(series, ()), (params, one.score))
+    return found
 
 
 def _year(released: str | None) -> float:

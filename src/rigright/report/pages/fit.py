@@ -40,7 +40,8 @@ def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
     if loads and result.context_tok is not None:
         least, most = (f"{load:,.0f}" for load in (min(loads), max(loads)))
         parts.append(say("at least {tokens} context", tokens=show_tokens(result.context_tok)))
-        parts.append(say("concurrency {users}", users=least if least == most else f"{least}-{most}"))
+        if least == most:
+            parts.append(say("concurrency {users}", users=least))
     if any(row.samples_per_s for row in shown):
         parts.append(say("batch 32 for texts and images read, 1 for images made"))
     yield say("assumed: {parts}", parts=with_commas(parts) or "")
@@ -53,8 +54,9 @@ def _verdict(result: Fitted) -> Sentence:
     first = result.rows[0]
     told = {"model": model_name(first.model), "format": short_format(first.weights_format)}
     best = say("{model} in {format}", **told)
-    if first.user_tok_per_s is not None:
-        best = say("{model} in {format} at {rate} tok/s", rate=show_short(first.user_tok_per_s.value), **told)
+    rate = _rate(first)
+    if rate is not None:
+        best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **told)
     counts = {"found": result.found, "looked": result.looked_at}
     return say(
         "{machine} runs {found} of {looked} models; first: {best}", machine=machine, best=best, **counts
@@ -72,7 +74,12 @@ def _table(rows: Sequence[Fitting]) -> Table:
     ]
     if generates:
         columns.append((Column(head=say("max context"), right=True), [_context(row) for row in rows]))
-        columns.append((Column(head=say("tok/s"), right=True), [_value(row.user_tok_per_s) for row in rows]))
+        if any(_is_crowded(row) for row in rows):
+            users: list[Shown] = [
+                "" if row.concurrency is None else f"{row.concurrency:,.0f}" for row in rows
+            ]
+            columns.append((Column(head=say("concurrency"), right=True), users))
+        columns.append((Column(head=say("tok/s"), right=True), [_value(_rate(row)) for row in rows]))
     if sampled:
         head = Column(head=say("images or texts/s"), right=True)
         columns.append((head, [_value(row.samples_per_s) for row in rows]))
@@ -84,13 +91,23 @@ def _table(rows: Sequence[Fitting]) -> Table:
     )
 
 
+def _is_crowded(row: Fitting) -> bool:
+    return row.concurrency is not None and row.concurrency > 1
+
+
+def _rate(row: Fitting) -> Estimate | None:
+    """Of one user alone as benchmarks give it, of more the output of all."""
+    return row.output_tok_per_s if _is_crowded(row) else row.user_tok_per_s
+
+
 def _value(found: Estimate | None) -> str:
     return "" if found is None else show_short(found.value)
 
 
 def _note(row: Fitting) -> Shown:
     """What a buyer should know of a row."""
-    tight = row.spare_bytes < TIGHT * (row.used_bytes + row.spare_bytes)
+    spared = TIGHT * (row.used_bytes + row.spare_bytes)
+    tight = row.spare_bytes < spared and not _is_crowded(row)  # as many as fit leave nothing
     sparse = row.active_params < row.params
     return (
         with_commas(
@@ -125,7 +142,7 @@ def _full_table(result: Fitted) -> Table:
                 short_format(row.weights_format),
                 row.engine,
                 _context(row),
-                "" if row.user_tok_per_s is None else between(row.user_tok_per_s),
+                "" if (rate := _rate(row)) is None else between(rate),
                 *((_samples(row),) if sampled else ()),
                 f"{to_gib(row.used_bytes):.1f}",
                 f"{to_gib(row.spare_bytes):.1f}",
@@ -182,4 +199,7 @@ def plain(result: Fitted, _language: str) -> dict[str, Any]:
 
 def _row(row: Fitting) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in type(row).__slots__}
-    return told | {name: plain_estimate(getattr(row, name)) for name in ("samples_per_s", "user_tok_per_s")}
+    return told | {
+        name: plain_estimate(getattr(row, name))
+        for name in ("samples_per_s", "user_tok_per_s", "output_tok_per_s")
+    }

@@ -48,13 +48,13 @@ def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
     device = device_of(smallest(case.cards), case.engine)
     serving = case.over(context_tok=context_tok, batch=batch).serving
     return serving_memory(
-        case.arch, case.weights, serving=serving, layout=case.layout, device=device
+        case.arch, case.weights, serving=serving, layout=case.layout, device=device, on_card=True
     ).spare_bytes
 
 
 def is_even(case: Case) -> bool:
-    """Whether all cards are alike and the layers are cut without regard to their memory."""
-    return case.engine.split == "tensor" and len(_unlike(case.cards)) == 1
+    """Whether all cards are alike and the layers are cut without regard to their memory, or not at all."""
+    return len(case.cards) == 1 or (case.engine.split == "tensor" and len(_unlike(case.cards)) == 1)
 
 
 def dealt_of(case: Case) -> Dealt | None:

@@ -195,7 +195,7 @@ def _played(dice: random.Random) -> Asked:
     users = dice.choice((None, 1, 2, 8, 32, 100, 256))
     rate = None if users else dice.choice((0.1, 0.5, 2.0, 8.0))
     wish = PlanWish(
-        on=dice.choice(machines), work="serve", percentile=0.5, prompt_tok=prompt, output_tok=output,
-        users=users, rate_per_s=rate,
+        on=dice.choice(machines), work="serve", prompt_tok=prompt, output_tok=output, users=users,
+        rate_per_s=rate,
     )  # fmt: skip
     return Asked(model=dice.choice(models), wish=wish)

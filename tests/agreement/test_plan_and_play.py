@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -10,12 +11,12 @@ import pytest
 from questions import THOROUGH, Asked, market, played, seeds
 
 from rigright.base.errors import AskError
-from rigright.demand import Traffic
+from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.search.find import find
 from rigright.search.record import Plan
-from rigright.search.single import single
 from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.tally import moments_of
+from rigright.verbs.simulate.frame import _place
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.wish import CLOSED, PlayWish
 
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.hypothesis
 COUNT = 50 if THOROUGH else 12
 SPREAD = 0.5  # of the answers' lengths: where all are alike, those who start together stay together
 LEAST = 60  # requests that are counted
-OUTSIDE = {"ttft_s": 0.08, "tpot_s": 0.05}  # of the figures lie outside their bands, at most
+# of the figures lie outside their bands at most: 4 % and 2 % of 200 do. A queue of prompts comes and goes with
+# a few percent of the load, and TTFT with it
+OUTSIDE = {"ttft_s": 0.1, "tpot_s": 0.05}
 
 
 def seen(asked: Asked, plan: Plan) -> dict[str, float]:
@@ -32,11 +35,12 @@ def seen(asked: Asked, plan: Plan) -> dict[str, float]:
     life_s = figures["ttft_s"].value + figures["tpot_s"].value * wish.output_tok
     flying = wish.users or max(figures["requests_per_s"].value * life_s, 1.0)
     warm = int(2 * flying + 10)
-    case = single(asked.arch, asked.node, wish=asked.serving, work=wish).case
-    assert (case.serving.weights, case.serving.kv, case.serving.batch, case.layout) == (
-        plan.work.weights, plan.work.kv, plan.work.batch, plan.layout,
-    )  # fmt: skip
     users = None if wish.users is None else int(wish.users)
+    told = PlayWish(
+        concurrency=users, rate_per_s=wish.rate_per_s, prompt_tok=wish.prompt_tok, output_tok=wish.output_tok
+    )
+    case = _place(asked.model, wish.on, wish=ServingWish(), load=told).case
+    assert (case.serving, case.layout) == (plan.work, plan.layout)
     load = made_load(
         Traffic(
             prompt_tok=wish.prompt_tok, output_tok=wish.output_tok, concurrency=users,
@@ -61,15 +65,23 @@ def answered(count: int, *, seed: int) -> Iterator[tuple[Asked, Plan]]:
         if longest > (asked.arch.max_context_tok or longest):
             continue
         try:
-            found = find(asked.arch, asked.wish, market=market())
+            plan, halfway = (
+                _first(asked, wish) for wish in (asked.wish, replace(asked.wish, percentile=0.5))
+            )
         except AskError:
             continue
-        plan = found.plans[0] if found.plans else found.nearest
-        if plan is not None and plan.prefill is None and "ttft_s" in plan.figures:
-            yield asked, plan
+        if plan is None or plan.prefill is not None or "ttft_s" not in plan.figures:
+            continue
+        if (halfway.work, halfway.layout) == (plan.work, plan.layout):  # half of the requests see no burst
+            yield asked, replace(plan, figures=halfway.figures)
             count -= 1
         if not count:
             return
+
+
+def _first(asked: Asked, wish: PlanWish) -> Plan | None:
+    found = find(asked.arch, wish, market=market())
+    return found.plans[0] if found.plans else found.nearest
 
 
 @pytest.mark.parametrize("seed", seeds(4))

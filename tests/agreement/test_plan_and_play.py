@@ -24,8 +24,8 @@ pytestmark = pytest.mark.hypothesis
 COUNT = 50 if THOROUGH else 12
 SPREAD = 0.5  # of the answers' lengths: where all are alike, those who start together stay together
 LEAST = 60  # requests that are counted
-# of the figures lie outside their bands at most: 4 % and 2 % of 200 do. A queue of prompts comes and goes with
-# a few percent of the load, and TTFT with it
+# of the figures lie outside their bands at most: 4 % and 2 % of 200 do. A queue of prompts comes and goes
+# with a few percent of the load, and TTFT with it
 OUTSIDE = {"ttft_s": 0.1, "tpot_s": 0.05}
 
 

@@ -97,7 +97,8 @@ def test_no_visitor_stops_the_listener(place, said, greets):
     with socket.create_connection(place, timeout=2) as line, suppress(OSError):
         line.sendall((wire.GREETING if greets else b"") + said)
         line.shutdown(socket.SHUT_WR)
-    assert wire.round_trips(*place, spare_s=0.01)
+    # more time where the machine is busy with other things
+    assert any(wire.round_trips(*place, spare_s=spare_s) for spare_s in (0.01, 0.5))
 
 
 def test_nobody_keeps_the_listener_for_ever(place, monkeypatch):

@@ -57,7 +57,9 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     whose weights leave a tenth of the memory free, else the smallest: what nobody asked for need not fit.
     """
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    site = Site(chips=chips, cards=node.n_cards, mixed=node.is_mixed, sliced=is_sliced(wish))
+    site = Site(
+        chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed, sliced=is_sliced(wish)
+    )
     engine = taken_on(arch, work, site=site)[0]
     _check_cut(engine, wish)
     form = _weights(arch, engine, node=node, work=work)

@@ -36,6 +36,7 @@ class Site:
 
     chips: Sequence[Chip]
     cards: int = 0  # of the machine; 0: none is named
+    boxes: int = 1  # that it stands in
     mixed: bool = False  # cards of unlike sizes, even of one chip
     sliced: bool = False  # somebody cuts tensors, which engines that split by layer do not
 
@@ -121,7 +122,7 @@ def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
     )
     if not desk:
         return "rack"
-    alone = (few or wish.work == "chat") and site.cards < SERVER_CARDS
+    alone = (few or wish.work == "chat") and site.cards < SERVER_CARDS and site.boxes == 1
     return HOME if alone or mixed else "many"
 
 

@@ -236,7 +236,10 @@ def ways_of(
         alike = (kind.chip.vendor, kind.chip.isa, kind.chip.segment, kind.chip.architecture, cards)
         key = kind.chips if kind.mix else alike
         if key not in seen:
-            site = Site(chips=kind.chips, cards=cards, mixed=bool(kind.mix), sliced=is_sliced(cut))
+            boxes = -(-cards // kind.per_node) or 1
+            site = Site(
+                chips=kind.chips, cards=cards, boxes=boxes, mixed=bool(kind.mix), sliced=is_sliced(cut)
+            )
             able = ways_on(arch, wish, site=site, more=more)
             seen[key] = [(one.engine.id, one.weights, one.kv, one.usual) for one in able]
         for way in seen[key]:

@@ -94,14 +94,18 @@ def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, .
 
 
 def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:
-    """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones."""
+    """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones.
+
+    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one.
+    """
     if kinds[0].mix:
         return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
     joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
     over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
-    return (shapes.tp <= box) & (inside | over)
+    ones = (box == 1) & np.array([kind.whole > 1 for kind in kinds])[:, None] & tensor
+    return ((shapes.tp <= box) & (inside | over)) | ones
 
 
 def grown(shapes: Shapes, kinds: Sequence[Kind], *, fits: Numbers) -> tuple[Numbers, Numbers, Numbers]:

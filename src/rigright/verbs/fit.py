@@ -172,7 +172,9 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
         return
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     work = settled(arch, said, chips=chips)
-    engine = taken_on(arch, work, site=Site(chips=chips, cards=node.n_cards, mixed=node.is_mixed))[0]
+    engine = taken_on(
+        arch, work, site=Site(chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed)
+    )[0]
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
     held: set[str] = set()

@@ -45,6 +45,7 @@ class Room:
     seq_bytes: Numbers  # a sequence of the traffic, on that rank
     pool_tok: Numbers  # tokens of such sequences the replica can hold
     slots: Numbers  # whole contexts that fit, at most those asked for, where an engine sets each aside
+    contexts: Numbers  # whole contexts that fit on all ranks, whether or not they are set aside
 
     def take(self, row: Numbers, column: Numbers) -> Room:
         """Some places of the tables."""
@@ -61,6 +62,7 @@ class Room:
             fixed_bytes=self.fixed_bytes + taken_bytes,
             pool_tok=self.pool_tok * part,
             slots=self.slots * np.maximum(part, 1e-9),  # endless ones stay so
+            contexts=self.contexts * part,
         )
 
 
@@ -106,6 +108,7 @@ def room_of(arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, aske
             linear=np.broadcast_to(pool_tok(whole, asked.context_tok) / asked.context_tok, shape),
             cap=asked.most_seqs,
         ),
+        "contexts": pool_tok(whole, asked.context_tok) / asked.context_tok * ranks,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
 
@@ -202,6 +205,7 @@ def _mixed_room(arch: Arch, way: Way, *, kind: Kind, shapes: Shapes, asked: Aske
         "slots": _slots(
             spare, first=float(worst.spare_bytes), linear=np.full(shape, np.inf), cap=asked.most_seqs
         ),
+        "contexts": min(float(pool_tok(one, asked.context_tok)) for one in whole) / asked.context_tok,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
 

@@ -186,7 +186,9 @@ def _fitting(one: _Replicas) -> Scored:
         named=np.array([kind.named for kind in one.kinds])[row],
     )  # fmt: skip
     row, column = row[kept], column[kept]
-    mine = np.flatnonzero(_as_cut(one, points))
+    held = one.question.cut.batch  # sequences of whole contexts that somebody wants held
+    enough = held is None or np.floor(one.room.contexts[row, column]) * points.dp >= held
+    mine = np.flatnonzero(_as_cut(one, points) & enough)
     return _placed(one, replace(points, row=row).take(mine), column=column[mine])
 
 

@@ -14,7 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
-from rigright.choice.ways import Site, ways_on
+from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weigh
@@ -48,7 +48,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
     full = settled(arch, told, chips=chips) if generates(arch) else told
     found = _searched(arch, node, wish=wish, said=told, work=full)
     if found is None:
-        node = _together(arch, node, work=full)
+        node = node if wish.engine or is_sliced(wish) else _together(arch, node, work=full)
         if not generates(arch):
             full = replace(full, context_tok=full.context_tok or SAMPLE_TOK)
         else:  # a context that people settle for, so that what has to change is not the length alone

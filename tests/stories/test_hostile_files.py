@@ -202,7 +202,7 @@ GRID = "model,on,users\n"
         ("nosuchmodel,h100,8", 'unknown model "nosuchmodel"'),
         (",h100,8", "no model is named"),
         ("llama-3.1-8b,nosuchchip,8", "nosuchchip"),
-        ("llama-3.1-8b,h100,-8", '"-8"'),
+        ("llama-3.1-8b,h100,-8", "--concurrency is -8"),
         ("llama-3.1-8b,k80,8", "no known engine runs on"),
     ],
 )

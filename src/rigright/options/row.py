@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ TEXT = frozenset({SERVE, SPEECH})  # written token by token
 SAMPLES = frozenset({EMBED, IMAGE})
 TRAINS = frozenset({TRAIN, LEARN})
 MOST = 2**31
+_NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Option:
                 say("{option} has no value", option=self.flag),
                 hint=say("write one after it; {help} explains it", help="--help"),
             )
+        if _NOT_POSITIVE.fullmatch(text):
+            self.check(float(text), text=text)
         found = self.read(text)
         self.check(found, text=text)
         return found

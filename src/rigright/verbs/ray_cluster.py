@@ -48,4 +48,4 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=REACH_S).close()
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
-        raise MissingError(say("nobody answers at {address}: {why}", address=address, why=why)) from None
+        raise MissingError(say("no answer from {address}: {why}", address=address, why=why)) from None

@@ -195,7 +195,7 @@ def _cut(shown: list[Device]) -> Iterator[Sentence]:
 def _none(machine: Machine) -> AskError:
     """There are no cards: where to look, what to say."""
     if machine.origin != "live":
-        return AskError(say("{file} tells of no accelerator", file=machine.origin))
+        return AskError(say("{file} lists no accelerator", file=machine.origin))
     return AskError(
         say(
             'no accelerator was found here; name a machine: --on "1x rtx 4090", '

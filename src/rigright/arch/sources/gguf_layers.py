@@ -69,9 +69,7 @@ def from_tensors(name: str, tensors: Sequence[Tensor], *, file: Told, mixers: Se
     """Count from the list; `mixers` are layers of a family that knows the attention better than metadata."""
     layers = file.layers
     if not 0 < layers <= MAX_LAYERS:
-        raise DataError(
-            say("{name} tells of no layers: its metadata lacks {key}", name=name, key="block_count")
-        )
+        raise DataError(say("{name} lists no layers: its metadata lacks {key}", name=name, key="block_count"))
     own = [tensor for tensor in tensors if not is_buffer(tensor) and not is_spare(tensor, layers)]
     by_layer: dict[int, list[Tensor]] = {index: [] for index in range(layers)}
     outer: list[Tensor] = []

@@ -190,7 +190,7 @@ def _of_events(past: Past) -> tuple[list[Part], Shown]:
         Column(head=say("text"), flexible=True),
     )
     rows = tuple((_date(one.at_s or 0.0), one.kind, one.pci or "", one.text) for one in past.events)
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("what the kernel log told")
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("from the kernel log")
 
 
 _PARTS: dict[str, Callable[[Past], tuple[list[Part], Shown]]] = {

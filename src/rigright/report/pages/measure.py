@@ -69,7 +69,7 @@ def _verdict(measured: Measured) -> Line:
     elif measured.exit_code:
         said = say("ended with exit code {code} after {time}", code=measured.exit_code, time=time)
     else:
-        said = say("ended well after {time}", time=time)
+        said = say("exit 0 after {time}", time=time)
     return Line(said=said, tone="warn" if measured.exit_code else "good")
 
 

@@ -79,9 +79,7 @@ def _baseline(result: Upgraded) -> Sentence:
             "{count} benchmarks are in the history: what comes after is held against them",
             count=result.baseline,
         )
-    return say(
-        "none yet: run `rigright bench --quick` before any change, else nobody can tell what it brought"
-    )
+    return say("none yet: run `rigright bench --quick` before any change, to see what the change brings")
 
 
 def _row(one: Worth) -> tuple[Sentence | str, ...]:

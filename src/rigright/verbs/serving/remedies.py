@@ -101,7 +101,7 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
         fewer = max(largest_batch(case), 1)
         if fewer < case.serving.batch:
             yield (
-                say("{batch} sequences at once", batch=f"{fewer:,}"),
+                say("concurrency {batch}", batch=f"{fewer:,}"),
                 say("the rest queues"),
                 f"--batch {fewer}",
                 case.over(batch=fewer),

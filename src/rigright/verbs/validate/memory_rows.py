@@ -115,9 +115,7 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     if context is None:
         notes.append(say("context is empty: the engine's usual one is taken"))
     if not told.versioned:
-        notes.append(
-            say("the version of {engine} is not told: the newest is taken", engine=told.engine.label)
-        )
+        notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
     return _Case(told=told, arch=arch, weights=weights, ranks=ranks), tuple(notes)
 
 

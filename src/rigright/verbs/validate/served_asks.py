@@ -78,7 +78,7 @@ def read_served(row: Row) -> ServedAsk:
     told = row.get("weights")
     if told is None:
         told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
-        assumed.append(say("weights are not told: {weights} is taken", weights=told))
+        assumed.append(say("weights not stated: assuming {weights}", weights=told))
     form = find_format(engine.says.get(told.lower(), told)).id
     same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
     weights = arch.stored if same_bits and arch.stored else form
@@ -105,7 +105,7 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
     late = (row.get("measured") or "") >= LATE
     if told and not (late and newest.version >= "1" and told[0] < "1"):
         return find_engine(f"{newest.id} {told[0]}")
-    assumed.append(say("the version of {engine} is not told: the newest is taken", engine=newest.label))
+    assumed.append(say("{engine} version not stated: assuming the newest", engine=newest.label))
     return newest
 
 
@@ -120,7 +120,7 @@ def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> s
         return find_kv_format(row["kv"]).id
     narrow = weights.startswith(("fp8", "nvfp4")) and engine.kv_save == "fp8"
     kv = "fp8" if narrow else "16bit"
-    assumed.append(say("the cache's format is not told: {kv} is taken", kv=kv))
+    assumed.append(say("KV cache format not stated: assuming {kv}", kv=kv))
     return kv
 
 
@@ -130,11 +130,11 @@ def _lengths(row: Row, assumed: list[Sentence]) -> tuple[float, float]:
     output = row.get("output_tok")
     if output is None:
         output = float(noted[1]) if noted else USUAL_TOK
-        assumed.append(say("the length of outputs is not told: {tok} tokens are taken", tok=f"{output:g}"))
+        assumed.append(say("output length not stated: assuming {tok} tokens", tok=f"{output:g}"))
     prompt = row.get("prompt_tok")
     if prompt is None:
         prompt = max(output, USUAL_PROMPT_TOK)
-        assumed.append(say("the length of prompts is not told: {tok} tokens are taken", tok=f"{prompt:g}"))
+        assumed.append(say("prompt length not stated: assuming {tok} tokens", tok=f"{prompt:g}"))
     return max(float(prompt), 1.0), max(float(output), 1.0)
 
 
@@ -149,7 +149,7 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
             )  # fmt: skip
         return found["prefill"], found["decode"]
     if row.get("tp") is None:
-        assumed.append(say("the layout is not told: the best there is is taken"))
+        assumed.append(say("layout not stated: assuming the best one"))
         return None, None
     # attention ranks times their tp make a replica; sources write one or the other where both are alike
     tp, pp = row["tp"], row.get("pp") or 1

@@ -38,12 +38,12 @@ def _words(xid: Xid) -> str:
 
 
 KIND = Kind(
-    summary=say("error codes of the NVIDIA driver: meaning, what to do at once, what then"),
+    summary=say("NVIDIA driver error codes: meaning, immediate action, follow-up"),
     title=say("XID codes of the NVIDIA driver"),
     fields=(
         Field(key="code", head=say("code"), read=lambda xid: xid.code, right=True),
         Field(key="meaning", head=say("meaning"), read=lambda xid: xid.meaning, flexible=True),
-        Field(key="action", head=say("at once"), read=lambda xid: xid.action),
+        Field(key="action", head=say("first action"), read=lambda xid: xid.action),
         Field(key="next", head=say("then"), read=lambda xid: xid.next),
         Field(key="hardware", head=say("hardware"), read=lambda xid: xid.hardware),
         Field(key="confidence", head=say("confidence"), read=lambda xid: xid.confidence, detail=True),

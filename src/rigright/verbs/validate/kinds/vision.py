@@ -30,7 +30,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     ask = read_image(row)
     speed = float(samples_per_s(cases([ask]))[0])
     if not isfinite(speed):
-        raise AskError(say("nobody says how fast {chip} computes in such numbers", chip=row.get("gpu") or ""))
+        raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
     figure = "samples, training" if ask.train else "samples"
     found = banded(
         SUBJECT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,11 +11,14 @@ from math import inf
 import pytest
 from questions import THOROUGH, Asked, bounded, market, plain, seeds
 
+from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
+from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import said_in
 from rigright.facts.chips import by_id
+from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
 from rigright.options.row import ALL, TRAINS
 from rigright.report.explained import Explained
@@ -24,8 +28,9 @@ from rigright.search.record import Plan
 from rigright.search.single import single
 from rigright.verbs.compare import compare
 from rigright.verbs.explain import explain, explain_case
-from rigright.verbs.fit import FitWish, fit
+from rigright.verbs.fit import FitWish, _fitting, fit
 from rigright.verbs.plan import plan as plan_of
+from rigright.verbs.serving.cards import worst
 
 pytestmark = pytest.mark.hypothesis
 COUNT = 25 if THOROUGH else 6
@@ -167,6 +172,20 @@ def test_a_plan_on_a_machine_keeps_its_laws_and_every_verb_says_the_same(seed):
         if (said := otherwise(one, comparing=place % COMPARED == 0)) is not None
     }
     assert not failed, "\n".join(f"{one}: {said}" for one, said in failed.items())
+
+
+@pytest.mark.parametrize("machine", FITTED if THOROUGH else FITTED[:1])
+def test_fit_lists_a_model_where_explain_says_that_it_fits(machine):
+    dice, node = random.Random(machine), find_node(machine)  # noqa: S311 - a draw of models
+    failed = []
+    for name in dice.sample(zoo.names(), 20 if THOROUGH else 5):
+        arch = zoo.arch(name)
+        if not generates(arch):
+            continue
+        listed = any(_fitting(arch, node, wish=FitWish()))
+        if listed != (float(worst(single(arch, node, wish=ServingWish()).case).spare_bytes) >= 0):
+            failed.append((name, listed))
+    assert not failed
 
 
 @pytest.mark.parametrize("machine", FITTED if THOROUGH else FITTED[:1])

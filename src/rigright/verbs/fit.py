@@ -15,7 +15,7 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
-from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on
+from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
 from rigright.choice.work import contexts, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates, takes_samples
@@ -172,9 +172,8 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
         return
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     work = settled(arch, said, chips=chips)
-    engine = taken_on(
-        arch, work, site=Site(chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed)
-    )[0]
+    site = Site(chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed)
+    engine = taken_on(arch, work, site=site)[0]
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
     held: set[str] = set()
@@ -187,6 +186,23 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
             held.add(form)
             if not wish.every_format:
                 return
+    if not held:
+        yield from _squeezed(
+            arch, node, work=replace(work, context_tok=contexts(said, work)[:2][-1]), site=site
+        )
+
+
+def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator[Case]:
+    """The first way that fits of all there are: formats that lose more, smaller caches, other engines."""
+    room = sum(card.room_bytes for card in node.cards) * node.n_nodes
+    for way in ways_on(arch, work, site=site, more=True):
+        if weights_bytes(arch, way.weights) > room:
+            continue
+        told = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
+        case = fixed(arch, node, wish=ALONE, work=told)
+        if float(worst(case).spare_bytes) >= 0:
+            yield case
+            return
 
 
 def _samples_per_s(case: Case) -> Estimate | None:

@@ -115,12 +115,15 @@ def choose(field: Field, wish: PlanWish, *, ranks: Numbers | None = None) -> lis
 
 def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
     """What each plan in turn is chosen by, least is best; and what makes it too like one before."""
-    if not picked or wish.budget_usd is not None:
+    if not picked:
         yield least(field, wish), field.alike
+    elif wish.budget_usd is not None:  # the cheapest that does it, of whatever cards
+        yield least(field, wish), np.arange(len(field.alike), dtype=float)
     if not picked:
         return
     price, loss = field.sure, field.costs.get("loss")
-    yield price, field.alike
+    if wish.budget_usd is None:
+        yield price, field.alike
     if loss is not None:  # better weights on the very same cards are news
         better = np.where(loss < loss[picked[0]], price, np.inf)
         yield better, field.alike + loss / MOST_LOSS

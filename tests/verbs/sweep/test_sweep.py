@@ -169,7 +169,7 @@ def test_an_address_that_is_none_is_told(address):
 
 def test_a_cluster_that_is_not_there_is_told_at_once():
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    with pytest.raises(MissingError, match=r"nobody answers at 127\.0\.0\.1:9"):
+    with pytest.raises(MissingError, match=r"no answer from 127\.0\.0\.1:9"):
         list(ray_runner.run(len, ["a"], address="127.0.0.1:9"))
 
 

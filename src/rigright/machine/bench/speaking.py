@@ -163,4 +163,4 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
         raise DataError(say("{url} answers {code}: {said}", url=url, code=error.code, said=said)) from None
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
-        raise MissingError(say("nobody answers at {url}: {why}", url=url, why=why)) from None
+        raise MissingError(say("no answer from {url}: {why}", url=url, why=why)) from None

@@ -150,7 +150,7 @@ def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
 def _nobody(host: str, port: int, *, why: Exception) -> MissingError:
     return MissingError(
         say(
-            "nobody answers at {host}:{port} ({why}); start `rigright bench --listen` there",
+            "no answer from {host}:{port} ({why}); start `rigright bench --listen` there",
             host=host,
             port=port,
             why=getattr(why, "strerror", None) or why,

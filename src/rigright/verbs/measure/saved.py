@@ -63,11 +63,12 @@ def run_row(measured: Measured, planned: PlannedRun) -> dict[str, str]:
         return _trained(measured, planned)
     # A row of a table of inference memory
     work = planned.work
+    batch = count_of(work.get("batch"))
     return {
         **_named(measured, planned, settings=_settings(measured, planned)),
         "format": _cell(work.get("weights")),
         "context": _cell(work.get("context_tok")),
-        "batch": _cell(work.get("batch")),
+        "batch": _cell(-(-batch // count_of(planned.layout.get("dp")))),  # of one replica
         "kv": _cell(work.get("kv")),
         "what": "total_gpu_preallocated" if planned.fills_cards else "total_gpu_peak",
         "value_gib": _peak_gib(measured),

@@ -156,7 +156,7 @@ def test_a_list_of_the_bus_is_enough_to_plan_with():
     ("machine", "said"),
     [
         (box(), "no accelerator was found here; name a machine"),
-        (box(origin="x.json"), "x.json tells of no accelerator"),
+        (box(origin="x.json"), "x.json lists no accelerator"),
         (box(card(state="hung")), "no card answers"),
         (box(card(name="NVIDIA Zorg 9000")), "the chip of NVIDIA Zorg 9000 is not known"),
         (box(card(name="GRID A100-10C")), "the chip of GRID A100-10C is not known"),

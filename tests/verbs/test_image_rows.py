@@ -81,7 +81,7 @@ def test_what_is_missing_is_told():
         predict(row(model="nobodys_net_9"))
     with pytest.raises(AskError, match="no processor is known"):
         predict(row(gpu="CPU abacus-9000"))
-    with pytest.raises(AskError, match="nobody says how fast"):
+    with pytest.raises(AskError, match="no peak rate known"):
         predict(row(gpu="apple-m5-pro"))
 
 

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass
+from rigright.base.units import GIB
 from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.memory_kv import token_bytes
 from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
+from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Card
@@ -34,6 +37,11 @@ SERVED = (
 COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
 DEFAULT_SEQS = 256
+FULL_BYTES = 2.0  # an entry of a cache in 16 bit
+ROOMY, ROOMY_BYTES = (
+    1.5,
+    3 * GIB,
+)  # times its share of the model, and beside it: with so much no card hands layers on
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -309,15 +317,28 @@ def _serve(
 
 
 def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way: Way) -> Numbers:
-    """[kind, stages]: the share of a pipeline's gain that prompts get, layers dealt out as they are."""
-    stages = np.ones(int(points.pp.max(initial=1)) + 1)
-    first = question.kinds[way.kinds[0]]
-    if way.engine.split == "layer" and not first.mix:
-        for pp in set(points.pp[points.pp > 1].tolist()):  # not np.unique: it loads masked arrays
-            stages[pp] = evenness(
-                question.arch, way, card=first.card, pp=pp, work=work, context_tok=context_tok(question)
-            )
-    return np.broadcast_to(rates.piped, len(way.kinds))[:, None] * stages
+    """[kind, stages]: the share of a pipeline's gain that prompts get, layers dealt out as they are.
+
+    Cards with room for more than their share are dealt alike, whatever they are.
+    """
+    arch, tokens = question.arch, context_tok(question)
+    kinds = [question.kinds[place] for place in way.kinds]
+    gain = np.ones((len(kinds), int(points.pp.max(initial=1)) + 1))
+    if way.engine.split == "layer" and not kinds[0].mix:
+        cache = float(token_bytes(arch, Layout(), element_bytes=FULL_BYTES)) * tokens
+        held, alike = weights_bytes(arch, way.weights) + cache, dict[int, float]()
+        for row, pp in {*zip(points.row.tolist(), points.pp.tolist(), strict=True)}:
+            if pp == 1:
+                continue
+            card = kinds[row].card
+            roomy = card.room_bytes > ROOMY * held / pp + ROOMY_BYTES
+            known = alike.get(pp) if roomy else None
+            if known is None:
+                known = evenness(arch, way, card=card, pp=pp, work=work, context_tok=tokens)
+            if roomy:
+                alike[pp] = known
+            gain[row, pp] = known
+    return np.broadcast_to(rates.piped, len(kinds))[:, None] * gain
 
 
 def _budget_tok(question: Question, way: Way) -> float:

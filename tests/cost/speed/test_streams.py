@@ -166,7 +166,7 @@ def test_no_pipeline_is_faster_than_all_its_cards_at_once(
     (first, whole), (first_alone, whole_alone) = times(cards), times(1)
     assert whole >= 0.999 * whole_alone / cards
     # a queue of prompts that fill the passes of one card alone may be gone on several
-    assert first >= 0.95 * first_alone / cards
+    assert first >= 0.9 * first_alone / cards
 
 
 @given(running=some.integers(0, 100), stages=some.integers(1, 16))

@@ -16,9 +16,7 @@ WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
 
 _INSIDE = re.compile(r"(?P<format>[^(]+?)\s*\((?P<engine>.+)\)\s*\Z")
 _ENGINE = re.compile(r"engine ([^;,]+)")
-_VERSION = re.compile(
-    r"\s+(?:v?(\d+(?:\.\d+)+)|b(\d{3,5}(?:\.\d+)*)\b)"
-)  # 0.8.5, b7000
+_VERSION = re.compile(r"\s+(?:v?(\d+(?:\.\d+)+)|b(\d{3,5}(?:\.\d+)*)\b)")  # 0.8.5, b7000
 _CHIP = re.compile(r"\b(?:\d+\s*x\s*)?(?:[A-Z]{1,5}\d{2,4}|[RG]TX \d{3,4}|L4|T4|A2|M\d )")
 _DATE = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*GiB GPU")

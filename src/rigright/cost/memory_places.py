@@ -36,5 +36,4 @@ def dealt_bounds(
 def usual_bounds(arch: Arch, devices: Sequence[Device]) -> tuple[Bound, ...]:
     """The same by free memory alone, whether they fit so or not."""
     free = [float(device.free_bytes - device.context_bytes) for device in devices]
-    most = max(free)  # cards alike are split alike, whatever their size
-    return split_by_free(len(arch.trunk.layers), [one / most for one in free] if most > 0 else free)
+    return split_by_free(len(arch.trunk.layers), free)

@@ -20,7 +20,8 @@ def split_by_free(layers: int, free_bytes: Sequence[float]) -> tuple[tuple[int, 
 
     The head counts as one layer more, and a layer goes to the card on which its beginning falls.
     """
-    free = np.cumsum(np.maximum(np.asarray(free_bytes, dtype=float), 1.0))
+    each = np.maximum(np.asarray(free_bytes, dtype=float), 1.0)
+    free = np.cumsum(each / each.max())  # cards alike are dealt alike, whatever their size
     cards = np.searchsorted(free / free[-1], np.arange(layers) / (layers + 1), side="right")
     ends = np.searchsorted(cards, np.arange(len(free)), side="right")
     return tuple(pairwise([0, *ends.tolist()]))

@@ -163,10 +163,10 @@ def test_no_pipeline_is_faster_than_all_its_cards_at_once(
         first = float(np.ravel(found.ttft_s)[0])
         return first, first + 63 * float(np.ravel(found.tpot_s)[0])
 
-    (first, whole), (first_alone, whole_alone) = times(cards), times(1)
+    (first, whole), (_, whole_alone) = times(cards), times(1)
     assert whole >= 0.999 * whole_alone / cards
-    # a queue of prompts that fill the passes of one card alone may be gone on several
-    assert first >= 0.9 * first_alone / cards
+    # the queue may move from before the first token to after it; a prompt alone stays the quickest
+    assert first >= 0.999 * float(prompt(on, tok=tok, cards=cards)[0])
 
 
 @given(running=some.integers(0, 100), stages=some.integers(1, 16))

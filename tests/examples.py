@@ -1,6 +1,7 @@
 """How many examples a law is tried with: a profile says it, and never the law itself.
 
-`quick` is what `make test` takes; `RIGRIGHT_HYPOTHESIS=thorough` is what `make test-live` takes.
+`quick` is what `make test` takes; `RIGRIGHT_HYPOTHESIS=thorough` is what `make test-live` takes. Both draw the same
+examples every time, so that a change is what turns a test red; `hunt` draws new ones, to look for faults.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-COUNTS = {"quick": 20, "thorough": 100}
+COUNTS = {"quick": 20, "thorough": 100, "hunt": 300}
 
 # a law holds on a slow machine too
 for _name, _count in COUNTS.items():
     settings.register_profile(
-        _name, max_examples=_count, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        _name,
+        max_examples=_count,
+        deadline=None,
+        derandomize=_name != "hunt",
+        suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("RIGRIGHT_HYPOTHESIS", "quick"))
 

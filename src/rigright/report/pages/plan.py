@@ -28,6 +28,7 @@ from rigright.report.pages.why import reasons_table
 from rigright.report.planned import Planned
 from rigright.search.record import Plan
 
+LONG_DAYS = 366  # nobody trains for so long
 ENOUGH = 0.9  # of the requests keep a limit, where nobody says for how many it holds
 SURELY = 0.995  # a share that is not worth saying
 
@@ -115,6 +116,9 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
     if not isinstance(first.work, Serving) and first.rank_bytes.high > first.room_bytes:
         yield say("memory is tight, up to {high}", high=show_bytes(first.rank_bytes.high))
+    days = first.figures.get("days")
+    if days is not None and days.value > LONG_DAYS and result.wish.days is None:
+        yield say("slow: over a year")
     yield from deciding(result.notes)
     wish = result.wish
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):

@@ -53,9 +53,9 @@ def test_every_format_is_multiplied_on_every_card_and_what_cannot_be_is_told():
     ]
     one = results(found)[0]
     assert one.chip == "NVIDIA H100 80GB HBM3"
-    assert dict(one.settings) == {
-        "shape": "8192x8192x8192", "data": "random", "accumulate": "fp32", "torch": "9.9.9+fake"
-    }  # fmt: skip
+    told = dict(one.settings)
+    assert told.pop("shape") in {"8192x8192x8192", "4096x4096x4096"}, "smaller where the machine is busy"
+    assert told == {"data": "random", "accumulate": "fp32", "torch": "9.9.9+fake"}  # fmt: skip
 
 
 def test_a_slow_card_is_found_beside_its_fellows():

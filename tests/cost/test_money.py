@@ -20,7 +20,7 @@ from rigright.cost.money import (
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.cost.prices import assumptions, price_width, priced, quoted
+from rigright.cost.prices import assumptions, part_usd, price_width, priced, quoted, ram_usd
 from rigright.facts.chips import by_id, chips
 from rigright.facts.prices import prices
 
@@ -108,3 +108,48 @@ def test_a_machine_for_more_cards_never_costs_less():
             told = [getattr(host_usd(chip, count), end) for count in range(33)]
             assert told[0] == 0
             assert told == sorted(told), chip.id
+
+
+DAY = date(2026, 11, 22)
+
+
+def test_memory_by_hand():
+    """32 GB of DDR5 were 389.99 to 479.99 on 2026-11-01; 64 GB are two of them or a kit of 640 to 960."""
+    small = ram_usd("ddr5", registered=False, gb=32)
+    assert (small.low, small.value, small.high) == (389.99, 389.99, 479.99)
+    double = ram_usd("DDR5-6000", registered=False, gb=64)
+    assert double.low == pytest.approx(640), "ten dollars a GB of the larger kit"
+    assert double.value == pytest.approx(64 * (389.99 / 32 + 800 / 64) / 2)
+    assert double.high == pytest.approx(960)
+    assert ram_usd("ddr5", registered=True, gb=512).value == pytest.approx(2 * 4812)
+    assert ram_usd("ddr2", registered=False, gb=4) is None, "unknown is no price"
+
+
+def test_prices_from_before_the_shortage_are_left_out():
+    for gb in (32, 96, 128, 512):
+        assert ram_usd("ddr5", registered=False, gb=gb).low / gb > 9, "3 a GB in 2025"
+        assert ram_usd("ddr5", registered=True, gb=gb).low / gb > 15, "4.9 a GB was a plan"
+
+
+@given(gb=st.floats(1, 4096), more=st.floats(1, 8))
+def test_more_memory_never_costs_less(gb, more):
+    for kind in ("ddr4", "ddr5"):
+        for registered in (False, True):
+            less, much = (
+                ram_usd(kind, registered=registered, gb=size, today=DAY) for size in (gb, gb * more)
+            )
+            for end in ("low", "value", "high"):
+                assert getattr(much, end) >= getattr(less, end) * 0.999
+            assert less.low <= less.value <= less.high
+
+
+def test_a_supply_between_two_sizes_lies_between_their_prices():
+    small, middle, large = (part_usd("psu", size=watts).value for watts in (850, 1200, 1500))
+    assert (small, large) == pytest.approx((100, 380))
+    assert small < middle < large
+
+
+def test_an_old_price_of_a_part_has_the_wider_band():
+    fresh, old = (part_usd("cpu", "am5", size=12, today=date(year, 6, 1)) for year in (2026, 2027))
+    assert fresh.value == old.value
+    assert old.low < fresh.low < fresh.high < old.high

@@ -7,15 +7,18 @@ from datetime import date
 
 import pytest
 
+from rigright.base.money import currencies
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
+from rigright.cost.prices import part_usd
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, production
 from rigright.facts.clouds import find_instance, offers
 from rigright.facts.cpus import cpus
 from rigright.facts.features import features, features_of
+from rigright.facts.part_prices import all_part_prices, hosts
 from rigright.facts.platforms import platforms
-from rigright.facts.prices import STALE_DAYS, dated, host_around, hosts, is_stale, newest_prices, prices
+from rigright.facts.prices import STALE_DAYS, dated, host_around, is_stale, newest_prices, prices
 
 GREW = {"prices.csv", "clouds.csv"}  # newer rows beside the starting ones
 TODAY = date(2026, 11, 20)
@@ -216,19 +219,28 @@ def test_machines_are_priced_at_the_memory_they_are_known_with():
 
 
 def test_hosts():
-    """Every kind of host has a band, a source and a month; a larger one never costs less."""
+    """Every kind of host is made of priced parts; a larger one never costs less."""
     for around in {host.around for host in hosts()}:
         sizes = [host for host in hosts() if host.around == around]
         assert [host.cards for host in sizes] == sorted({host.cards for host in sizes})
-        for column in ("low", "usd", "high"):
-            told = [getattr(host, column) for host in sizes]
-            assert told == sorted(told)
         for host in sizes:
-            assert 0 < host.low <= host.usd <= host.high
+            assert all(part_usd(part.kind, part.variant, size=part.size) for part in host.parts), host
             assert dated(host.as_of)
             assert host.source
     named = {host.around for host in hosts()}
     assert {host_around(chip) for chip in by_id().values()} - {None} == named
+
+
+def test_every_price_of_a_part_is_sourced_dated_and_in_a_known_currency():
+    for row in all_part_prices():
+        assert (row.low or row.typical) <= row.typical <= (row.high or row.typical), row
+        assert 0 < row.typical < 1e6, row
+        assert row.size > 0, row
+        assert row.currency in currencies(), row
+        assert row.condition in {"new", "used"}, row
+        assert dated(row.as_of) <= TODAY, row
+        assert row.confidence in {"high", "med", "low"}, row
+        assert row.confidence == "low" or "recalled" not in row.source, row
 
 
 def test_a_price_goes_stale():

@@ -73,7 +73,7 @@ def test_cards_cost_their_number_times_the_price_and_the_machine_comes_on_top(ll
     for count in (1, 2, 3, 8, 12):
         supply = supply_of(question, kind, how=BUY, n_chips=count, replica=1)
         assert supply.usd.value == pytest.approx(count * price)
-        assert supply.host_usd == host_usd(kind.chip, count)
+        assert supply.host_usd == host_usd(kind.chip, count, today=TODAY)
         assert bought[count] == pytest.approx(supply.usd.value + supply.host_usd.value)
 
 

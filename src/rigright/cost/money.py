@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 
 import numpy as np
@@ -11,10 +12,11 @@ from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 from rigright.cost.estimate import Estimate
 from rigright.cost.power import pue_of
-from rigright.cost.prices import assumptions
+from rigright.cost.prices import assumptions, part_usd
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.prices import host_around, hosts
+from rigright.facts.part_prices import hosts
+from rigright.facts.prices import host_around
 
 HOURS_PER_YEAR = 365.25 * 24
 SECONDS_PER_H = 3600
@@ -46,24 +48,29 @@ def _told(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def host_usd(chip: Chip, n_chips: int) -> Estimate:
+def host_usd(chip: Chip, n_chips: int, *, today: date | None = None) -> Estimate:
     """The machines around so many chips: full ones, and the smallest that holds the rest; 0 where none is."""
     around = host_around(chip)
-    return _hosts_usd(around, -(-n_chips // chip.devices)) if around and n_chips else NO_HOST
+    return _hosts_usd(around, -(-n_chips // chip.devices), today) if around and n_chips else NO_HOST
 
 
 @cache
-def _hosts_usd(around: str, cards: int) -> Estimate:
+def _hosts_usd(around: str, cards: int, today: date | None) -> Estimate:
     sizes = [host for host in hosts() if host.around == around]
     full, rest = divmod(cards, sizes[-1].cards)
-    parts = [(sizes[-1], full)] if full else []
-    parts += [(next(host for host in sizes if host.cards >= rest), 1)] if rest else []
-    first = parts[0][0]
+    boxes = [(sizes[-1], full)] if full else []
+    boxes += [(next(host for host in sizes if host.cards >= rest), 1)] if rest else []
+    parts = [
+        (priced, count)
+        for host, count in boxes
+        for part in host.parts
+        if (priced := part_usd(part.kind, part.variant, size=part.size, today=today)) is not None
+    ]
     return Estimate(
-        value=sum(host.usd * count for host, count in parts),
-        low=sum(host.low * count for host, count in parts),
-        high=sum(host.high * count for host, count in parts),
-        mark="stated", as_of=first.as_of, why=first.source,
+        value=sum(part.value * count for part, count in parts),
+        low=sum(part.low * count for part, count in parts),
+        high=sum(part.high * count for part, count in parts),
+        mark="stated", as_of=boxes[0][0].as_of, why=boxes[0][0].source,
     )  # fmt: skip
 
 

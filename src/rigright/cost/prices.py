@@ -7,12 +7,15 @@ from datetime import date
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
-from rigright.facts.prices import USED, Price, dated, newest_prices
+from rigright.facts.part_prices import PartPrice, part_prices
+from rigright.facts.prices import STALE_DAYS, USED, Price, dated, newest_prices
 
 DAYS_PER_YEAR = 365.25
 
@@ -86,3 +89,61 @@ def price_width(as_of: str | None, today: date) -> float:
         return float(table["most_spread"])
     years = max((today - dated(as_of)).days, 0) / DAYS_PER_YEAR
     return float(min(table["price_spread"] + table["price_drift"] * years, table["most_spread"]))
+
+
+DIVISIBLE = {"ram", "disk"}  # bought as several smaller ones where that is cheaper
+
+
+def ram_usd(kind: str, *, registered: bool, gb: float, today: date | None = None) -> Estimate | None:
+    """What so many GB of memory cost: kind "ddr4" or "ddr5", with registers (servers) or without."""
+    plain = kind.lower().partition("-")[0]
+    return part_usd("ram", f"{plain}-registered" if registered else plain, size=gb, today=today)
+
+
+def part_usd(
+    kind: str, variant: str = "", *, size: float = 1.0, today: date | None = None
+) -> Estimate | None:
+    """What a part of some size costs: a processor by its cores, a supply by its watts, a disk by its TB.
+
+    None where no price is known. From the newest half year of its prices, new ones before used; wider with
+    their age where a day is named.
+    """
+    taken = [row for row in part_prices(kind, variant) if row.left_out is None]
+    taken = [row for row in taken if row.condition != USED] or taken
+    if not taken:
+        return None
+    newest = max(taken, key=lambda row: dated(row.as_of))
+    since = dated(newest.as_of)
+    recent = [row for row in taken if (since - dated(row.as_of)).days <= STALE_DAYS]
+    value, low, high = (_sized(recent, size, end=end) for end in ("typical", "low", "high"))
+    width = 0.0 if today is None else price_width(newest.as_of, today)
+    return Estimate(
+        value=value,
+        low=min(low, value * (1 - width)),
+        high=max(high, value * (1 + width)),
+        mark="stated",
+        as_of=newest.as_of,
+        why="; ".join(dict.fromkeys(row.source for row in recent)),
+    )
+
+
+def _sized(rows: Sequence[PartPrice], size: float, *, end: str) -> float:
+    """One end of a price at a size: by the unit of what is no larger, or between the nearest sizes."""
+    from statistics import median
+
+    pool = {"typical": median, "low": min, "high": max}[end]
+    by_size: dict[float, list[float]] = {}
+    for row in rows:
+        told = getattr(row, end)
+        amount = from_currency(row.typical if told is None else told, row.currency)
+        by_size.setdefault(row.size, []).append(amount)
+    sizes = sorted(by_size)
+    if rows[0].kind in DIVISIBLE:
+        usable = [one for one in sizes if one <= size] or sizes[:1]
+        larger = [min(by_size[one]) for one in sizes if one > size]
+        return float(min(pool(usd / one for one in usable for usd in by_size[one]) * size, *larger, np.inf))
+    known = [float(pool(by_size[one])) for one in sizes]
+    if not sizes[0] < size < sizes[-1]:
+        nearest = 0 if size <= sizes[0] else -1
+        return known[nearest] * size / sizes[nearest]
+    return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(known))))

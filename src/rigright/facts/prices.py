@@ -99,39 +99,6 @@ def is_stale(as_of: str | None, today: date) -> bool:
     return as_of is None or (today - dated(as_of)).days > STALE_DAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What stands around so many cards: board, CPU, memory, storage, supply, case; with a band."""
-
-    around: str  # "desktop", "server", "baseboard", "used-baseboard", "superchip", "kit"
-    cards: int  # that it holds
-    low: float  # USD
-    usd: float
-    high: float
-    as_of: str
-    source: str
-    confidence: str
-    notes: str | None
-
-
-@cache
-def hosts() -> tuple[Host, ...]:
-    """Every host of the table; those of one kind from the smallest on."""
-    readers = {
-        "around": text,
-        "cards": whole,
-        "low": number,
-        "usd": number,
-        "high": number,
-        "as_of": text,
-        "source": text,
-        "confidence": text,
-        "notes": text,
-    }
-    rows = read_rows(DATA / "hosts.csv", readers, required=tuple(readers)[:-1])
-    return tuple(Host(**row) for row in rows)
-
-
 def host_around(chip: Chip) -> str | None:
     """The kind of host that cards of a chip stand in; None where the chip is sold as a whole machine."""
     if chip.form in {"SoC", "soldered", "cloud only"}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from typing import Any
@@ -131,7 +131,8 @@ def _sized(rows: Sequence[PartPrice], size: float, *, end: str) -> float:
     """One end of a price at a size: by the unit of what is no larger, or between the nearest sizes."""
     from statistics import median
 
-    pool = {"typical": median, "low": min, "high": max}[end]
+    pools: dict[str, Callable[[Iterable[float]], float]] = {"typical": median, "low": min, "high": max}
+    pool = pools[end]
     by_size: dict[float, list[float]] = {}
     for row in rows:
         told = getattr(row, end)

@@ -51,11 +51,11 @@ def _told(value: float | None, otherwise: float) -> float:
 def host_usd(chip: Chip, n_chips: int, *, today: date | None = None) -> Estimate:
     """The machines around so many chips: full ones, and the smallest that holds the rest; 0 where none is."""
     around = host_around(chip)
-    return _hosts_usd(around, -(-n_chips // chip.devices), today) if around and n_chips else NO_HOST
+    return _hosts_usd(around, -(-n_chips // chip.devices), today=today) if around and n_chips else NO_HOST
 
 
 @cache
-def _hosts_usd(around: str, cards: int, today: date | None) -> Estimate:
+def _hosts_usd(around: str, cards: int, *, today: date | None) -> Estimate:
     sizes = [host for host in hosts() if host.around == around]
     full, rest = divmod(cards, sizes[-1].cards)
     boxes = [(sizes[-1], full)] if full else []

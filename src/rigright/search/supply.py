@@ -98,18 +98,20 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
         cards_usd = sum(np.nan if price is None else price.usd for price in known)
         return np.full(
             most + 1,
-            0.0 if kind.owned else cards_usd + _host_of(kind, len(kind.mix), question.market.today).value,
+            0.0
+            if kind.owned
+            else cards_usd + _host_of(kind, len(kind.mix), today=question.market.today).value,
         )
     price = question.market.cards.get(kind.chip.id)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id()[kind.chip.id].devices)
     hosts = np.full(most + 1, np.nan)
     used = [*kind.counts, kind.whole]  # of thousands of cards few numbers are asked for
-    hosts[used] = [_host_of(kind, count, question.market.today).value for count in used]
+    hosts[used] = [_host_of(kind, count, today=question.market.today).value for count in used]
     return cards * (np.nan if price is None else price.usd) + hosts
 
 
-def _host_of(kind: Kind, n_chips: int, today: date) -> Estimate:
+def _host_of(kind: Kind, n_chips: int, *, today: date) -> Estimate:
     """The machines around so many; what is there stands in one already."""
     return NO_HOST if kind.owned else host_usd(kind.chip, n_chips, today=today)
 
@@ -180,7 +182,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
     one = priced(price, question.market.today)
     return Supply(
         how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards),
-        host_usd=_host_of(kind, n_chips, question.market.today), usd_per_h=None, as_of=price.as_of,
+        host_usd=_host_of(kind, n_chips, today=question.market.today), usd_per_h=None, as_of=price.as_of,
         used=price.used,
         stale=is_stale(price.as_of, question.market.today),
         n_chips=n_chips,
@@ -200,7 +202,7 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
     )  # fmt: skip
     return Supply(
         how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None,
-        host_usd=_host_of(kind, n_chips, question.market.today) if whole else None,
+        host_usd=_host_of(kind, n_chips, today=question.market.today) if whole else None,
         usd_per_h=None, as_of=oldest,
         used=any(price.used for price in prices), stale=is_stale(oldest, question.market.today),
         n_chips=n_chips,

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 HELD = json.loads((ROOT / "tests" / "stories" / "json_contract.json").read_text(encoding="utf-8"))
 MANUALS = {
     "plan": "plan-json.md", "compare": "plan-json.md",
+    "build": "build-json.md",
     "simulate": "simulate-json.md", "sweep": "simulate-json.md", "calibrate": "simulate-json.md",
     "doctor": "doctor-json.md",
     "probe": "probe-json.md",
@@ -22,7 +23,7 @@ MANUALS = {
     "export": "fleet-json.md",
     "explain": "explain-json.md", "fit": "explain-json.md", "validate": "explain-json.md",
 }  # fmt: skip
-DEEP = {"bench", "measure", "watch", "history", "diagnose", "upgrade", "fleet", "export", "doctor"}
+DEEP = {"build", "bench", "measure", "watch", "history", "diagnose", "upgrade", "fleet", "export", "doctor"}
 ELSEWHERE = {"machine": "probe", "findings": "doctor", "results": "bench"}  # whose manual tells of them
 LINES = [line for line in HELD if line.split()[0] in MANUALS]
 

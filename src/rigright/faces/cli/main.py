@@ -32,6 +32,7 @@ DETAILED = {
     "fit",
     "compare",
     "simulate",
+    "build",
     "sweep",
 }  # whose short answer has a long one behind it
 _FORMS = ("json", "markdown", "html", "csv")

@@ -1,0 +1,50 @@
+"""Every rule over a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+from rigright.base import shelf
+from rigright.base.words import say
+from rigright.build.machine import Rig
+from rigright.build.ruling import DOUBT, ORDER, BuildRule, Ruling
+
+NOUNS = {
+    "cpu": say("processor"),
+    "board": say("board"),
+    "ram": say("memory"),
+    "gpu": say("GPU"),
+    "psu": say("power supply"),
+    "case": say("case"),
+    "ssd": say("drive"),
+    "cooler": say("cooler"),
+    "room": say("room"),
+    "machine": say("machine"),
+    "nic": say("network"),
+}
+
+
+@cache
+def rules() -> tuple[BuildRule, ...]:
+    """All of them, file by file."""
+    return tuple(rule for found in shelf.load("rigright.build.rules", "RULES").values() for rule in found)
+
+
+def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
+    """What rules find, the worst first; `names`: only these rules."""
+    asked = None if names is None else frozenset(names)
+    found = [
+        replace(one, rule=rule.name)
+        for rule in rules()
+        if asked is None or rule.name in asked
+        for one in rule.judge(rig)
+    ]
+    for kind, text in rig.unknown if asked is None else ():
+        found.append(Ruling(
+            verdict=DOUBT, parts=(kind,), rule="unknown",
+            says=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
+            do=say("write maker and model, or what matters of it"),
+        ))  # fmt: skip
+    return tuple(sorted(found, key=lambda one: -ORDER.index(one.verdict)))

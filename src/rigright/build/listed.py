@@ -1,0 +1,109 @@
+"""A list of parts as a person writes it, line by line: which line says what."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from rigright.base.errors import AskError, DataError
+from rigright.base.record import dataclass
+from rigright.base.words import say
+
+MOST_BYTES = 65536
+MOST_LINES = 200
+MOST_LINE_CHARS = 400
+KINDS = {
+    "cpu": "cpu cpus processor processors 处理器 中央处理器 cpu型号",
+    "board": "board motherboard mainboard mobo mb 主板",
+    "ram": "ram memory mem dram 内存 记忆体 内存条",
+    "gpu": "gpu gpus card cards graphics video vga accelerator accelerators 显卡 加速卡 gpu卡 独显",
+    "psu": "psu psus power supply supplies 电源",
+    "case": "case chassis enclosure frame rack 机箱 机架 机壳",
+    "ssd": "ssd disk disks drive drives storage hdd nvme m.2 硬盘 固态 固态硬盘 存储 机械硬盘",
+    "cooler": "cooler cooling aio heatsink 散热 散热器 cpu散热 水冷 风冷",
+    "room": "room breaker circuit outlet mains wall 房间 电路 空开 插座 市电 供电",
+    "machine": "machine server system host workstation laptop computer 整机 机器 服务器 主机 工作站 笔记本",
+    "nic": "nic network ethernet 网卡 网络",
+    "note": "note notes fans fan riser risers other misc os monitor extras 备注 风扇 延长线 其他 系统",
+}
+_LINE = re.compile(r"\A(?P<key>[^:=|\t]{1,40}?)\s*(?:[:=|\t]|\s-\s)\s*(?P<value>.+)\Z")
+_BULLET = re.compile(r"\A(?:[-*•·|>]+|\d{1,2}[.)])\s+|\A\|")
+_PRICE = re.compile(r"(?:@\s*)?(?:[$€£¥]\s?\d[\d,.]*k?|\b\d[\d,.]*\s*(?:usd|eur|rmb|元|块)\b)", re.IGNORECASE)
+_GUESSES = (
+    ("ram", r"\bddr[345]\b|\br?dimm\b"),
+    ("cpu", r"\b(?:ryzen|threadripper|epyc|xeon|i[3579][- ]\d{4,5}|ultra \d|\d{4}x3d)\b|锐龙|酷睿|至强|霄龙"),
+    ("gpu", r"\b(?:rtx|gtx|radeon|tesla|geforce|quadro|instinct|arc [ab]\d{3}|[2345]0[6-9]0)\b"),
+    ("gpu", r"\b(?:[ahlbpv]\d{2,3}s?|mi\d{2,3}x?)\b"),
+    ("psu", r"\b\d{3,4} ?w\b"),
+    ("board", r"\b(?:[abhqwxz]\d{3}[em]?|trx\d0|wrx\d0|romed8|h1[1-4]ssl)\b"),
+    ("ssd", r"\b(?:nvme|ssd|hdd|m\.2|\d ?tb)\b"),
+    ("case", r"\b(?:tower|frame|chassis|case|\du)\b|机箱"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLine:
+    """One line of the list."""
+
+    kind: str  # a key of KINDS
+    text: str  # as it is read: half-width, without prices and bullets
+
+
+def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
+    """What a list states; a file that is none is an error."""
+    if isinstance(raw, bytes):
+        if b"\0" in raw[:MOST_BYTES]:
+            raise _not_a_list(name)
+        try:
+            raw = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise _not_a_list(name) from None
+    lines = raw.splitlines()
+    if len(lines) > MOST_LINES:
+        raise DataError(
+            say("{file} has {count} lines", file=name, count=len(lines)),
+            hint=say("a list of parts has at most {most}", most=MOST_LINES),
+        )
+    found = tuple(one for line in lines for one in _read_line(line[:MOST_LINE_CHARS]))
+    if not any(one.kind != "note" for one in found):
+        raise AskError(
+            say("{file} names no part", file=name),
+            hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+        )
+    return found
+
+
+def _not_a_list(name: str) -> DataError:
+    return DataError(
+        say("{file} is not text", file=name),
+        hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+    )
+
+
+def _read_line(line: str) -> Iterator[ListLine]:
+    text = unicodedata.normalize("NFKC", line).replace("×", "x").strip()
+    text = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
+    while found := _BULLET.match(text):
+        text = text[found.end() :].strip()
+    text = text.replace("**", "").strip("| ")
+    if not text or text.startswith(("#", "//", "---", "===")):
+        return
+    keyed = _LINE.match(text)
+    if keyed is not None:
+        kind = _kind(keyed["key"])
+        value = _PRICE.sub("", keyed["value"]).strip(" |,;")
+        if kind is not None and value:
+            yield ListLine(kind=kind, text=value)
+        if kind is not None:
+            return
+    plain = _PRICE.sub("", text).strip(" |,;")
+    guess = next((kind for kind, shape in _GUESSES if re.search(shape, plain.casefold())), "note")
+    yield ListLine(kind=guess, text=plain)
+
+
+def _kind(key: str) -> str | None:
+    """Which kind of part a key means."""
+    words = re.sub(r"[^a-z0-9.\u4e00-\u9fff]+", " ", key.casefold()).split()
+    known = {name: kind for kind, names in KINDS.items() for name in names.split()}
+    return next((known[one] for one in ("".join(words), *words[-1:], *words[:1]) if one in known), None)

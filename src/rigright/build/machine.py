@@ -1,0 +1,115 @@
+"""A machine as a list of parts: what rules look at. None is not said, or not known."""
+
+from __future__ import annotations
+
+from rigright.base.record import dataclass
+from rigright.facts.chips import Chip
+from rigright.facts.shop.cards import CardShape
+from rigright.facts.shop.cpus import Processor
+from rigright.facts.shop.tables import Board, Cooler, Enclosure, Finished, PowerSupply
+
+SAFE_SHARE = 0.8  # of a breaker's rating that may be drawn for hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """Cards of one kind."""
+
+    chip: Chip
+    count: int
+    shape: CardShape
+    slots: float | None = None  # each is wide, where somebody says so
+    length_m: float | None = None
+    limit_w: float | None = None  # power limit of each, as stated
+    bridged: bool = False  # an NVLink bridge is asked for
+
+    @property
+    def watts(self) -> float | None:
+        """Of each at full load."""
+        return self.limit_w or self.chip.tdp_w
+
+    @property
+    def least_slots(self) -> float | None:
+        """How wide the narrowest such card is."""
+        return self.slots or self.shape.least_slots
+
+    @property
+    def usual_slots(self) -> float | None:
+        """How wide such a card usually is."""
+        return self.slots or self.shape.usual_slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modules:
+    """Modules of memory alike."""
+
+    count: int | None
+    each_bytes: float | None
+    total_bytes: float | None
+    type: str | None = None
+    mts: int | None = None
+    registered: bool | None = None
+    reduced: bool = False  # load-reduced: LRDIMM
+    ecc: bool | None = None
+    laptop: bool = False
+    stated_bytes: float | None = None  # the total as written beside the count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disks:
+    """Drives alike."""
+
+    count: int
+    kind: str | None  # "m2", "u2", "card", "sata"
+    gen: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circuit:
+    """What feeds the machine."""
+
+    volts: float | None
+    amps: float | None
+    circuits: int = 1
+
+    @property
+    def rated_w(self) -> float | None:
+        """What the breakers carry."""
+        return None if self.volts is None or self.amps is None else self.volts * self.amps * self.circuits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rig:
+    """A whole machine."""
+
+    processor: Processor | None = None
+    cpu_count: int = 1
+    board: Board | None = None
+    modules: tuple[Modules, ...] = ()
+    cards: tuple[Cards, ...] = ()
+    supplies: tuple[PowerSupply, ...] = ()
+    case: Enclosure | None = None
+    disks: tuple[Disks, ...] = ()
+    cooler: Cooler | None = None
+    room: Circuit | None = None
+    machine: Finished | None = None
+    remarks: str = ""  # everything that was written, in lower case
+    unknown: tuple[tuple[str, str], ...] = ()  # kind and words of what nobody knows
+
+    @property
+    def n_cards(self) -> int:
+        """Of all kinds."""
+        return sum(one.count for one in self.cards)
+
+    @property
+    def cards_w(self) -> float | None:
+        """Of all cards at full load."""
+        if any(one.watts is None for one in self.cards):
+            return None
+        return sum(one.count * (one.watts or 0.0) for one in self.cards)
+
+    @property
+    def cpu_w(self) -> float:
+        """Of its processors; a modest one where none is known."""
+        one = None if self.processor is None else self.processor.power_w
+        return self.cpu_count * (one or 105.0)

@@ -1,0 +1,1 @@
+"""Rules a machine must keep, some a file; each bears `RULES`."""

@@ -1,0 +1,151 @@
+"""Cards: what goes into a slot at all, air, links between them, makers side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.machine import Cards, Rig
+from rigright.build.rules.slots import is_open, on_cables
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, BuildRule, Ruling
+from rigright.facts.shop.cards import OPEN, PASSIVE, SOLDERED
+
+_DUCTED = re.compile(
+    r"fan|shroud|duct|blower|3d[- ]?print|water|block|liquid|风扇|风道|导风|涡轮|鼓风|水冷|暴力"
+)
+_ADAPTED = re.compile(r"sxm2?[- ]?(?:to|2)[- ]?pcie|pcie adapter|adapter board|转接")
+_FULL_AIR_W = 75.0
+_SIDE_BY_SIDE_W = 200.0
+
+
+def _names(cards: Cards) -> dict[str, object]:
+    return {"count": cards.count, "chip": cards.chip.name, "form": cards.chip.form}
+
+
+def pluggable(rig: Rig) -> Iterator[Ruling]:
+    """Modules, chips of laptops and of Macs go into no slot."""
+    if rig.machine is not None:
+        return
+    for one in rig.cards:
+        if not one.chip.form.startswith(SOLDERED) or one.chip.form.startswith("OAM/PCIe"):
+            continue
+        if one.chip.form == "cloud only":
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("gpu",),
+                says=say("{chip} is rented in clouds, not sold", **_names(one)),
+                do=say("rent it, or take a card"),
+            )
+            continue
+        adapted = one.chip.form.startswith("SXM2") and _ADAPTED.search(rig.remarks) is not None
+        yield Ruling(
+            verdict=DOUBT if adapted else IMPOSSIBLE,
+            parts=("gpu", "board"),
+            says=say("{chip} is {form}: it goes into no PCIe slot", **_names(one)),
+            do=say("SXM2 adapters of hobbyists exist: power and cooling are on you")
+            if adapted
+            else say("take its PCIe version, or a finished machine with such modules"),
+        )
+
+
+def air(rig: Rig) -> Iterator[Ruling]:
+    """Passive cards need a server's air, open ones room between them."""
+    if rig.machine is not None or not rig.cards:
+        return
+    kind = "" if rig.case is None else rig.case.kind or ""
+    for one in rig.cards:
+        if one.shape.cooling != PASSIVE:
+            continue
+        if kind.startswith("rack") or _DUCTED.search(_remarks_but(rig)):
+            continue
+        closed = "Tower" in kind or "Desktop" in kind
+        weak = (one.watts or 300.0) <= _FULL_AIR_W
+        yield Ruling(
+            verdict=IMPOSSIBLE if closed and not weak else DOUBT,
+            parts=("gpu", "case"),
+            says=say("{chip} has no fans: it relies on a server's air", **_names(one)),
+            do=say("add a ducted blower or a shroud with a fan to each card, and write it on the list"),
+        )
+    hot = [one for one in rig.cards if one.shape.cooling == OPEN and (one.watts or 0.0) >= _SIDE_BY_SIDE_W]
+    count = sum(one.count for one in hot)
+    if count >= 3 and rig.case is not None and not is_open(rig) and not on_cables(rig):
+        yield Ruling(
+            verdict=IMPOSSIBLE if count >= 4 else DOUBT,
+            parts=("gpu", "case"),
+            says=say(
+                "{count} open-air cards of {watts} W side by side heat each other in {case}",
+                count=count,
+                watts=f"{max(one.watts or 0 for one in hot):.0f}",
+                case=rig.case.name,
+            ),
+            do=say("take blower cards, water blocks, or an open frame with risers"),
+        )
+
+
+def _remarks_but(rig: Rig) -> str:
+    """What was written, without the processor's cooler."""
+    cooler = "" if rig.cooler is None else rig.cooler.name.casefold()
+    case = "" if rig.case is None else rig.case.name.casefold()
+    return rig.remarks.replace(cooler or "\0", "").replace(case or "\0", "")
+
+
+def bridge(rig: Rig) -> Iterator[Ruling]:
+    """NVLink bridges join pairs of like cards that have the connector."""
+    asked = [one for one in rig.cards if one.bridged]
+    for one in asked:
+        link = one.chip.link or ""
+        if "bridge" not in link:
+            if one.chip.form.startswith("PCIe"):
+                yield Ruling(
+                    verdict=IMPOSSIBLE,
+                    parts=("gpu",),
+                    says=say("{chip} has no NVLink connector", **_names(one)),
+                    do=say("leave NVLink out: such cards talk over PCIe"),
+                )
+        elif one.count % 2:
+            yield Ruling(
+                verdict=IMPOSSIBLE if one.count == 1 else DOUBT,
+                parts=("gpu",),
+                says=say("NVLink bridges join pairs; {count}x {chip} leave one alone", **_names(one)),
+                do=say("take an even number of cards"),
+            )
+        elif rig.board is not None and not rig.board.places:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("gpu", "board"),
+                says=say(
+                    "whether the slots of {board} stand as far apart as the bridge is not known",
+                    board=rig.board.name,
+                ),
+                do=say("bridges are made for 2, 3 or 4 slots: measure before you buy"),
+            )
+    if asked and len({one.chip.id for one in asked}) > 1:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu",),
+            says=say(
+                "NVLink joins like cards only: {chips}", chips=" + ".join(one.chip.name for one in asked)
+            ),
+            do=say("take two of one kind"),
+        )
+
+
+def makers(rig: Rig) -> Iterator[Ruling]:
+    """Cards of several makers do not work together."""
+    vendors = sorted({one.chip.vendor for one in rig.cards})
+    if len(vendors) > 1:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu",),
+            says=say("{vendors}: one engine rarely uses both", vendors=" + ".join(vendors)),
+            do=say("llama.cpp with Vulkan can; vLLM and PyTorch take one maker"),
+        )
+
+
+RULES = (
+    BuildRule(name="pluggable", judge=pluggable),
+    BuildRule(name="air", judge=air),
+    BuildRule(name="nvlink", judge=bridge),
+    BuildRule(name="makers", judge=makers),
+)

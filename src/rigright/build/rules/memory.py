@@ -1,0 +1,242 @@
+"""Memory: type, slots, size, registered or not, channels, speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import to_gib
+from rigright.base.words import say
+from rigright.build.machine import Rig
+from rigright.build.rules.processor import chipset_of, family_of
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, BuildRule, Ruling
+
+_FOUR_DDR5_MTS = 5200  # of four modules on two channels, what usually runs
+_USUAL_SLOTS = {"ITX": 2}
+_MOST_MODULE = {  # GiB of the largest module that is sold, unregistered and registered
+    "DDR4": (32, 256), "DDR5": (64, 256), "DDR3": (16, 64),
+}  # fmt: skip
+
+
+def kind(rig: Rig) -> Iterator[Ruling]:
+    """Board and processor take this type of memory."""
+    types = {one.type for one in rig.modules if one.type}
+    if len(types) > 1:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("ram",),
+            says=say("{types} do not go into one board", types=" + ".join(sorted(types))),
+            do=say("take modules of one type"),
+        )
+        return
+    family, chipset = family_of(rig), chipset_of(rig)
+    takes = {rig.board.mem_type} if rig.board is not None and rig.board.mem_type else None
+    if takes is None and chipset is not None:
+        takes = set(chipset.mem)
+    for mine in types:
+        if takes is not None and mine not in takes and rig.board is not None:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("ram", "board"),
+                says=say(
+                    "{board} takes {takes}, not {mine}",
+                    board=rig.board.name,
+                    takes=" / ".join(sorted(takes)),
+                    mine=mine,
+                ),
+                do=say("take {takes}", takes=" / ".join(sorted(takes))),
+            )
+        elif family is not None and mine not in family.mem and rig.processor is not None:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("ram", "cpu"),
+                says=say(
+                    "{cpu} takes {takes}, not {mine}",
+                    cpu=rig.processor.name,
+                    takes=" / ".join(sorted(family.mem)),
+                    mine=mine,
+                ),
+                do=say("take {takes}", takes=" / ".join(sorted(family.mem))),
+            )
+    if any(one.laptop for one in rig.modules) and rig.board is not None:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("ram", "board"),
+            says=say(
+                "SO-DIMM modules of laptops do not go into the DIMM slots of {board}", board=rig.board.name
+            ),
+            do=say("take DIMMs"),
+        )
+
+
+def slots(rig: Rig) -> Iterator[Ruling]:
+    """There is a slot for each module."""
+    counts = [one.count for one in rig.modules]
+    if rig.board is None or not counts or None in counts:
+        return
+    count = sum(one or 0 for one in counts)
+    have = rig.board.mem_slots or _USUAL_SLOTS.get(rig.board.form or "")
+    family = family_of(rig)
+    if have is None and family is not None and family.modules == {"udimm"}:
+        have = 4 if family.channels == 2 else 8
+    if have is not None and count > have:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("ram", "board"),
+            says=say(
+                "{count} modules, {have} slots on {board}", count=count, have=have, board=rig.board.name
+            ),
+            do=say("take fewer and larger modules"),
+        )
+
+
+def modules(rig: Rig) -> Iterator[Ruling]:
+    """Modules of the size exist, and make up what is stated."""
+    family = family_of(rig)
+    for one in rig.modules:
+        largest = _MOST_MODULE.get(one.type or "")
+        plain = one.registered is False or (family is not None and "rdimm" not in family.modules)
+        if largest and one.each_bytes and to_gib(one.each_bytes) > largest[0 if plain else 1]:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("ram",),
+                says=say(
+                    "no {kind} module of {size} GB is sold for this socket",
+                    kind=one.type,
+                    size=f"{to_gib(one.each_bytes):.0f}",
+                ),
+                do=say("the largest are {size} GB", size=largest[0 if plain else 1]),
+            )
+        if one.stated_bytes is not None and one.total_bytes and one.stated_bytes != one.total_bytes:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("ram",),
+                says=say(
+                    "the list says {stated} GB and {count} modules of {each} GB",
+                    stated=f"{to_gib(one.stated_bytes):.0f}",
+                    count=one.count,
+                    each=f"{to_gib(one.each_bytes or 0.0):.0f}",
+                ),
+                do=say("say which is meant"),
+            )
+
+
+def size(rig: Rig) -> Iterator[Ruling]:
+    """Processor and board address as much."""
+    totals = [one.total_bytes for one in rig.modules]
+    family = family_of(rig)
+    if not totals or None in totals:
+        return
+    total = sum(one or 0.0 for one in totals)
+    most = None if family is None else family.mem_max_bytes * rig.cpu_count
+    said = None if rig.board is None else rig.board.mem_max_bytes
+    if most is not None and total > most and rig.processor is not None:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("ram", "cpu"),
+            says=say(
+                "{total} GB of memory; {cpu} takes at most {most} GB",
+                total=f"{to_gib(total):.0f}",
+                most=f"{to_gib(most):.0f}",
+                cpu=rig.processor.name,
+            ),
+            do=say("take less memory, or a platform of servers or workstations"),
+        )
+    elif said is not None and total > said and rig.board is not None:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("ram", "board"),
+            says=say(
+                "{total} GB of memory; {board} is listed with {most} GB",
+                total=f"{to_gib(total):.0f}",
+                most=f"{to_gib(said):.0f}",
+                board=rig.board.name,
+            ),
+            do=say("look into the board's memory list: newer BIOS versions often allow more"),
+        )
+
+
+def registered(rig: Rig) -> Iterator[Ruling]:
+    """Registered modules where the platform takes them, plain ones where it takes those."""
+    family = family_of(rig)
+    takes = None if family is None else set(family.modules)
+    if rig.board is not None and rig.board.registered:
+        takes = {"rdimm", "lrdimm"} if takes is None else takes - {"udimm"}
+    if (
+        takes is None
+        and rig.board is not None
+        and rig.board.socket in {"AM4", "AM5", "LGA1700", "LGA1851", "LGA1200"}
+    ):
+        takes = {"udimm"}
+    if takes is None:
+        return
+    where = (
+        rig.board.name if rig.board is not None else rig.processor.name if rig.processor is not None else ""
+    )
+    for one in rig.modules:
+        if one.registered and not takes & {"rdimm", "lrdimm"}:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("ram", "board"),
+                says=say(
+                    "registered modules (RDIMM) do not run in {where}: it takes unbuffered ones", where=where
+                ),
+                do=say("take UDIMM, with ECC if you want it"),
+            )
+        elif one.registered is False and "udimm" not in takes:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("ram", "board"),
+                says=say(
+                    "unbuffered modules (UDIMM) do not run in {where}: it takes registered ones", where=where
+                ),
+                do=say("take RDIMM"),
+            )
+        elif one.reduced and "lrdimm" not in takes:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("ram", "board"),
+                says=say("{where} is not listed with LRDIMM", where=where),
+                do=say("take RDIMM"),
+            )
+    if len({one.registered for one in rig.modules if one.registered is not None}) > 1:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("ram",),
+            says=say("registered and unbuffered modules do not run together"),
+            do=say("take modules of one type"),
+        )
+
+
+def speed(rig: Rig) -> Iterator[Ruling]:
+    """Four DDR5 modules on two channels run slower than two; unlike kits may not run at their speed."""
+    family = family_of(rig)
+    count = sum(one.count or 0 for one in rig.modules)
+    fast = [one.mts for one in rig.modules if one.mts and one.type == "DDR5"]
+    if family is not None and family.channels == 2 and count >= 4 and fast and min(fast) > _FOUR_DDR5_MTS:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("ram",),
+            says=say(
+                "four DDR5 modules on two channels rarely run at {mts} MT/s: expect 3600 to {most}",
+                mts=min(fast),
+                most=_FOUR_DDR5_MTS,
+            ),
+            do=say("two larger modules keep the speed"),
+        )
+    if len({(one.each_bytes, one.mts) for one in rig.modules}) > 1:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("ram",),
+            says=say("unlike memory kits together may not run at their speed"),
+            do=say("buy all modules as one kit"),
+        )
+
+
+RULES = (
+    BuildRule(name="memory-type", judge=kind),
+    BuildRule(name="memory-slots", judge=slots),
+    BuildRule(name="memory-modules", judge=modules),
+    BuildRule(name="memory-size", judge=size),
+    BuildRule(name="memory-registered", judge=registered),
+    BuildRule(name="memory-speed", judge=speed),
+)

@@ -1,0 +1,237 @@
+"""Power: watts with their spikes, plugs, the voltage and the breaker of the room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+from rigright.base.words import say
+from rigright.build.machine import SAFE_SHARE, Cards, Rig
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+
+BASE_W = 60.0  # board, memory, drives and fans
+IDLE_CPU_SHARE = 0.5  # of a processor's power while the cards work
+EFFICIENCY = 0.9
+_HARD_W = 1.05  # how far over its rating a supply is loaded before it cannot be
+_TOLERATES = {True: 1.8, False: 1.35, None: 1.35}  # spikes over the rating: ATX 3 and before
+_SPIKE = {"Ampere (GA10x)": 1.9, "Ada Lovelace": 1.5, "Blackwell (GB20x)": 1.6, "RDNA2": 1.8, "RDNA3": 1.6}
+_LOW_VOLTS, _LOW_VOLTS_MOST_W = 150.0, 1650.0  # what one supply gives on a 15 A outlet of 110-127 V
+_ADAPTER = (
+    (300.0, 2),
+    (450.0, 3),
+    (10_000.0, 4),
+)  # 8-pin plugs an adapter to a 12V plug takes, by card watts
+
+
+def cards_of_slots(rig: Rig) -> tuple[Cards, ...]:
+    """The cards that the listed supplies feed."""
+    return () if rig.machine is not None else rig.cards
+
+
+def load_w(rig: Rig) -> float | None:
+    """What the parts draw at full load."""
+    return None if rig.cards_w is None else rig.cards_w + rig.cpu_w + BASE_W
+
+
+def watts(rig: Rig) -> Iterator[Ruling]:
+    """The supplies carry the load, and the cards' spikes."""
+    given = [one.watts for one in rig.supplies]
+    need = load_w(rig)
+    if not given or None in given or need is None or rig.machine is not None:
+        return
+    have = sum(one or 0.0 for one in given)
+    least = (rig.cards_w or 0.0) + IDLE_CPU_SHARE * rig.cpu_w + BASE_W - 10
+    names = {"have": f"{have:,.0f}", "need": f"{need:,.0f}"}
+    if least > have * _HARD_W:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("psu", "gpu"),
+            says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+            do=say(
+                'take {watts} W or more, or state a power limit behind the card: "(250 W)"',
+                watts=f"{-(-need * 1.2 // 50) * 50:,.0f}",
+            ),
+        )
+        return
+    if need > have:
+        room = have - rig.cpu_w * IDLE_CPU_SHARE - BASE_W
+        share = room / rig.cards_w if rig.cards_w else 1.0
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "gpu"),
+            says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+            do=say(
+                "limit the cards to {share} of their power, or take a larger supply",
+                share=f"{min(share, 0.9):.0%}",
+            ),
+        )
+        return
+    peak = need + max((_spike_w(one) for one in rig.cards), default=0.0)
+    new = all(one.atx3 for one in rig.supplies)
+    if peak > have * _TOLERATES[new]:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "gpu"),
+            says=say(
+                "spikes of the cards reach about {peak} W for milliseconds; {have} W may switch off",
+                peak=f"{peak:,.0f}",
+                **names,
+            ),
+            do=say("take an ATX 3 supply or more watts, or limit the cards' power"),
+        )
+    else:
+        yield Ruling(verdict=OK, parts=("psu",), says=say("{need} W at full load of {have} W", **names))
+
+
+def _spike_w(cards: Cards) -> float:
+    """How far cards of one kind jump above their power together; those of one instant add as squares."""
+    if cards.limit_w or cards.chip.segment != "consumer":
+        return 0.0
+    return (cards.watts or 0.0) * (_SPIKE.get(cards.chip.architecture, 1.4) - 1) * sqrt(cards.count)
+
+
+def plugs(rig: Rig) -> Iterator[Ruling]:
+    """There is a plug for each socket of each card."""
+    cards = cards_of_slots(rig)
+    if not rig.supplies or not cards or any(one.pcie is None and one.h12v is None for one in rig.supplies):
+        return
+    if any(one.shape.plugs is None for one in cards):
+        return
+    new = sum(one.count * (one.shape.plugs.h12v if one.shape.plugs else 0) for one in cards)
+    native_known = all(one.h12v is not None for one in rig.supplies)
+    native = sum(one.h12v or 0 for one in rig.supplies)
+    old_known = all(one.pcie is not None for one in rig.supplies)
+    old = sum(one.pcie or 0 for one in rig.supplies)
+    each = max(
+        (
+            next(n for most, n in _ADAPTER if (one.watts or 0) <= most)
+            for one in cards
+            if one.shape.plugs and one.shape.plugs.h12v
+        ),
+        default=0,
+    )
+    short = max(0, new - native)
+    eight = sum(
+        one.count * (one.shape.plugs.pcie + 2 * one.shape.plugs.eps if one.shape.plugs else 0)
+        for one in cards
+    )
+    need = short * each + eight
+    if native_known and old_known and need > old:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("psu", "gpu"),
+            says=say(
+                "the cards need {new} 12V plugs and {eight} 8-pin plugs; the supply has {native} and {old}",
+                new=new,
+                eight=eight,
+                native=native,
+                old=old,
+            ),
+            do=say("take a supply with more plugs, or a second one; no splitters"),
+        )
+    elif not native_known and new and old_known and need > old:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "gpu"),
+            says=say("the cards need {new} 12V plugs; how many this supply has is not known", new=new),
+            do=say("look at its data sheet, or use the adapters that came with the cards"),
+        )
+    if any(one.shape.plugs and one.shape.plugs.eps for one in cards):
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "gpu"),
+            says=say(
+                "{chip} takes an 8-pin EPS plug, not a PCIe one",
+                chip=next(one.chip.name for one in cards if one.shape.plugs and one.shape.plugs.eps),
+            ),
+            do=say("use the adapter from two PCIe plugs to one EPS plug, never a bare PCIe plug"),
+        )
+
+
+def processor_plugs(rig: Rig) -> Iterator[Ruling]:
+    """Two processors need two EPS plugs."""
+    if rig.cpu_count > 1 and rig.supplies and all(one.eps is not None for one in rig.supplies):
+        have = sum(one.eps or 0 for one in rig.supplies)
+        if have < rig.cpu_count:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("psu", "cpu"),
+                says=say(
+                    "{count} processors need as many EPS plugs; the supply has {have}",
+                    count=rig.cpu_count,
+                    have=have,
+                ),
+                do=say("take a supply with more EPS plugs"),
+            )
+
+
+def breaker(rig: Rig) -> Iterator[Ruling]:
+    """The room's breaker carries the machine for hours."""
+    need = load_w(rig)
+    if rig.machine is not None and rig.machine.psu_w:
+        need = max(need or 0.0, 0.8 * rig.machine.psu_w) if rig.machine.kind == "modules" else need
+    if rig.room is None or rig.room.rated_w is None or need is None:
+        return
+    wall, rated = need / EFFICIENCY, rig.room.rated_w
+    names = {"wall": f"{wall:,.0f}", "rated": f"{rated:,.0f}", "safe": f"{rated * SAFE_SHARE:,.0f}"}
+    if wall > rated:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("room", "psu"),
+            says=say(
+                "{wall} W at the wall; the breaker trips above {rated} W and carries {safe} W for hours",
+                **names,
+            ),
+            do=say("use a 220-240 V circuit, two circuits with a supply each, or power limits"),
+        )
+    elif wall > rated * SAFE_SHARE:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("room", "psu"),
+            says=say("{wall} W at the wall; the breaker carries {safe} W for hours", **names),
+            do=say("limit the cards' power, or use a larger circuit"),
+        )
+    else:
+        yield Ruling(verdict=OK, parts=("room",), says=say("{wall} W at the wall of {safe} W", **names))
+
+
+def voltage(rig: Rig) -> Iterator[Ruling]:
+    """Large supplies give their power at 200 V and above only."""
+    if rig.room is None or rig.room.volts is None or rig.room.volts > _LOW_VOLTS:
+        return
+    need = load_w(rig) or 0.0
+    for one in dict.fromkeys(rig.supplies):
+        limited = one.volts_min is not None and rig.room.volts < one.volts_min
+        if limited or (one.watts or 0.0) > 1800.0:
+            count = rig.supplies.count(one)
+            yield Ruling(
+                verdict=IMPOSSIBLE if limited or need / count > _LOW_VOLTS_MOST_W else DOUBT,
+                parts=("psu", "room"),
+                says=say(
+                    "{psu} does not give its power at {volts} V", psu=one.name, volts=f"{rig.room.volts:.0f}"
+                ),
+                do=say("use 220-240 V, or two supplies of 1600 W on two circuits"),
+            )
+
+
+def several(rig: Rig) -> Iterator[Ruling]:
+    """Several supplies start together."""
+    if len(rig.supplies) > 1 and rig.machine is None:
+        yield Ruling(
+            verdict=OK,
+            parts=("psu",),
+            says=say(
+                "{count} power supplies: join them with a sync board, feed a card from one of them only",
+                count=len(rig.supplies),
+            ),
+        )
+
+
+RULES = (
+    BuildRule(name="watts", judge=watts),
+    BuildRule(name="plugs", judge=plugs),
+    BuildRule(name="eps", judge=processor_plugs),
+    BuildRule(name="breaker", judge=breaker),
+    BuildRule(name="voltage", judge=voltage),
+    BuildRule(name="supplies", judge=several),
+)

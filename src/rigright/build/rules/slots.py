@@ -1,0 +1,228 @@
+"""Slots and lanes: a slot for each card, the lanes behind it, room between cards."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.build.machine import Rig
+from rigright.build.rules.processor import chipset_of, family_of
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+
+ON_CABLES = re.compile(
+    r"riser|oculink|slimsas|mcio|bifurcat|splitter|plx|pcie switch|c-payne|cpayne|extension|adapter card|"
+    r"x1 |延长线|转接|拆分|桥接板"
+)
+_PLACES = {"ITX": 1, "mATX": 4, "ATX": 7, "CEB": 7, "EATX": 8, "EEB": 8, "XL-ATX": 9}
+_WHOLE = 0.15  # of a slot, that a card may be wider than whole ones
+
+
+def is_open(rig: Rig) -> bool:
+    """Whether cards hang free, in a frame or a chassis made for risers."""
+    kind = "" if rig.case is None else rig.case.kind or ""
+    return kind in {"open frame", "rack 4U GPU"}
+
+
+def on_cables(rig: Rig) -> bool:
+    """Whether cards may stand away from the board."""
+    return is_open(rig) or ON_CABLES.search(rig.remarks) is not None
+
+
+def long_slots(rig: Rig) -> int | None:
+    """Slots a card goes into without an adapter."""
+    board = rig.board
+    if board is None:
+        return None
+    if board.slots is not None:
+        return sum(one >= (8 if board.together else 2) for one in board.slots)  # x2 and x4 may be long ones
+    return 1 if board.form == "ITX" else None
+
+
+def slot_each(rig: Rig) -> Iterator[Ruling]:
+    """A slot for each card."""
+    have, board = long_slots(rig), rig.board
+    if have is None or board is None or not rig.cards:
+        return
+    names = {"cards": rig.n_cards, "board": board.name, "slots": have}
+    if rig.n_cards <= have:
+        if (
+            not board.together
+            and rig.n_cards > sum(one >= 16 for one in board.slots or (16,))
+            and not on_cables(rig)
+        ):
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("gpu", "board"),
+                says=say("{cards} cards: a slot of {board} that is not x16 must be open or long", **names),
+                do=say("look at its picture, or use a riser"),
+            )
+        return
+    if on_cables(rig):
+        every = (
+            len(board.slots or (1,))
+            + (board.m2 or 2)
+            + sum(one >= 16 for one in board.slots or (16,))
+            * (3 if "bifurc" in rig.remarks or "splitter" in rig.remarks or "拆分" in rig.remarks else 1)
+        )
+        yield Ruling(
+            verdict=DOUBT
+            if rig.n_cards <= every or "switch" in rig.remarks or "plx" in rig.remarks
+            else IMPOSSIBLE,
+            parts=("gpu", "board"),
+            says=say(
+                "{cards} cards, {slots} long slots on {board}: the rest hang on x1 slots, M.2 or split slots",
+                **names,
+            ),
+            do=say("check that the BIOS splits the slots, and expect slow links"),
+        )
+    else:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "board"),
+            says=say("{cards} cards, {slots} slots for cards on {board}", **names),
+            do=say("take a board with more slots (Threadripper, EPYC, Xeon W), or fewer cards"),
+        )
+
+
+def lanes(rig: Rig) -> Iterator[Ruling]:
+    """Each card has enough lanes from the processor."""
+    family, chipset, board = family_of(rig), chipset_of(rig), rig.board
+    if rig.n_cards < 2 or rig.machine is not None or (board is None and family is None):
+        return
+    if board is not None and board.together:
+        served = sorted(board.together, reverse=True)[: rig.n_cards]
+        if len(served) == rig.n_cards and min(served) >= 8:
+            yield Ruling(
+                verdict=OK,
+                parts=("gpu", "board"),
+                says=say("lanes: {lanes}", lanes=" ".join(f"x{one}" for one in served)),
+            )
+        else:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("gpu", "board"),
+                says=say("lanes with all cards in: {lanes}", lanes=" ".join(f"x{one}" for one in served)),
+                do=say("fine for layers one after the other; slow for tensor parallel and training"),
+            )
+        return
+    have = (0 if family is None else family.card_lanes) * rig.cpu_count
+    where = "" if board is None else board.name
+    if have and have / rig.n_cards < 4:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "cpu"),
+            says=say(
+                "{lanes} lanes of the processor for {cards} cards: fewer than 4 each",
+                lanes=have,
+                cards=rig.n_cards,
+            ),
+            do=say("take a platform with more lanes: Threadripper, EPYC, Xeon W"),
+        )
+    elif have and have / rig.n_cards < 8:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "cpu"),
+            says=say(
+                "{lanes} lanes of the processor for {cards} cards: x4 or the chipset's for some",
+                lanes=have,
+                cards=rig.n_cards,
+            ),
+            do=say("fine for layers one after the other; slow for tensor parallel and training"),
+        )
+    elif have == 16 and chipset is not None and chipset.splits is False:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "board"),
+            says=say("{board}: the second slot has x4 or less, from the chipset", board=where),
+            do=say("fine for layers one after the other; for tensor parallel take a board with x8/x8"),
+        )
+    elif have == 16:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "board"),
+            says=say("{board}: whether its slots run x8/x8 with two cards is not known", board=where),
+            do=say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel'),
+        )
+
+
+def widths(rig: Rig, *, usual: bool) -> list[int] | None:
+    """Whole slots that each card covers, narrow ones first."""
+    found: list[int] = []
+    for one in rig.cards:
+        wide = one.usual_slots if usual else one.least_slots
+        if wide is None:
+            return None
+        found += [max(1, math.ceil(wide - _WHOLE))] * one.count
+    return sorted(found)
+
+
+def fits(rig: Rig, wide: list[int]) -> bool:
+    """Whether cards of such widths stand in the board's slots side by side, within the case."""
+    board, case = rig.board, rig.case
+    most = None if case is None or is_open(rig) else case.slots
+    span = None if board is None else _PLACES.get(board.form or "")
+    if most is not None and sum(wide) > max(most, 0):
+        return False
+    if board is not None and board.places and board.slots:
+        places = sorted(
+            place
+            for place, long in zip(board.places, _in_order(board.places, board.slots), strict=False)
+            if long >= 8
+        )
+        end, left = 0, list(wide)
+        for place in places:
+            if left and place > end and (most is None or place + left[0] - 1 <= max(most, min(7, most))):
+                end = place + left.pop(0) - 1
+        return not left
+    if span is None:
+        return True
+    return sum(wide[:-1]) + 1 <= span
+
+
+def _in_order(places: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
+    """Lengths for places where the table states only how many there are of each."""
+    return tuple(slots[:1] * len(places)) if len(slots) >= len(places) else slots
+
+
+def spacing(rig: Rig) -> Iterator[Ruling]:
+    """Cards stand side by side without covering each other's slots."""
+    if rig.n_cards < 1 or rig.board is None or rig.machine is not None:
+        return
+    least, usual = widths(rig, usual=False), widths(rig, usual=True)
+    if least is None or usual is None:
+        return
+    closed = rig.case is not None and not is_open(rig)
+    names = {"cards": rig.n_cards, "wide": " + ".join(map(str, least)), "board": rig.board.name,
+             "case": "" if rig.case is None else rig.case.name}  # fmt: skip
+    if not fits(rig, least):
+        if on_cables(rig) or (rig.case is None and rig.n_cards > 1):
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("gpu", "board"),
+                says=say("{cards} cards cover {wide} slots: they do not all stand on {board}", **names),
+                do=say("hang them on riser cables in an open frame or a GPU chassis"),
+            )
+        else:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("gpu", "board", "case"),
+                says=say("{cards} cards cover {wide} slots: more than {board} in {case} has", **names),
+                do=say("take two-slot blower cards, an open frame with risers, or fewer cards"),
+            )
+    elif closed and not on_cables(rig) and not fits(rig, usual):
+        names["wide"] = " + ".join(map(str, usual))
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "board", "case"),
+            says=say("most such cards cover {wide} slots: more than {board} in {case} has", **names),
+            do=say('choose the narrowest models, and say it: "(2-slot)"'),
+        )
+
+
+RULES = (
+    BuildRule(name="slots", judge=slot_each),
+    BuildRule(name="lanes", judge=lanes),
+    BuildRule(name="spacing", judge=spacing),
+)

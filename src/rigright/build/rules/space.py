@@ -1,0 +1,202 @@
+"""The case: board, cards, power supply and cooler go in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.units import KILO
+from rigright.base.words import say
+from rigright.build.machine import Rig
+from rigright.build.rules.slots import is_open
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+
+_SMALLER = {  # form of a board -> forms whose cases take it
+    "ITX": {"ITX", "mATX", "ATX", "EATX", "EEB", "CEB", "XL-ATX"},
+    "mATX": {"mATX", "ATX", "EATX", "EEB", "CEB", "XL-ATX"},
+    "ATX": {"ATX", "EATX", "EEB", "CEB", "XL-ATX"},
+    "CEB": {"CEB", "EEB", "EATX"},
+    "EATX": {"EATX", "EEB", "XL-ATX"},
+}
+_RIGHT_HAND = 0.005  # m of a card's length that makers measure differently
+_SAG_M = 0.32
+
+
+def board(rig: Rig) -> Iterator[Ruling]:
+    """The case takes the board's form."""
+    case, own = rig.case, None if rig.board is None else rig.board.form
+    if case is None or own is None or case.boards is None or rig.board is None:
+        return
+    if case.boards & _SMALLER.get(own, {own}):
+        return
+    large = own in {"EATX", "CEB", "XL-ATX"} and "ATX" in case.boards
+    roomy = own == "EEB" and "ATX" in case.boards and ("Full" in (case.kind or "") or "EATX" in case.boards)
+    yield Ruling(
+        verdict=DOUBT if large or roomy else IMPOSSIBLE,
+        parts=("board", "case"),
+        says=say(
+            "{case} is listed for {forms} boards; {board} is {form}",
+            case=case.name,
+            forms=" / ".join(sorted(case.boards)),
+            board=rig.board.name,
+            form=own,
+        ),
+        do=say("measure: the board's size against the case's tray")
+        if large or roomy
+        else say("take a case for {form}, or a smaller board", form=own),
+    )
+
+
+def length(rig: Rig) -> Iterator[Ruling]:
+    """Cards are no longer than the case has room."""
+    case = rig.case
+    if case is None or case.card_m is None or is_open(rig) or rig.machine is not None:
+        return
+    for one in rig.cards:
+        least, usual = one.length_m or one.shape.least_m, one.length_m or one.shape.usual_m
+        if least is None or usual is None:
+            continue
+        names = {
+            "chip": one.shape.model or one.chip.name,
+            "case": case.name,
+            "most": f"{case.card_m * KILO:.0f}",
+        }
+        if least > case.card_m + _RIGHT_HAND:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("gpu", "case"),
+                says=say(
+                    "{chip} is {long} mm long; {case} has room for {most} mm",
+                    long=f"{least * KILO:.0f}",
+                    **names,
+                ),
+                do=say("take a longer case or a shorter card"),
+            )
+        elif usual > case.card_m + _RIGHT_HAND:
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("gpu", "case"),
+                says=say(
+                    "most {chip} are {long} mm long; {case} has room for {most} mm",
+                    long=f"{usual * KILO:.0f}",
+                    **names,
+                ),
+                do=say("choose one of its shorter models"),
+            )
+
+
+def supply(rig: Rig) -> Iterator[Ruling]:
+    """The case takes the supply's form and length."""
+    case = rig.case
+    if case is None or is_open(rig):
+        return
+    for one in dict.fromkeys(rig.supplies):
+        names = {"psu": one.name, "case": case.name}
+        if one.form == "CRPS" and "rack" not in (case.kind or ""):
+            yield Ruling(
+                verdict=DOUBT,
+                parts=("psu", "case"),
+                says=say("{psu} is a supply of servers: {case} has no bay for it", **names),
+                do=say("mount it outside with a breakout board, or take an ATX supply"),
+            )
+        elif (
+            case.psu_form is not None
+            and one.form in {"ATX", "SFX"}
+            and one.form not in case.psu_form
+            and not (one.form == "SFX" and "ATX" in case.psu_form)
+        ):
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("psu", "case"),
+                says=say(
+                    "{psu} is {form}; {case} takes {takes}",
+                    form=one.form,
+                    takes=" / ".join(sorted(case.psu_form)),
+                    **names,
+                ),
+                do=say("take a supply of that form"),
+            )
+        elif case.psu_m is not None and one.length_m is not None and one.length_m > case.psu_m:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("psu", "case"),
+                says=say(
+                    "{psu} is {long} mm long; {case} has room for {most} mm",
+                    long=f"{one.length_m * KILO:.0f}",
+                    most=f"{case.psu_m * KILO:.0f}",
+                    **names,
+                ),
+                do=say("take a shorter supply"),
+            )
+    if (
+        len(rig.supplies) > 1
+        and "Tower" in (case.kind or "")
+        and "server edition" not in case.name.casefold()
+    ):
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "case"),
+            says=say(
+                "{case} has one bay for a power supply; {count} are listed",
+                case=case.name,
+                count=len(rig.supplies),
+            ),
+            do=say("check for a second bay, or mount one outside"),
+        )
+
+
+def cooler(rig: Rig) -> Iterator[Ruling]:
+    """The cooler is no higher than the case; a radiator has a place."""
+    case, fan = rig.case, rig.cooler
+    if case is None or fan is None or is_open(rig):
+        return
+    names = {"cooler": fan.name, "case": case.name}
+    if (
+        fan.type != "liquid"
+        and fan.height_m is not None
+        and case.cooler_m is not None
+        and fan.height_m > case.cooler_m
+    ):
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("cooler", "case"),
+            says=say(
+                "{cooler} is {high} mm high; {case} has room for {most} mm",
+                high=f"{fan.height_m * KILO:.0f}",
+                most=f"{case.cooler_m * KILO:.0f}",
+                **names,
+            ),
+            do=say("take a lower cooler or a liquid one"),
+        )
+    if (
+        fan.radiator_mm is not None
+        and fan.radiator_mm >= 280
+        and (case.kind or "").startswith(("Mini ITX", "rack 1", "rack 2", "rack 3"))
+    ):
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("cooler", "case"),
+            says=say(
+                "whether a {size} mm radiator fits {case} is not known", size=fan.radiator_mm, case=case.name
+            ),
+            do=say("look into the case's manual"),
+        )
+
+
+def sag(rig: Rig) -> Iterator[Ruling]:
+    """Long heavy cards are held up."""
+    heavy = [one for one in rig.cards if (one.usual_slots or 0) >= 3 and (one.shape.usual_m or 0) >= _SAG_M]
+    if heavy and rig.case is not None and not is_open(rig):
+        yield Ruling(
+            verdict=OK,
+            parts=("gpu", "case"),
+            says=say("{chip} weighs 1.5 to 2.5 kg: hold it up with a bracket", chip=heavy[0].chip.name),
+        )
+
+
+RULES = (
+    BuildRule(name="case-board", judge=board),
+    BuildRule(name="card-length", judge=length),
+    BuildRule(name="psu-form", judge=supply),
+    BuildRule(name="cooler-height", judge=cooler),
+    BuildRule(name="sag", judge=sag),
+)

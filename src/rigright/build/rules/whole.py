@@ -1,0 +1,161 @@
+"""A finished machine: the cards its chassis takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.units import KILO
+from rigright.base.words import say
+from rigright.build.machine import Cards, Rig
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.facts.shop.cards import OPEN, PASSIVE, SOLDERED
+from rigright.facts.shop.tables import Finished
+
+_OUTSIDE = re.compile(r"e-?gpu|oculink|thunderbolt|usb4|外置")
+
+
+def cards(rig: Rig) -> Iterator[Ruling]:
+    """Each kind of card, held against what the machine takes."""
+    machine = rig.machine
+    if machine is None:
+        return
+    loose = [one for one in rig.cards if not _own(one, machine.chips)]
+    if not loose:
+        count = rig.n_cards
+        if machine.kind == "modules" and count > machine.cards_max:
+            yield Ruling(
+                verdict=IMPOSSIBLE,
+                parts=("gpu", "machine"),
+                says=say(
+                    "{machine} holds {most}; {count} are listed",
+                    machine=machine.name,
+                    most=machine.cards_max,
+                    count=count,
+                ),
+                do=say("take several such machines"),
+            )
+        else:
+            yield Ruling(
+                verdict=OK, parts=("machine",), says=say("{machine}, as it is sold", machine=machine.name)
+            )
+        return
+    if machine.cards_max == 0 or machine.kind == "modules":
+        outside = _OUTSIDE.search(rig.remarks) is not None
+        apple = "apple" in (machine.chips or frozenset())
+        for one in loose:
+            yield Ruling(
+                verdict=DOUBT if outside and not apple and machine.kind == "closed" else IMPOSSIBLE,
+                parts=("gpu", "machine"),
+                says=say("{machine} takes no {chip}", machine=machine.name, chip=one.chip.name),
+                do=say("an eGPU box works over Thunderbolt, USB4 or OCuLink: slow links, one card")
+                if outside and not apple
+                else say("take a machine with slots, or run it beside over the network"),
+            )
+        return
+    count = sum(one.count for one in loose)
+    if count > machine.cards_max:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "machine"),
+            says=say(
+                "{machine} takes {most} cards; {count} are listed",
+                machine=machine.name,
+                most=machine.cards_max,
+                count=count,
+            ),
+            do=say("take fewer cards, or a larger chassis"),
+        )
+    for one in loose:
+        yield from _card(machine, one)
+
+
+def _own(cards: Cards, chips: frozenset[str] | None) -> bool:
+    """Whether the machine is sold with it."""
+    return any(cards.chip.id.startswith(one) for one in chips or ())
+
+
+def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
+    """One kind of card: width, length, watts."""
+    names = {"machine": machine.name, "chip": one.shape.model or one.chip.name}
+    if one.chip.form.startswith(SOLDERED):
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "machine"),
+            says=say("{chip} is {form}: it goes into no PCIe slot", form=one.chip.form, **names),
+            do=say("take its PCIe version, or a finished machine with such modules"),
+        )
+        return
+    wide, long, watts = one.least_slots, one.length_m or one.shape.least_m, one.watts
+    if wide is not None and machine.card_slots is not None and wide > machine.card_slots + 0.2:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "machine"),
+            says=say(
+                "{chip} is {wide} slots wide; {machine} takes {most}",
+                wide=f"{wide:g}",
+                most=f"{machine.card_slots:g}",
+                **names,
+            ),
+            do=say("take a card of that width"),
+        )
+    if long is not None and machine.card_m is not None and long > machine.card_m + 0.005:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "machine"),
+            says=say(
+                "{chip} is {long} mm long; {case} has room for {most} mm",
+                long=f"{long * KILO:.0f}",
+                case=machine.name,
+                most=f"{machine.card_m * KILO:.0f}",
+                chip=names["chip"],
+            ),
+            do=say("take a shorter card"),
+        )
+    if watts is not None and machine.card_w is not None and watts > machine.card_w:
+        far = watts > 1.5 * machine.card_w
+        yield Ruling(
+            verdict=IMPOSSIBLE if far else DOUBT,
+            parts=("gpu", "machine"),
+            says=say(
+                "{chip} draws {watts} W; {machine} feeds and cools {most} W a card",
+                watts=f"{watts:.0f}",
+                most=f"{machine.card_w:.0f}",
+                **names,
+            ),
+            do=say("take a card of at most {most} W", most=f"{machine.card_w:.0f}"),
+        )
+    yield from _fed(machine, one)
+
+
+def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
+    """Air and plugs for one kind of card."""
+    watts, names = one.watts, {"machine": machine.name, "chip": one.shape.model or one.chip.name}
+    if one.shape.cooling == PASSIVE and machine.passive_ok is False and (watts or 300.0) > 75:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "machine"),
+            says=say("{chip} has no fans: it relies on a server's air", chip=names["chip"]),
+            do=say("add a ducted blower or a shroud with a fan to each card, and write it on the list"),
+        )
+    if one.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("gpu", "machine"),
+            says=say("{chip} has fans of its own that blow against the chassis's air", chip=names["chip"]),
+            do=say("take passive or blower cards; power plugs on top may not clear the lid"),
+        )
+    if (
+        one.shape.plugs is not None
+        and (one.shape.plugs.pcie or one.shape.plugs.h12v)
+        and machine.kind in {"slim", "desktop"}
+    ):
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("gpu", "machine"),
+            says=say("{chip} needs a power plug; {machine} has none", **names),
+            do=say("take a card that the slot feeds: 75 W or less"),
+        )
+
+
+RULES = (BuildRule(name="machine", judge=cards),)

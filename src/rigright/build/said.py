@@ -1,0 +1,371 @@
+"""What the lines of a list mean: each kind of part, read from loose words into a `Rig`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rigright.base.errors import AskError
+from rigright.base.units import GIB, GIGA, KILO, TERA
+from rigright.build.listed import ListLine
+from rigright.build.machine import Cards, Circuit, Disks, Modules, Rig
+from rigright.facts.naming import vocabulary
+from rigright.facts.nodes import find_node
+from rigright.facts.shop.cards import BLOWER, PASSIVE, WATER, shape_of
+from rigright.facts.shop.cpus import processor_named
+from rigright.facts.shop.find import chinese_words, named, ours, shared, words
+from rigright.facts.shop.tables import (
+    Board,
+    Cooler,
+    Enclosure,
+    Finished,
+    Kit,
+    PowerSupply,
+    boards,
+    cases,
+    chipsets,
+    coolers,
+    finished,
+    kits,
+    supplies,
+)
+
+MOST_PARTS = 128
+_COUNT = re.compile(
+    r"\A(?P<n>\d{1,3})\s*(?:x(?![a-z])|\*|pcs|块|张|个|颗|条)\s*|\A(?P<dual>dual|twin|two|双路?|两[块张个颗])\s*"
+    r"|[\s,]+[x*]\s*(?P<m>\d{1,2})\Z"
+)
+_FORMS = (
+    ("ITX", r"\bitx\b|mini-?itx"), ("mATX", r"\bm-?atx\b|micro-?atx|matx|小板"),
+    ("EEB", r"\b(?:ssi-?)?eeb\b"),
+    ("CEB", r"\b(?:ssi-?)?ceb\b"), ("EATX", r"\be-?atx\b"), ("ATX", r"\batx\b"),
+)  # fmt: skip
+_OPEN_FRAME = r"open|frame|bench|mining|no case|caseless|bare|开放|裸|矿|架子"
+_KINDS_OF_CASE = (
+    ("open frame", _OPEN_FRAME), ("rack 4U GPU", r"gpu (?:server )?chassis|\b[45]u gpu|gpu [45]u"),
+    ("ATX Full Tower", r"full[- ]?tower|全塔"), ("ATX Mid Tower", r"mid[- ]?tower|中塔|\batx case\b|atx机箱"),
+    ("Mini ITX Tower", r"\bitx\b|sff\b"), ("Micro ATX Mini Tower", r"\bm-?atx\b|micro-?atx|mini tower"),
+)  # fmt: skip
+_TOWER_BOARDS = {
+    "ATX Mid Tower": "ATX mATX ITX", "Mini ITX Tower": "ITX", "Micro ATX Mini Tower": "mATX ITX",
+    "ATX Full Tower": "EATX ATX mATX ITX",
+}  # fmt: skip
+
+
+def rig_of(lines: Iterable[ListLine]) -> Rig:
+    """The machine that a list states."""
+    lines = tuple(lines)
+    found: dict[str, Any] = dict.fromkeys(("modules", "cards", "supplies", "disks", "unknown"), ())
+    for line in lines:
+        read = _READERS.get(line.kind)
+        said = {} if read is None else read(line.text)
+        if read is not None and not said:
+            said = {"unknown": ((line.kind, line.text),)}
+        for field, value in said.items():
+            if isinstance(value, tuple):
+                found[field] += value[:MOST_PARTS]
+            else:
+                found.setdefault(field, value)
+    remarks = "\n".join(line.text for line in lines).casefold()
+    if "machine" in found and not found["cards"] and "machine" not in remarks:
+        inside = _cards_said(next(line.text for line in lines if line.kind == "machine"))
+        found["cards"] = inside.get("cards", ())
+    return Rig(**found, remarks=remarks)
+
+
+def counted(text: str) -> tuple[int, str]:
+    """A count at either end, and the rest: "2x 1600W", "RTX 3090 x4", "双路 6338"."""
+    match = _COUNT.search(text.strip().casefold())
+    if match is None:
+        return 1, text.strip()
+    number = int(match["n"] or match["m"] or 2)
+    plain = text.strip()
+    rest = plain[match.end() :] if match.start() == 0 else plain[: match.start()]
+    return max(1, number), rest.strip()
+
+
+def english(text: str) -> str:
+    """The makers and series of a line in English, in lower case."""
+    plain = text.casefold()
+    if not plain.isascii():
+        for chinese, word in chinese_words():
+            plain = plain.replace(chinese, f" {word} ")
+    return plain
+
+
+def _cpu(text: str) -> dict[str, Any]:
+    count, name = counted(english(text).strip())
+    name = re.sub(
+        r"\(.*?\)|\b\d+[- ]?(?:c|cores?|t|threads?)\b(?:/\d+t)?|\d(?:\.\d+)? ?ghz|\bes\b|\bqs\b", " ", name
+    )
+    found = processor_named(name)
+    return {} if found is None else {"processor": found, "cpu_count": count}
+
+
+def _board(text: str) -> dict[str, Any]:
+    plain = english(text)
+    rows = ours(named(plain, boards()))
+    asked = set(words(plain))
+    chips = chipsets()
+    chipset = next((chips[one] for one in asked if one in chips), None) or next(
+        (chips[one.rstrip("mie")] for one in asked if one.rstrip("mie") in chips), None
+    )
+    form = next((name for name, shape in _FORMS if re.search(shape, plain)), None)
+    small = chipset is not None and f"{chipset.chipset}m".casefold() in asked
+    if rows and not (len(rows) > 3 and chipset is not None):
+        return {"board": Board(**shared(rows) | {"name": _shown(text, rows)})}
+    socket = re.search(r"\b(am[45]|lga ?-?\d{4}(?:-3)?|s?trx?[45]|swrx8|sp[356])\b", plain)
+    kind = re.search(r"ddr[345]", plain)
+    if chipset is None and socket is None:
+        return {}
+    mem = kind[0].upper() if kind else None
+    if mem is None and chipset is not None and len(chipset.mem) == 1:
+        mem = next(iter(chipset.mem))
+    known = socket[1].upper().replace(" ", "").replace("-3", "-3").replace("TR", "TR") if socket else None
+    return {"board": Board(
+        name=text, socket=chipset.socket if chipset else known, chipset=chipset.chipset if chipset else None,
+        form=form or ("mATX" if small else None), mem_type=mem, slots=(16,) if form == "ITX" else None,
+        mem_slots=2 if form == "ITX" else None,
+    )}  # fmt: skip
+
+
+def _shown(text: str, rows: tuple[Any, ...]) -> str:
+    """The name of the one row, else as it was written."""
+    return f"{rows[0].vendor or ''} {rows[0].name}".strip() if len(rows) == 1 else text
+
+
+def _ram(text: str) -> dict[str, Any]:
+    plain = english(text)
+    kit = next((kits()[one] for one in re.findall(r"[a-z0-9/-]{6,}", plain) if one in kits()), None)
+    if kit is not None:
+        return {"modules": (_kit(kit, counted(plain)[0]),)}
+    size = r"(\d{1,4})\s*(gb?|tb?)(?![a-z0-9/])"
+    pair = re.search(rf"(\d{{1,2}})\s*[x*]\s*{size}", plain)
+    turned = re.search(rf"{size}\s*[x*]\s*(\d{{1,2}})\b", plain)
+    bare = re.search(r"\b(\d{1,2})\s*[x*]\s*(\d{1,3})\b", plain)
+    sizes = [int(one) * (TERA / GIGA if unit[0] == "t" else 1) for one, unit in re.findall(size, plain)]
+    count = each = None
+    if pair:
+        count, each = int(pair[1]), int(pair[2]) * (1024 if pair[3][0] == "t" else 1)
+    elif turned:
+        count, each = int(turned[3]), int(turned[1])
+    elif bare and int(bare[1]) * int(bare[2]) > 0:
+        count, each = int(bare[1]), int(bare[2])
+    total = max(sizes, default=None) if sizes else None
+    if not count and total is None:
+        return {}
+    registered = _registered(plain)
+    speed = re.search(
+        r"ddr[345][- ]?(\d{4,5})\b|\b(\d{4,5})\s*(?:mhz|mt/?s|mts)|(?<![\d.])([2-9]\d{3})(?!\d)", plain
+    )
+    kind = re.search(r"ddr([345])|\bd([45])\b", plain)
+    whole = count * each if count and each else total
+    return {"modules": (Modules(
+        count=count or None, each_bytes=each * GIB if each else None,
+        total_bytes=None if whole is None else whole * GIB,
+        type=f"DDR{kind[1] or kind[2]}" if kind else None,
+        mts=int(speed[1] or speed[2] or speed[3]) if speed else None, registered=registered,
+        reduced=re.search(r"lrdimm|load[- ]reduced", plain) is not None,
+        ecc=True if re.search(r"\becc\b", plain) and "non-ecc" not in plain else None,
+        laptop=re.search(r"so-?dimm|laptop|笔记本", plain) is not None,
+        stated_bytes=total * GIB if total and count and each and total > each else None,
+    ),)}  # fmt: skip
+
+
+def _registered(plain: str) -> bool | None:
+    if re.search(r"\b(?:l?r-?dimm|registered|reg|recc|r-?ecc|eccr|3ds)\b|lrdimm|rdimm|服务器", plain):
+        return True
+    series = (
+        r"vengeance|trident|ripjaws|fury|dominator|flare|aegis|royal|ballistix|t-?force|lancer|crucial pro"
+    )
+    return False if re.search(rf"\b(?:u-?dimm|unbuffered|{series})\b", plain) else None
+
+
+def _kit(kit: Kit, count: int) -> Modules:
+    number = kit.modules * count
+    return Modules(
+        count=number, each_bytes=kit.module_bytes, total_bytes=number * kit.module_bytes, type=kit.type,
+        mts=kit.mts, registered=bool(kit.registered), ecc=kit.ecc, laptop=bool(kit.laptop),
+    )  # fmt: skip
+
+
+def _cards_said(text: str) -> dict[str, Any]:
+    """Groups of cards joined by plus signs or commas, each with what is said of it."""
+    plain = english(text)
+    found: list[Cards] = []
+    for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
+        wide = re.search(r"(\d(?:\.\d+)?)[- ]?(?:slots?|槽)", group)
+        long = re.search(r"(\d{3})\s?mm", group)
+        limit = re.search(r"(?<![\d.])(\d{2,3})\s?w(?:atts?)?\b", group)
+        rest = re.sub(
+            r"\d(?:\.\d+)?[- ]?(?:slots?|槽)|\d{3}\s?mm|(?<![\d.])\d{2,3}\s?w(?:atts?)?\b|\(.*?\)|nvlink\S*",
+            " ",
+            group,
+        )
+        node = _node(rest) or _node(re.sub(r"[()]", " ", group))
+        if node is None:
+            continue
+        cooling = next((kind for kind, shape in _COOLINGS if re.search(shape, group)), None)
+        for chip in dict.fromkeys(card.chip for card in node.cards):
+            count = sum(card.chip is chip or card.chip == chip for card in node.cards) * node.n_nodes
+            found.append(Cards(
+                chip=chip, count=max(1, count // chip.devices),
+                shape=shape_of(chip, _model(rest), cooling=cooling),
+                slots=float(wide[1]) if wide else None, length_m=int(long[1]) / KILO if long else None,
+                limit_w=float(limit[1]) if limit else None,
+                bridged="nvlink" in plain and "no nvlink" not in plain,
+            ))  # fmt: skip
+    return {"cards": tuple(found)} if found else {}
+
+
+_COOLINGS = (
+    (WATER, r"water|hybrid|liquid|hydro|block|\baio\b|水冷|水"),
+    (BLOWER, r"blower|turbo|涡轮|max-?q|鼓风"),
+    (PASSIVE, r"\bpassive\b|被动"),
+)  # fmt: skip
+
+
+def _node(text: str) -> Any:
+    """The cards a text names; words of makers and series that say nothing of a chip are left out."""
+    known = vocabulary()
+    kept = [
+        one for one in re.findall(r"[a-z0-9.-]+", text.casefold())
+        if one in known or re.fullmatch(r"\d+x|x\d+|\d+|\d+gb|dual|.*\d.*", one)
+    ]  # fmt: skip
+    for tried in (text.strip(), " ".join(kept)):
+        try:
+            return find_node(tried) if tried else None
+        except AskError:
+            continue
+    return None
+
+
+def _model(text: str) -> str:
+    """The words of a line that may name a maker's model."""
+    return re.sub(r"\A\s*\d{1,3}\s*[x*]\s*|\b\d+ ?gb\b", " ", text).strip()
+
+
+def _psu(text: str) -> dict[str, Any]:
+    count, name = counted(english(text))
+    watts = re.search(r"(?<![\d.])(\d{3,4})\s*w(?:atts?)?\b|(?<![\d.])(\d(?:\.\d+)?)\s*kw\b", name)
+    said_w = None if watts is None else float(watts[1]) if watts[1] else float(watts[2]) * KILO
+    bare = re.sub(
+        r"(?<![\d.])\d{3,4}\s*w(?:atts?)?\b|atx ?3\.?\d?|pcie ?5\.?\d?|80 ?\+?(?:plus)?|\d{3} ?v\b", " ", name
+    )
+    worded = re.search(r"[a-z]{2}", re.sub(r"any|gold|atx|platinum|titanium|bronze|server|psu", "", bare))
+    pool = supplies() if worded else ()
+    rows = named(name if watts is None else bare, pool)
+    if said_w is not None:
+        rows = tuple(one for one in rows if one.watts == said_w) or tuple(
+            one for one in named(f"{bare} {said_w:.0f}", pool) if one.watts == said_w
+        )
+    rows = ours(rows)
+    number = re.search(r"(?<![\w.])(\d{3,4})(?![\w.])", bare)
+    if said_w is None and not rows and number and 300 <= int(number[1]) <= 3500:
+        said_w = float(number[1])
+    new = re.search(r"atx ?3|12vhpwr|12v-?2x6|pcie ?5", name) is not None
+    if rows:
+        one = PowerSupply(**shared(rows) | {"name": _shown(text, rows)})
+        return {"supplies": (one,) * count} if one.watts else {}
+    if said_w is None:
+        return {}
+    forms = (("SFX-L", r"sfx-?l"), ("SFX", r"sfx"), ("CRPS", r"server|crps|服务器|c20"))
+    form = next((kind for kind, shape in forms if re.search(shape, name)), None)
+    return {"supplies": (PowerSupply(name=text, watts=said_w, atx3=new or None, form=form),) * count}
+
+
+def _case(text: str) -> dict[str, Any]:
+    plain = english(text)
+    rows = (
+        ours(named(plain, cases()))
+        if not re.search(r"\A(?:generic |any )?(?:open|test|mining|\du)\b", plain)
+        else ()
+    )
+    rows = tuple(one for one in rows if one.vendor != "generic")
+    if rows:
+        return {"case": Enclosure(**shared(rows) | {"name": _shown(text, rows)})}
+    rack = re.search(r"\b([1-9])u\b", plain)
+    kind = next((kind for kind, shape in _KINDS_OF_CASE if re.search(shape, plain)), None)
+    if kind in {None, "ATX Mid Tower"} and (rack or re.search(r"\brack", plain)):
+        kind = f"rack {rack[1]}U" if rack else "rack 4U"
+    if kind is None:
+        return {}
+    fits = _TOWER_BOARDS.get(kind)
+    return {"case": Enclosure(name=text, kind=kind, boards=frozenset(fits.split()) if fits else None)}
+
+
+def _ssd(text: str) -> dict[str, Any]:
+    found = []
+    for group in re.split(r"\s*\+\s*|,\s*|;\s*", english(text)):
+        if not re.search(r"\d", group):
+            continue
+        count, rest = counted(group)
+        gen = re.search(r"(?:gen ?|pcie ?|p)([345])(?:\.0)?\b", rest)
+        sata = re.search(
+            r"\bsata\b|\bhdd\b|exos|ironwolf|barracuda|机械|2\.5 ?(?:inch|寸)|3\.5|870 evo|mx500", rest
+        )
+        other = "u2" if re.search(r"\bu\.?[23]\b|pm9a3|pm1733|pm1743|p5\d{3}\b", rest) else None
+        m2 = re.search(r"nvme|m\.2|gen ?[345]|9[0789]0 (?:pro|evo)|sn[578]\d0|固态", rest)
+        kind = "sata" if sata else other or ("m2" if m2 else None)
+        found.append(Disks(count=min(count, MOST_PARTS), kind=kind, gen=int(gen[1]) if gen else None))
+    return {"disks": tuple(found)} if found else {}
+
+
+def _cooler(text: str) -> dict[str, Any]:
+    plain = english(text)
+    rows = ours(tuple(one for one in named(plain, coolers()) if one.vendor != "generic"))
+    if rows:
+        return {"cooler": Cooler(**shared(rows) | {"name": _shown(text, rows)})}
+    radiator = re.search(r"\b(120|140|240|280|360|420|480)\b", plain)
+    if re.search(r"aio|liquid|water|radiator|loop", plain) or radiator:
+        return {
+            "cooler": Cooler(name=text, type="liquid", radiator_mm=int(radiator[1]) if radiator else None)
+        }
+    if re.search(r"stock|boxed|wraith|included", plain):
+        return {"cooler": Cooler(name=text, type="air", holds_w=95.0, height_m=0.075)}
+    return (
+        {"cooler": Cooler(name=text, type="air")} if re.search(r"\bair\b|tower|fan|heatsink", plain) else {}
+    )
+
+
+def _room(text: str) -> dict[str, Any]:
+    room = room_of(text)
+    return {} if room is None else {"room": room}
+
+
+def room_of(text: str) -> Circuit | None:
+    """Volts, amperes and circuits: "110V 15A", "two 20 amp circuits at 120 V"."""
+    plain = text.casefold()
+    volts = re.search(r"(\d{3})\s*(?:v|伏)", plain)
+    amps = re.search(r"(\d{1,3})\s*(?:a\b|amps?|安)", plain)
+    many = re.search(r"\b(\d)\s*(?:x|circuits|breakers|路)|(two|dual|两路|双路)|x\s*(\d)\b", plain)
+    if volts is None and amps is None:
+        return None
+    circuits = 1 if many is None else 2 if many[2] else int(many[1] or many[3])
+    return Circuit(
+        volts=float(volts[1]) if volts else None,
+        amps=float(amps[1]) if amps else None,
+        circuits=max(1, circuits),
+    )
+
+
+def _machine(text: str) -> dict[str, Any]:
+    found = machine_named(text)
+    return {} if found is None else {"machine": found}
+
+
+def machine_named(text: str) -> Finished | None:
+    """The finished machine whose longest calling stands in a text."""
+    plain = " ".join(re.sub(r"[^\w.\u4e00-\u9fff-]+", " ", text.casefold()).split())
+    close = [
+        (len(word), one) for one in finished() for word in one.words
+        if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", plain)
+    ]  # fmt: skip
+    return max(close, key=lambda pair: pair[0])[1] if close else None
+
+
+_READERS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "cpu": _cpu, "board": _board, "ram": _ram, "gpu": _cards_said, "psu": _psu, "case": _case, "ssd": _ssd,
+    "cooler": _cooler, "room": _room, "machine": _machine,
+}  # fmt: skip

@@ -1,0 +1,140 @@
+"""Processors by loose names: of the tables, or of a family whose numbers they bear ("EPYC 7302P")."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import number, read_rows, scaled, text, whole, yes
+from rigright.base.units import GIB
+from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.shop.find import named
+from rigright.facts.shop.tables import PARTS
+
+_BARE = (  # what stands before a number that is said alone
+    (r"\A\d{4}[xge](?:3d|t|e)?\d?\Z|\A\d{4}x3d2?\Z", ("ryzen 9 {}", "threadripper {}")),
+    (r"\A\d{4}wx\Z", ("threadripper pro {}",)),
+    (r"\A\d{4,5}(?:k|kf|ks|f|t)?\Z", ("i7 {}", "ryzen 5 {}", "epyc {}", "xeon gold {}")),
+    (r"\A\d{4}[pf]\Z|\A\d[f]\d{2}\Z", ("epyc {}",)),
+    (r"\A(?:e5 )?\d{4}[wl]?v\d\Z|\Ae5 \d{4}\w* ?v?\d?\Z", ("xeon e5 {}",)),
+    (r"\Aw[3579] \d{4}x?\Z|\A(?:gold|silver|platinum|bronze) \d{4}\w?\Z", ("xeon {}",)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuFamily:
+    """Processors of one generation and socket: what all of them share."""
+
+    id: str
+    name: str
+    pattern: str
+    socket: str
+    mem: frozenset[str]  # "DDR4", "DDR5"
+    modules: frozenset[str]  # "udimm", "rdimm", "lrdimm"
+    channels: int
+    mem_max_bytes: float  # of one socket
+    card_lanes: int  # that slots of cards may have
+    lanes_free: int  # those, and of drives beside them
+    gen: int
+    max_cpus: int
+    tdp_w: float  # of the largest
+    source: str
+    as_of: str
+    confidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """A processor that somebody names."""
+
+    name: str
+    family: CpuFamily | None
+    row: Cpu | None = None  # of data/cpus.csv
+    tdp_w: float | None = None  # None: no table holds it; its family's largest is assumed
+    cores: int | None = None
+    igpu: bool | None = None
+
+    @property
+    def power_w(self) -> float | None:
+        """What it draws at most, where that is known of it or of its family."""
+        return self.tdp_w or (None if self.family is None else self.family.tdp_w)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bought:
+    name: str
+    vendor: str | None
+    cores: int | None
+    tdp_w: float | None
+    igpu: bool | None
+    row: Cpu | None
+
+
+@cache
+def families() -> dict[str, CpuFamily]:
+    """Every family by its id."""
+    words = dict.fromkeys(("id", "name", "pattern", "socket", "source", "as_of", "confidence"), text)
+    counts = dict.fromkeys(("channels", "card_lanes", "lanes_free", "gen", "max_cpus"), whole)
+    sets = dict.fromkeys(("mem", "modules"), lambda cell: frozenset(cell.split()))
+    readers = {**words, **counts, **sets, "mem_max_gb": scaled(GIB), "tdp_w": number}
+    rows = read_rows(PARTS / "cpu_families.csv", readers, required=tuple(readers))
+    return {row["id"]: CpuFamily(**row | {"mem_max_bytes": row.pop("mem_max_gb")}) for row in rows}
+
+
+def processor_named(said: str) -> Processor | None:
+    """The processor a loose name means; None where it is none that is known."""
+    said = _plain(said)
+    found = named(said, _table())
+    if found:
+        one = found[0]
+        return Processor(
+            name=one.name,
+            family=_family(one.name),
+            row=one.row,
+            tdp_w=one.tdp_w,
+            cores=one.cores,
+            igpu=one.igpu,
+        )
+    tries = [said, *(form.format(said) for shape, forms in _BARE if re.search(shape, said) for form in forms)]
+    for name in tries:
+        family = _family(name)
+        if family is not None:
+            return Processor(name=name, family=family)
+    return None
+
+
+def _family(name: str) -> CpuFamily | None:
+    plain = _plain(name)
+    return next((one for one in families().values() if re.search(one.pattern, plain)), None)
+
+
+def _plain(name: str) -> str:
+    """A name as patterns are written."""
+    name = re.sub(
+        r"\((?:r|tm)\)|[®™]|\b(?:amd|intel|core|cpu|processor|\d+-cores?)\b(?!.*ultra)", " ", name.lower()
+    )
+    name = re.sub(r"\b(?:amd|intel|cpu)\b|[,_/]", " ", name)
+    name = re.sub(r"\br([3579])[ -]?(?=\d{4})", r"ryzen \1 ", name)
+    name = re.sub(r"\btr(?= pro|\s?\d{4})", "threadripper", name)
+    name = re.sub(r"(?<=[a-z0-9])-(?=[a-z0-9])", " ", name) if "xeon w" not in name else name
+    return " ".join(name.split())
+
+
+@cache
+def _table() -> tuple[_Bought, ...]:
+    readers = {
+        **dict.fromkeys(("name", "socket", "architecture"), text),
+        "cores": whole, "tdp_w": number, "igpu": yes,
+    }  # fmt: skip
+    ours = [
+        _Bought(name=one.name, vendor=one.vendor, cores=one.cores, tdp_w=one.tdp_w, igpu=None, row=one)
+        for one in cpus()
+    ]
+    rest = [
+        _Bought(
+            name=row["name"], vendor=None, cores=row["cores"], tdp_w=row["tdp_w"], igpu=row["igpu"], row=None
+        )
+        for row in read_rows(PARTS / "processors.csv", readers, required=("name",))
+    ]
+    return (*ours, *rest)

@@ -1,0 +1,123 @@
+"""Rows of a table of products that a loose name means: "b650 tomahawk", "corsair rm1000x"."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+from rigright.base.tables import read_rows, text
+from rigright.facts.shop.tables import PARTS
+
+MOST_CHARS = 300
+_WORD = re.compile(r"[a-z0-9]+")
+_NOISE = frozenset(
+    _WORD.findall(
+        """the a an and with or for of new used x motherboard mainboard board psu power supply case chassis
+        cooler cpu amd intel nvidia processor gold platinum titanium bronze silver certified modular
+        fully semi atx matx eatx itx mini micro tower mid full black white ddr4 ddr5 aio liquid air w mm
+        rev edition any some generic drive ssd nvme m2 tb gb core system data graphics card gpu desktop"""
+    )
+)
+
+
+class Product(Protocol):
+    """What bears a name and a vendor."""
+
+    @property
+    def name(self) -> str:
+        """As its maker calls it."""
+
+    @property
+    def vendor(self) -> str | None:
+        """Its maker."""
+
+
+Row = TypeVar("Row", bound=Product)
+
+
+def named(said: str, table: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows whose name bears every word that counts, the plainest; none where a word is strange."""
+    asked = [one for one in dict.fromkeys(words(said[:MOST_CHARS])) if one not in _NOISE]
+    marks = [one for one in asked if any(sign.isdigit() for sign in one)]
+    known, counts = _index(table)
+    strange = [one for one in asked if one not in counts]
+    if any(len(one) > 1 and one in marks for one in strange):
+        # "z790p" may be "Z790-P"
+        joined = [place for place, (_, tight, _) in enumerate(known) if all(one in tight for one in asked)]
+        return tuple(table[place] for place in _plainest(joined, known))
+    wanted = [one for one in asked if one in counts]
+    if not wanted or all(one in _vendors(table) for one in wanted):
+        return ()
+    spoken = [one for one in wanted if not one.isdigit()]
+    while wanted:
+        found = [place for place, (own, _, _) in enumerate(known) if own.issuperset(wanted)]
+        if found:
+            return tuple(table[place] for place in _plainest(found, known))
+        common = max((one for one in wanted if one not in marks), key=lambda one: counts[one], default=None)
+        if common is None or len(wanted) == 1:
+            return ()
+        wanted = [one for one in wanted if one != common]
+        if all(one in _vendors(table) or (spoken and one.isdigit()) for one in wanted):
+            return ()
+    return ()
+
+
+def shared(found: Sequence[Any]) -> dict[str, Any]:
+    """What all of some records agree on; a field in which they differ is unknown."""
+    first = found[0]
+    return {
+        name: getattr(first, name)
+        if all(getattr(one, name) == getattr(first, name) for one in found)
+        else None
+        for name in type(first).__slots__
+    }
+
+
+def words(name: str) -> list[str]:
+    """The words of a name, Chinese ones of the trade in English."""
+    name = name.casefold()
+    if not name.isascii():
+        for chinese, english in chinese_words():
+            name = name.replace(chinese, f" {english} ")
+    return _WORD.findall(name)
+
+
+@cache
+def chinese_words() -> tuple[tuple[str, str], ...]:
+    """How makers and series are called in Chinese, longest first."""
+    rows = read_rows(PARTS / "words_zh.csv", {"zh": text, "en": text}, required=("zh", "en"))
+    return tuple(sorted(((row["zh"], row["en"]) for row in rows), key=lambda pair: -len(pair[0])))
+
+
+@cache
+def _index(
+    table: Sequence[Product],
+) -> tuple[tuple[tuple[frozenset[str], str, int], ...], Counter[str]]:
+    """Each row's words, its name written as one, and how long it is; how many rows bear a word."""
+    known = []
+    counts: Counter[str] = Counter()
+    for row in table:
+        every = words(f"{row.vendor or ''} {row.name}")
+        own = frozenset(every)
+        counts.update(own)
+        known.append((own, "".join(every), len(own)))
+    return tuple(known), counts
+
+
+@cache
+def _vendors(table: Sequence[Product]) -> frozenset[str]:
+    return frozenset(word for row in table for word in words(row.vendor or ""))
+
+
+def _plainest(places: Sequence[int], known: Sequence[tuple[frozenset[str], str, int]]) -> tuple[int, ...]:
+    """Rows with the fewest words beside those that were said."""
+    least = min((known[place][2] for place in places), default=0)
+    return tuple(place for place in places if known[place][2] == least)
+
+
+def ours(found: Sequence[Row]) -> tuple[Row, ...]:
+    """Of some rows those that state a source of their own, where one does."""
+    return tuple(one for one in found if getattr(one, "source", None)) or tuple(found)

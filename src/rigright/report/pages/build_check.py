@@ -1,0 +1,141 @@
+"""A list of parts that was judged, as a page and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import to_gib
+from rigright.base.words import Sentence, say, tell
+from rigright.build.judge import NOUNS
+from rigright.build.machine import Rig
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
+from rigright.report.assembled import EXITS, CheckedList
+from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
+
+_TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
+
+
+def page(result: CheckedList, *, details: bool = False) -> Page:
+    """The page for people."""
+    parts: list[Part] = []
+    for verdict, title in ((IMPOSSIBLE, say("cannot be")), (DOUBT, say("look into"))):
+        found = [one for one in result.rulings if one.verdict == verdict]
+        if found:
+            parts.append(Points(title=title, items=tuple(map(ruling_line, found)), tone=_TONES[verdict]))
+    if details:
+        fine = [one.says for one in result.rulings if one.verdict == OK]
+        if fine:
+            parts.append(Points(title=say("checks out"), items=tuple(fine), tone="good"))
+    rows = tuple(read_rows(result.rig))
+    columns = (Column(head=say("part")), Column(head=say("read as"), flexible=True))
+    parts.append(Table(columns=columns, rows=rows))
+    missing = [NOUNS[kind] for kind, has in _needed(result.rig) if not has]
+    if missing and result.rig.machine is None:
+        said = say("not on the list, so not checked: {parts}", parts=_listed(missing))
+        parts.append(Line(said=said, tone="dim"))
+    return Page(title=verdict_line(result), tone=_TONES[result.verdict], parts=tuple(parts))
+
+
+def verdict_line(result: CheckedList) -> Sentence:
+    """The answer."""
+    wrong = [one for one in result.rulings if one.verdict == IMPOSSIBLE]
+    if wrong:
+        return say("cannot be built: {why}", why=wrong[0].says)
+    doubts = sum(one.verdict == DOUBT for one in result.rulings)
+    if doubts == 1:
+        return say("can be built; 1 thing to look into")
+    if doubts:
+        return say("can be built; {count} things to look into", count=doubts)
+    return say("can be built")
+
+
+def ruling_line(one: Ruling) -> Sentence:
+    """What is wrong, and what mends it."""
+    return one.says if one.do is None else say("{wrong}; {do}", wrong=one.says, do=one.do)
+
+
+def _listed(names: list[Sentence]) -> Sentence:
+    first = names[0]
+    for name in names[1:]:
+        first = say("{first}, {second}", first=first, second=name)
+    return first
+
+
+def _needed(rig: Rig) -> Iterator[tuple[str, bool]]:
+    unread = {kind for kind, _ in rig.unknown}
+    found = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
+    for kind, part in zip(("cpu", "board", "ram", "gpu", "psu", "case"), found, strict=True):
+        yield kind, bool(part) or kind in unread
+
+
+def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
+    """Each part as it was understood."""
+    if rig.machine is not None:
+        yield NOUNS["machine"], rig.machine.name
+    if rig.processor is not None:
+        yield (
+            NOUNS["cpu"],
+            f"{rig.cpu_count}x {rig.processor.name}" if rig.cpu_count > 1 else rig.processor.name,
+        )
+    if rig.board is not None:
+        facts = (rig.board.socket, rig.board.chipset, rig.board.form, rig.board.mem_type)
+        yield NOUNS["board"], f"{rig.board.name} ({', '.join(filter(None, facts))})"
+    for modules in rig.modules:
+        each = "" if modules.each_bytes is None else f"{modules.count}x {to_gib(modules.each_bytes):.0f} GB"
+        total = "" if modules.total_bytes is None or each else f"{to_gib(modules.total_bytes):.0f} GB"
+        kind = {True: "RDIMM", False: "UDIMM", None: None}[modules.registered]
+        yield (
+            NOUNS["ram"],
+            " ".join(
+                filter(None, (each, total, modules.type, f"{modules.mts}" if modules.mts else None, kind))
+            ),
+        )
+    for cards in rig.cards:
+        limit = f", {cards.limit_w:.0f} W" if cards.limit_w else ""
+        wide = "" if cards.usual_slots is None else say("{slots} slots", slots=f"{cards.usual_slots:g}")
+        yield (
+            NOUNS["gpu"],
+            say(
+                "{cards}, {wide}",
+                cards=f"{cards.count}x {cards.shape.model or cards.chip.name}{limit}",
+                wide=wide,
+            ),
+        )
+    for supply in dict.fromkeys(rig.supplies):
+        count = rig.supplies.count(supply)
+        watts = f" ({supply.watts:,.0f} W)" if supply.watts else ""
+        yield NOUNS["psu"], f"{f'{count}x ' if count > 1 else ''}{supply.name}{watts}"
+    if rig.case is not None:
+        yield NOUNS["case"], f"{rig.case.name}{f' ({rig.case.kind})' if rig.case.kind else ''}"
+    if rig.cooler is not None:
+        yield NOUNS["cooler"], rig.cooler.name
+    if rig.room is not None:
+        shown = f"{rig.room.volts:.0f} V" if rig.room.volts else ""
+        yield NOUNS["room"], f"{shown} {f'{rig.room.amps:.0f} A' if rig.room.amps else ''}".strip()
+
+
+def plain(result: CheckedList, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "verdict": result.verdict,
+        "exit_code": EXITS[result.verdict],
+        "answer": tell(verdict_line(result), language),
+        "rules": [plain_ruling(one, language) for one in result.rulings],
+        "read": [{"part": kind, "text": text} for kind, text in result.lines],
+        "understood": [
+            {"part": tell(part, language), "as": tell(text, language)} for part, text in read_rows(result.rig)
+        ],
+        "unknown": [{"part": kind, "text": text} for kind, text in result.rig.unknown],
+    }
+
+
+def plain_ruling(one: Ruling, language: str) -> dict[str, Any]:
+    """One finding."""
+    return {
+        "rule": one.rule,
+        "verdict": one.verdict,
+        "parts": list(one.parts),
+        "reason": tell(one.says, language),
+        "do": None if one.do is None else tell(one.do, language),
+    }

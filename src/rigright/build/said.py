@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rigright.base.errors import AskError
-from rigright.base.units import GIB, GIGA, KILO, TERA
+from rigright.base.units import GIB, KILO, TIB
 from rigright.build.listed import ListLine
 from rigright.build.machine import Cards, Circuit, Disks, Modules, Rig
 from rigright.facts.naming import vocabulary
-from rigright.facts.nodes import find_node
+from rigright.facts.nodes import Node, find_node
 from rigright.facts.shop.cards import BLOWER, PASSIVE, WATER, shape_of
 from rigright.facts.shop.cpus import processor_named
 from rigright.facts.shop.find import chinese_words, named, ours, shared, words
@@ -105,8 +105,11 @@ def _cpu(text: str) -> dict[str, Any]:
 
 def _board(text: str) -> dict[str, Any]:
     plain = english(text)
-    rows = ours(named(plain, boards()))
-    asked = set(words(plain))
+    rows = named(plain, boards())
+    kind = re.search(r"\bd(?:dr)?([345])\b", plain)
+    mem = f"DDR{kind[1]}" if kind else None
+    rows = ours(tuple(one for one in rows if mem in {None, one.mem_type}) or rows)
+    asked = words(plain)
     chips = chipsets()
     chipset = next((chips[one] for one in asked if one in chips), None) or next(
         (chips[one.rstrip("mie")] for one in asked if one.rstrip("mie") in chips), None
@@ -114,15 +117,17 @@ def _board(text: str) -> dict[str, Any]:
     form = next((name for name, shape in _FORMS if re.search(shape, plain)), None)
     small = chipset is not None and f"{chipset.chipset}m".casefold() in asked
     if rows and not (len(rows) > 3 and chipset is not None):
-        return {"board": Board(**shared(rows) | {"name": _shown(text, rows)})}
+        facts = shared(rows) | {"name": _shown(text, rows)}
+        suffixed = all(re.search(r"\bd(?:dr)?[45]\b", one.name.casefold()) for one in rows)
+        if mem is None and suffixed and chipset is not None and len(chipset.mem) > 1:
+            facts["mem_type"] = None  # it is sold in both kinds, and the table holds one
+        return {"board": Board(**facts)}
     socket = re.search(r"\b(am[45]|lga ?-?\d{4}(?:-3)?|s?trx?[45]|swrx8|sp[356])\b", plain)
-    kind = re.search(r"ddr[345]", plain)
     if chipset is None and socket is None:
         return {}
-    mem = kind[0].upper() if kind else None
     if mem is None and chipset is not None and len(chipset.mem) == 1:
         mem = next(iter(chipset.mem))
-    known = socket[1].upper().replace(" ", "").replace("-3", "-3").replace("TR", "TR") if socket else None
+    known = re.sub(r"[ -](?!3\Z)", "", socket[1].upper()) if socket else None
     return {"board": Board(
         name=text, socket=chipset.socket if chipset else known, chipset=chipset.chipset if chipset else None,
         form=form or ("mATX" if small else None), mem_type=mem, slots=(16,) if form == "ITX" else None,
@@ -144,10 +149,10 @@ def _ram(text: str) -> dict[str, Any]:
     pair = re.search(rf"(\d{{1,2}})\s*[x*]\s*{size}", plain)
     turned = re.search(rf"{size}\s*[x*]\s*(\d{{1,2}})\b", plain)
     bare = re.search(r"\b(\d{1,2})\s*[x*]\s*(\d{1,3})\b", plain)
-    sizes = [int(one) * (TERA / GIGA if unit[0] == "t" else 1) for one, unit in re.findall(size, plain)]
+    sizes = [int(one) * (TIB // GIB if unit[0] == "t" else 1) for one, unit in re.findall(size, plain)]
     count = each = None
     if pair:
-        count, each = int(pair[1]), int(pair[2]) * (1024 if pair[3][0] == "t" else 1)
+        count, each = int(pair[1]), int(pair[2]) * (TIB // GIB if pair[3][0] == "t" else 1)
     elif turned:
         count, each = int(turned[3]), int(turned[1])
     elif bare and int(bare[1]) * int(bare[2]) > 0:
@@ -226,16 +231,28 @@ _COOLINGS = (
 )  # fmt: skip
 
 
-def _node(text: str) -> Any:
+_CORE = re.compile(
+    r"(?:\b(?:rtx|gtx|rx|titan|tesla|quadro|arc|radeon|instinct|geforce|pro|ai)\s+)*"
+    r"\b[a-z]{0,3}[ -]?\d{2,5}(?:[a-z]{1,3})?\b"
+    r"(?:[ -]*(?:ti|super|xtx|xt|gre|d|ada|blackwell|max-?q|sxm\d?|pcie|nvl)\b)*"
+)
+
+
+def _node(text: str) -> Node | None:
     """The cards a text names; words of makers and series that say nothing of a chip are left out."""
+    plain = text.casefold().strip()
     known = vocabulary()
     kept = [
-        one for one in re.findall(r"[a-z0-9.-]+", text.casefold())
-        if one in known or re.fullmatch(r"\d+x|x\d+|\d+|\d+gb|dual|.*\d.*", one)
-    ]  # fmt: skip
-    for tried in (text.strip(), " ".join(kept)):
+        one
+        for one in re.findall(r"[a-z0-9.-]+", plain)
+        if one in known or re.fullmatch(r"x\d+|.*\d.*|dual", one)
+    ]
+    count, _ = counted(plain)
+    cores = sorted((match[0] for match in _CORE.finditer(plain)), key=len, reverse=True)
+    for tried in (plain, " ".join(kept), *(f"{count}x {core}" for core in cores[:4])):
         try:
-            return find_node(tried) if tried else None
+            if tried.strip():
+                return find_node(tried)
         except AskError:
             continue
     return None
@@ -247,6 +264,12 @@ def _model(text: str) -> str:
 
 
 def _psu(text: str) -> dict[str, Any]:
+    """Supplies of one line, joined by a plus or a comma."""
+    found = [one for group in re.split(r"\s\+\s|\s&\s|\sand\s|,\s", text) for one in _supplies(group)]
+    return {"supplies": tuple(found)} if found else {}
+
+
+def _supplies(text: str) -> tuple[PowerSupply, ...]:
     count, name = counted(english(text))
     watts = re.search(r"(?<![\d.])(\d{3,4})\s*w(?:atts?)?\b|(?<![\d.])(\d(?:\.\d+)?)\s*kw\b", name)
     said_w = None if watts is None else float(watts[1]) if watts[1] else float(watts[2]) * KILO
@@ -267,12 +290,12 @@ def _psu(text: str) -> dict[str, Any]:
     new = re.search(r"atx ?3|12vhpwr|12v-?2x6|pcie ?5", name) is not None
     if rows:
         one = PowerSupply(**shared(rows) | {"name": _shown(text, rows)})
-        return {"supplies": (one,) * count} if one.watts else {}
+        return (one,) * count if one.watts else ()
     if said_w is None:
-        return {}
+        return ()
     forms = (("SFX-L", r"sfx-?l"), ("SFX", r"sfx"), ("CRPS", r"server|crps|服务器|c20"))
     form = next((kind for kind, shape in forms if re.search(shape, name)), None)
-    return {"supplies": (PowerSupply(name=text, watts=said_w, atx3=new or None, form=form),) * count}
+    return (PowerSupply(name=text, watts=said_w, atx3=new or None, form=form),) * count
 
 
 def _case(text: str) -> dict[str, Any]:
@@ -284,15 +307,21 @@ def _case(text: str) -> dict[str, Any]:
     )
     rows = tuple(one for one in rows if one.vendor != "generic")
     if rows:
-        return {"case": Enclosure(**shared(rows) | {"name": _shown(text, rows)})}
+        facts = shared(rows) | {"name": _shown(text, rows)}
+        for name in ("card_m", "slots", "cooler_m", "psu_m"):  # of several versions the roomiest
+            facts[name] = max(
+                (getattr(one, name) for one in rows if getattr(one, name) is not None), default=None
+            )
+        fits = [one.boards for one in rows if one.boards]
+        return {"case": Enclosure(**facts | {"boards": frozenset().union(*fits) if fits else None})}
     rack = re.search(r"\b([1-9])u\b", plain)
     kind = next((kind for kind, shape in _KINDS_OF_CASE if re.search(shape, plain)), None)
     if kind in {None, "ATX Mid Tower"} and (rack or re.search(r"\brack", plain)):
         kind = f"rack {rack[1]}U" if rack else "rack 4U"
     if kind is None:
         return {}
-    fits = _TOWER_BOARDS.get(kind)
-    return {"case": Enclosure(name=text, kind=kind, boards=frozenset(fits.split()) if fits else None)}
+    takes = _TOWER_BOARDS.get(kind)
+    return {"case": Enclosure(name=text, kind=kind, boards=frozenset(takes.split()) if takes else None)}
 
 
 def _ssd(text: str) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def air(rig: Rig) -> Iterator[Ruling]:
     count = sum(one.count for one in hot)
     if count >= 3 and rig.case is not None and not is_open(rig) and not on_cables(rig):
         yield Ruling(
-            verdict=IMPOSSIBLE if count >= 4 else DOUBT,
+            verdict=IMPOSSIBLE if count >= 4 and "Tower" in kind else DOUBT,
             parts=("gpu", "case"),
             says=say(
                 "{count} open-air cards of {watts} W side by side heat each other in {case}",

@@ -23,11 +23,6 @@ _ADAPTER = (
 )  # 8-pin plugs an adapter to a 12V plug takes, by card watts
 
 
-def cards_of_slots(rig: Rig) -> tuple[Cards, ...]:
-    """The cards that the listed supplies feed."""
-    return () if rig.machine is not None else rig.cards
-
-
 def load_w(rig: Rig) -> float | None:
     """What the parts draw at full load."""
     return None if rig.cards_w is None else rig.cards_w + rig.cpu_w + BASE_W
@@ -91,59 +86,47 @@ def _spike_w(cards: Cards) -> float:
 
 
 def plugs(rig: Rig) -> Iterator[Ruling]:
-    """There is a plug for each socket of each card."""
-    cards = cards_of_slots(rig)
-    if not rig.supplies or not cards or any(one.pcie is None and one.h12v is None for one in rig.supplies):
+    """There is a plug for each socket of each card; a 12V plug may be fed by two or more of 8 pins."""
+    cards = () if rig.machine is not None else tuple((one, one.shape.plugs) for one in rig.cards)
+    native = [one.h12v for one in rig.supplies]
+    old = [one.pcie for one in rig.supplies]
+    if not cards or not rig.supplies or None in old:
         return
-    if any(one.shape.plugs is None for one in cards):
-        return
-    new = sum(one.count * (one.shape.plugs.h12v if one.shape.plugs else 0) for one in cards)
-    native_known = all(one.h12v is not None for one in rig.supplies)
-    native = sum(one.h12v or 0 for one in rig.supplies)
-    old_known = all(one.pcie is not None for one in rig.supplies)
-    old = sum(one.pcie or 0 for one in rig.supplies)
-    each = max(
-        (
-            next(n for most, n in _ADAPTER if (one.watts or 0) <= most)
-            for one in cards
-            if one.shape.plugs and one.shape.plugs.h12v
-        ),
-        default=0,
-    )
-    short = max(0, new - native)
-    eight = sum(
-        one.count * (one.shape.plugs.pcie + 2 * one.shape.plugs.eps if one.shape.plugs else 0)
-        for one in cards
-    )
-    need = short * each + eight
-    if native_known and old_known and need > old:
+    have, new = sum(filter(None, old)), sum(one.count * plug.h12v for one, plug in cards if plug)
+    short = max(0, new - sum(filter(None, native)))
+    eight = sum(one.count * (plug.pcie + 2 * plug.eps) for one, plug in cards if plug)
+    hungry = max((one.chip.tdp_w or 0.0 for one, plug in cards if plug and plug.h12v), default=0.0)
+    adapter = next(count for most, count in _ADAPTER if hungry <= most)
+    names = {"new": new, "eight": eight, "native": sum(filter(None, native)), "old": have}
+    if short * 2 + eight > have and None not in native:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("psu", "gpu"),
             says=say(
                 "the cards need {new} 12V plugs and {eight} 8-pin plugs; the supply has {native} and {old}",
-                new=new,
-                eight=eight,
-                native=native,
-                old=old,
+                **names,
             ),
             do=say("take a supply with more plugs, or a second one; no splitters"),
         )
-    elif not native_known and new and old_known and need > old:
+    elif short * adapter + eight > have:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("the cards need {new} 12V plugs; how many this supply has is not known", new=new),
-            do=say("look at its data sheet, or use the adapters that came with the cards"),
-        )
-    if any(one.shape.plugs and one.shape.plugs.eps for one in cards):
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "gpu"),
-            says=say(
-                "{chip} takes an 8-pin EPS plug, not a PCIe one",
-                chip=next(one.chip.name for one in cards if one.shape.plugs and one.shape.plugs.eps),
+            says=say("the cards need {new} 12V plugs: this supply may have fewer", **names),
+            do=say(
+                "look for 12V-2x6 cables of its maker; adapters take {count} 8-pin plugs each", count=adapter
             ),
+        )
+
+
+def eps_cards(rig: Rig) -> Iterator[Ruling]:
+    """Cards of servers that take a processor's plug."""
+    odd = [one for one in rig.cards if one.shape.plugs is not None and one.shape.plugs.eps]
+    if odd and rig.supplies and rig.machine is None:
+        yield Ruling(
+            verdict=DOUBT,
+            parts=("psu", "gpu"),
+            says=say("{chip} takes an 8-pin EPS plug, not a PCIe one", chip=odd[0].chip.name),
             do=say("use the adapter from two PCIe plugs to one EPS plug, never a bare PCIe plug"),
         )
 
@@ -230,6 +213,7 @@ def several(rig: Rig) -> Iterator[Ruling]:
 RULES = (
     BuildRule(name="watts", judge=watts),
     BuildRule(name="plugs", judge=plugs),
+    BuildRule(name="eps-cards", judge=eps_cards),
     BuildRule(name="eps", judge=processor_plugs),
     BuildRule(name="breaker", judge=breaker),
     BuildRule(name="voltage", judge=voltage),

@@ -87,64 +87,50 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
 
 
 def lanes(rig: Rig) -> Iterator[Ruling]:
-    """Each card has enough lanes from the processor."""
+    """Each card has enough lanes where the board's are known."""
+    board = rig.board
+    if rig.n_cards < 2 or rig.machine is not None or board is None or not board.together:
+        return
+    served = sorted(board.together, reverse=True)[: rig.n_cards]
+    shown_lanes = " ".join(f"x{one}" for one in served)
+    if len(served) < rig.n_cards:
+        return
+    if min(served) >= 8:
+        yield Ruling(verdict=OK, parts=("gpu", "board"), says=say("lanes: {lanes}", lanes=shown_lanes))
+        return
+    yield Ruling(
+        verdict=DOUBT,
+        parts=("gpu", "board"),
+        says=say("lanes with all cards in: {lanes}", lanes=shown_lanes),
+        do=_SLOW,
+    )
+
+
+_SLOW = say("fine for layers one after the other; slow for tensor parallel and training")
+
+
+def shared_lanes(rig: Rig) -> Iterator[Ruling]:
+    """The processor's lanes, shared among cards on a board whose own are not known."""
     family, chipset, board = family_of(rig), chipset_of(rig), rig.board
-    if rig.n_cards < 2 or rig.machine is not None or (board is None and family is None):
+    if rig.n_cards < 2 or rig.machine is not None or family is None or (board and board.together):
         return
-    if board is not None and board.together:
-        served = sorted(board.together, reverse=True)[: rig.n_cards]
-        if len(served) == rig.n_cards and min(served) >= 8:
-            yield Ruling(
-                verdict=OK,
-                parts=("gpu", "board"),
-                says=say("lanes: {lanes}", lanes=" ".join(f"x{one}" for one in served)),
-            )
-        else:
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("gpu", "board"),
-                says=say("lanes with all cards in: {lanes}", lanes=" ".join(f"x{one}" for one in served)),
-                do=say("fine for layers one after the other; slow for tensor parallel and training"),
-            )
+    have = family.card_lanes * rig.cpu_count
+    names = {"lanes": have, "cards": rig.n_cards, "board": "" if board is None else board.name}
+    if have / rig.n_cards < 4:
+        says = say("{lanes} lanes of the processor for {cards} cards: fewer than 4 each", **names)
+        do = say("take a platform with more lanes: Threadripper, EPYC, Xeon W")
+    elif have / rig.n_cards < 8:
+        says = say("{lanes} lanes of the processor for {cards} cards: x4 or the chipset's for some", **names)
+        do = _SLOW
+    elif have == 16 and board is not None and chipset is not None and chipset.splits is False:
+        says = say("{board}: the second slot has x4 or less, from the chipset", **names)
+        do = say("fine for layers one after the other; for tensor parallel take a board with x8/x8")
+    elif have == 16 and board is not None:
+        says = say("{board}: whether its slots run x8/x8 with two cards is not known", **names)
+        do = say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel')
+    else:
         return
-    have = (0 if family is None else family.card_lanes) * rig.cpu_count
-    where = "" if board is None else board.name
-    if have and have / rig.n_cards < 4:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "cpu"),
-            says=say(
-                "{lanes} lanes of the processor for {cards} cards: fewer than 4 each",
-                lanes=have,
-                cards=rig.n_cards,
-            ),
-            do=say("take a platform with more lanes: Threadripper, EPYC, Xeon W"),
-        )
-    elif have and have / rig.n_cards < 8:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "cpu"),
-            says=say(
-                "{lanes} lanes of the processor for {cards} cards: x4 or the chipset's for some",
-                lanes=have,
-                cards=rig.n_cards,
-            ),
-            do=say("fine for layers one after the other; slow for tensor parallel and training"),
-        )
-    elif have == 16 and chipset is not None and chipset.splits is False:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "board"),
-            says=say("{board}: the second slot has x4 or less, from the chipset", board=where),
-            do=say("fine for layers one after the other; for tensor parallel take a board with x8/x8"),
-        )
-    elif have == 16:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "board"),
-            says=say("{board}: whether its slots run x8/x8 with two cards is not known", board=where),
-            do=say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel'),
-        )
+    yield Ruling(verdict=DOUBT, parts=("gpu", "cpu", "board"), says=says, do=do)
 
 
 def widths(rig: Rig, *, usual: bool) -> list[int] | None:
@@ -156,6 +142,13 @@ def widths(rig: Rig, *, usual: bool) -> list[int] | None:
             return None
         found += [max(1, math.ceil(wide - _WHOLE))] * one.count
     return sorted(found)
+
+
+def shown(wide: list[int]) -> str:
+    """Widths for people: "2 + 3 + 3", "14x 2"."""
+    if len(wide) > 4 and len(set(wide)) == 1:
+        return f"{len(wide)}x {wide[0]}"
+    return " + ".join(map(str, wide))
 
 
 def fits(rig: Rig, wide: list[int]) -> bool:
@@ -188,31 +181,34 @@ def _in_order(places: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...
 
 def spacing(rig: Rig) -> Iterator[Ruling]:
     """Cards stand side by side without covering each other's slots."""
+    have = long_slots(rig)
     if rig.n_cards < 1 or rig.board is None or rig.machine is not None:
         return
+    if have is not None and rig.n_cards > have:
+        return  # told by `slot_each`
     least, usual = widths(rig, usual=False), widths(rig, usual=True)
     if least is None or usual is None:
         return
     closed = rig.case is not None and not is_open(rig)
-    names = {"cards": rig.n_cards, "wide": " + ".join(map(str, least)), "board": rig.board.name,
+    names = {"cards": rig.n_cards, "wide": shown(least), "board": rig.board.name,
              "case": "" if rig.case is None else rig.case.name}  # fmt: skip
     if not fits(rig, least):
         if on_cables(rig) or (rig.case is None and rig.n_cards > 1):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say("{cards} cards cover {wide} slots: they do not all stand on {board}", **names),
+                says=say("cards that cover {wide} slots do not all stand on {board}", **names),
                 do=say("hang them on riser cables in an open frame or a GPU chassis"),
             )
         else:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu", "board", "case"),
-                says=say("{cards} cards cover {wide} slots: more than {board} in {case} has", **names),
+                says=say("cards that cover {wide} slots: more than {board} in {case} has", **names),
                 do=say("take two-slot blower cards, an open frame with risers, or fewer cards"),
             )
     elif closed and not on_cables(rig) and not fits(rig, usual):
-        names["wide"] = " + ".join(map(str, usual))
+        names["wide"] = shown(usual)
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "board", "case"),
@@ -224,5 +220,6 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
 RULES = (
     BuildRule(name="slots", judge=slot_each),
     BuildRule(name="lanes", judge=lanes),
+    BuildRule(name="shared-lanes", judge=shared_lanes),
     BuildRule(name="spacing", judge=spacing),
 )

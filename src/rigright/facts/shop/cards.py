@@ -8,7 +8,7 @@ from statistics import median
 
 from rigright.base.record import dataclass
 from rigright.facts.chips import Chip
-from rigright.facts.shop.find import named
+from rigright.facts.shop.find import named, words
 from rigright.facts.shop.tables import CardModel, card_models
 
 OPEN, BLOWER, PASSIVE, WATER = "open", "blower", "passive", "water"
@@ -44,7 +44,11 @@ class CardShape:
 def shape_of(chip: Chip, said: str = "", *, cooling: str | None = None) -> CardShape:
     """The shape of a chip's cards, of the model that is said where it is one."""
     every = tuple(one for one in card_models() if one.chip == chip.id)
-    found = named(said, every) if said and every else ()
+    own_words = set(words(f"{chip.name} {chip.id} gb super ti laptop")) | {"x"}
+    spoken = [
+        one for one in words(said) if one not in own_words and not re.fullmatch(r"\d+x?|x\d+|\d+gb?", one)
+    ]
+    found = named(said, every) if spoken and every else ()
     own = found if 0 < len(found) <= 3 else ()
     blown = cooling == BLOWER
     rows = own or tuple(one for one in every if blown or (one.cooling in _WET) == (cooling == WATER))

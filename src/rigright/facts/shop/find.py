@@ -103,7 +103,7 @@ def _index(
         every = words(f"{row.vendor or ''} {row.name}")
         own = frozenset(every)
         counts.update(own)
-        known.append((own, "".join(every), len(own)))
+        known.append((own, "".join(every), len(own - _NOISE)))
     return tuple(known), counts
 
 

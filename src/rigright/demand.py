@@ -198,9 +198,25 @@ class PlanWish:
     latency_s: float | None = None  # of a batch of samples, at most
     days: float | None = None  # a deadline
     tariff_usd_per_kwh: float | None = None
+    place: str | None = None  # whose tariff and carbon are taken: "US-CA", "Guangdong"
+    used: bool = False  # cards are bought used, where a used price is known
     pue: float | None = None
     years: float = 3.0  # a bought machine is written off over
     duty: float = 1.0  # share of the time it works
     prices_file: str | None = None
     aim: str | None = None  # what the first plan is best at: "cost", "speed", "latency", "power"
     most_plans: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostWish:
+    """What else is paid over the years, beside a machine and its power."""
+
+    cooling: float | None = None  # power of cooling over power of the machine
+    space_usd: float = 0.0  # a month, for a bought machine
+    people_usd: float = 0.0  # a month, who look after a bought machine
+    upkeep: float = 0.0  # a year, as a share of the price of a bought machine
+    api_usd_per_mtok: tuple[float, ...] = ()  # prompt and output
+    mtok_per_month: float | None = None  # output tokens that are wanted; None: all that the machine makes
+    after_years: float | None = None  # the machine is replaced by then
+    then: str | None = None  # by this one; None: by another of the same

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
+from rigright.cost import bands as banding
 from rigright.cost import known as knowing
 from rigright.cost.bands import CHIPS, FIGURES, band, banded, edges_in, estimate, figure_of, mark, widening
 from rigright.cost.bands import ENGINES as ENGINE_STEPS
@@ -59,7 +60,7 @@ ENGINES = (NEVER, ELSEWHERE, TRAVELLED)
 @pytest.fixture(autouse=True)
 def tested_bands(monkeypatch):
     monkeypatch.setattr(knowing, "bands_of", lambda _: BANDS)
-    monkeypatch.setattr("rigright.cost.bands.bands_of", lambda subject: BANDS if subject == "toy" else {})
+    monkeypatch.setattr(banding, "bands_of", lambda subject: BANDS if subject == "toy" else {})
 
 
 def width(known, metric="tpot_ms"):

@@ -87,12 +87,15 @@ def test_unknown_is_never_free():
     assert np.isnan(usd_per_mtok(0.0, 0.0))
 
 
+TODAY = date(2026, 11, 22)
+
+
 def test_what_nobody_sells_has_no_price():
     sold = {price.chip for price in prices()}
     unsold = [chip.id for chip in chips() if chip.id not in sold]
     assert unsold
-    assert all(quote_of(by_id()[chip]) is None for chip in unsold)
-    quotes = [quote for chip in sold if (quote := quote_of(by_id()[chip])) is not None]
+    assert all(quote_of(by_id()[chip], today=TODAY) is None for chip in unsold)
+    quotes = [quote for chip in sold if (quote := quote_of(by_id()[chip], today=TODAY)) is not None]
     assert quotes
     assert all(0 < quote.usd_low <= quote.usd <= quote.usd_high for quote in quotes)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
-from rigright.demand import PlanWish, ServingWish, TrainingWish
+from rigright.demand import CostWish, PlanWish, ServingWish, TrainingWish
 from rigright.options.read import command, fill, read_wish, values_in, values_of
 from rigright.options.row import ALL
 from rigright.options.rows import GROUPS, options_of
@@ -142,16 +142,17 @@ WISHES = {
     "explain": (ServingWish, TrainingWish),
     "simulate": (ServingWish, PlayWish),
     "fit": (FitWish,),
+    "cost": (PlanWish, CostWish),
 }
 BESIDE = {"on", "out", "serve"}  # arguments of the verb itself, and the default said aloud
 GOOD = {  # a text that each reader takes, by the name of the option where its metavar does not tell
     "mode": "finetune", "train": "lora", "method": "lora", "aim": "cost", "chunks": "on", "arrivals": "gamma",
-    "percentile": "p95", "rate": "5/s", "growth": "2x",
+    "percentile": "p95", "rate": "5/s", "growth": "2x", "currency": "EUR",
     "N": "4", "TIME": "2s", "MONEY": "5", "SHARE": "50%", "POWER": "800W", "SIZE": "7B", "PIXELS": "512",
-    "": "yes",
+    "": "yes", "IN/OUT": "0.1/0.4", "YEARS": "2",
 }  # fmt: skip
 NONSENSE = ("banana!", "", " ", "-4", "1e999", "nan", "4 GB/banana", "八匹马", "\x00", "$8000 ¥5000", "5W5s")
-NUMBERS = {"N", "TIME", "MONEY", "SHARE", "POWER", "SIZE", "PIXELS", "R", "P", "FACTOR"}
+NUMBERS = {"N", "TIME", "MONEY", "SHARE", "POWER", "SIZE", "PIXELS", "R", "P", "FACTOR", "YEARS", "IN/OUT"}
 ROWS = [(verb, option) for verb in WISHES for option in options_of(verb)]
 
 
@@ -198,7 +199,7 @@ def test_every_option_takes_what_it_is_for(verb, option):
     value = option.value(good(option))
     assert value is not None
     for wish in WISHES[verb]:
-        filled = fill(wish, verb, values={option.name: value.usd() if option.metavar == "MONEY" else value})
+        filled = fill(wish, verb, values={option.name: value.usd("USD") if hasattr(value, "usd") else value})
         name = next((name for name in option.fields if name in {field.name for field in fields(wish)}), None)
         assert name is None or getattr(filled, name) is not None
 
@@ -234,7 +235,7 @@ def test_one_flag_has_one_meaning():
 
 def test_every_field_of_a_wish_can_be_said():
     filled = {name for option in options_of("plan") for name in option.fields}
-    beside = {"budget_said", "currency"}  # with the amounts
+    beside = {"budget_said"}  # with the amount
     assert {field.name for field in fields(PlanWish)} - filled - beside == set()
 
 
@@ -243,7 +244,9 @@ def test_a_wish_that_was_filled_says_the_same_again(verb, data):
     wish = WISHES[verb][0]
     rows = [one for one in options_of(verb) if one.name not in BESIDE]
     option = data.draw(st.sampled_from(rows))
-    if option.metavar == "MONEY" or not {field.name for field in fields(wish)} & set(option.fields):
+    if option.metavar in {"MONEY", "IN/OUT"} or not {field.name for field in fields(wish)} & set(
+        option.fields
+    ):
         return
     values = {option.name: option.value(good(option))}
     filled = fill(wish, verb, values=values)

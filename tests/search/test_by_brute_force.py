@@ -175,7 +175,7 @@ def cheapest(market, question, *, kind, n_chips, replica):
             not price
             or (clouds and offer.provider.casefold() not in clouds)
             or (not clouds and offer.currency != "USD")
-            or (held < replica and not joined_)
+            or ((offer.most_chips or held) < replica and not joined_)
         ):
             continue
         total = ceil(n_chips / held) * price

@@ -144,7 +144,7 @@ def test_clouds_of_china_rent_to_those_who_pay_in_yuan(llama8):
         currency: {
             offer.currency
             for kind in question_of(llama8, market, currency=currency).kinds
-            for offer in offers_of(market, kind, wish=PlanWish(currency=currency))
+            for offer in offers_of(market, kind.chip.id, wish=PlanWish(currency=currency))
         }
         for currency in ("USD", "CNY", "EUR")
     }
@@ -174,8 +174,13 @@ def test_a_gpu_is_no_name_of_an_instance():
         if offer.most_chips is not None:
             assert offer.most_chips >= offer.n_chips == 1
             assert find_instance(offer.instance) is None
-            assert offer.native_per_h > 0
-            assert offer.spot_native_per_h is None or offer.spot_native_per_h <= offer.native_per_h
+            price, spot = (
+                (offer.native_per_h, offer.spot_native_per_h)
+                if offer.usd_per_h is None
+                else (offer.usd_per_h, offer.spot_usd_per_h)
+            )
+            assert price > 0
+            assert spot is None or spot <= price
 
 
 def test_few_reasons_each_about_another_card(llama8, market):

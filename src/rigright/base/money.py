@@ -28,6 +28,7 @@ _NUMBER = r"(?:\d{1,3}(?:[ ,'_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+(?:,\d{4})+|\
 _PLAIN = re.compile(rf"({_NUMBER})\s*([a-z]*)")
 _PER = {  # what money is for each of, as people write it
     "h": r"h|hr|hour|小时|钟头",
+    "month": r"mo|month|months?|月|个月",
     "kwh": r"kwh|kw·h|千瓦时|度电|度",
     "mtok": r"1?\s*m(?:illion)?[ -]?(?:tok(?:en)?s?)?|百万(?:个)?(?:tok(?:en)?s?)?",
 }
@@ -125,6 +126,8 @@ _IN_BASH = say("in bash, $8000 is a variable; write '$8000', 8000usd or 8000")
 def _how_to_write(per: str) -> Sentence:
     if per == "h":
         return say("write an amount per hour: 2.5, 2.5usd/h or 18元/小时")
+    if per == "month":
+        return say("write an amount a month: 200, 200usd/month or 1500元/月")
     if per == "kwh":
         return say("write a price per kWh: 0.12, 0.12usd/kWh or 0.6元/度")
     if per == "mtok":

@@ -8,15 +8,18 @@ from functools import cache
 
 import numpy as np
 
+from rigright.base.money import USD, from_currency
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
+from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.cost.power import pue_of
 from rigright.cost.prices import assumptions, part_usd
-from rigright.demand import Numbers
+from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
 from rigright.facts.part_prices import hosts
 from rigright.facts.prices import host_around
+from rigright.facts.tariffs import KwhPrice, find_place, tariff_at
 
 HOURS_PER_YEAR = 365.25 * 24
 SECONDS_PER_H = 3600
@@ -42,6 +45,23 @@ def tariff_of(segment: str, *, wished: Mapping[str, float | None]) -> Tariff:
         years=_told(wished.get("years"), 3.0),
         duty=_told(wished.get("duty"), 1.0),
     )
+
+
+def tariff_in(wish: PlanWish, segment: str) -> Tariff:
+    """The tariff of a wish: as it was said, else that of the place that was named."""
+    wished = {"usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty}
+    if wish.tariff_usd_per_kwh is None and wish.place is not None:
+        found = local_tariff(wish.place, segment)
+        if found is not None:
+            price = found[0]
+            wished["usd_per_kwh"] = from_currency(price.value, price.currency or USD)
+    return tariff_of(segment, wished=wished)
+
+
+def local_tariff(place: str, segment: str) -> tuple[KwhPrice, Sentence | None] | None:
+    """What a kWh costs at a place, for a home or for a company as such cards stand in one."""
+    stands = assumptions()["places"].get(segment, "datacenter")
+    return tariff_at(find_place(place), company=stands != "home")
 
 
 def _told(value: float | None, otherwise: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
 from rigright.facts.part_prices import PartPrice, part_prices
-from rigright.facts.prices import STALE_DAYS, USED, Price, dated, newest_prices
+from rigright.facts.prices import STALE_DAYS, USED, Price, dated, launch_price, newest_prices
 
 DAYS_PER_YEAR = 365.25
 
@@ -41,10 +42,37 @@ class Quote:
     currency: str  # of the rows
 
 
-def quote_of(chip: Chip, *, currency: str = "USD") -> Quote | None:
-    """What a card is bought for on its market; None where nobody says."""
-    rows = newest_prices(chip, currency=currency)
-    return quoted(rows) if rows else None
+def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = False) -> Quote | None:
+    """What a card is bought for on its market; None where nobody says.
+
+    Of a whole machine that is made no more, where nobody says what a used one goes for: its first price,
+    less what such machines lose in so many years.
+    """
+    rows = newest_prices(chip, currency=currency, used=used)
+    if rows:
+        return quoted(rows)
+    first = launch_price(chip) if chip.ended and chip.unified_memory else None
+    if first is None:
+        return None
+    usd = from_currency(first.typical, first.currency)
+    years = max((today - dated(first.as_of)).days, 0) / DAYS_PER_YEAR
+    kept = kept_share(years, segment="soc")
+    return Quote(
+        chip=chip.id, usd=usd * kept["usual"], usd_low=usd * kept["fast"], usd_high=usd * kept["slow"],
+        used=True, mark="fitted", as_of=first.as_of, currency=first.currency,
+        source=f"{first.source}; less the loss of {years:.1f} years",
+    )  # fmt: skip
+
+
+def kept_share(years: float, *, segment: str, used: bool = False) -> dict[str, float]:
+    """What a machine is still worth after some years: "slow" to lose it, "usual", "fast".
+
+    A seller's loss comes at once, the rest year by year; both are fitted in decision 050.
+    """
+    table = assumptions()["resale"]
+    rates = table.get(segment, table["consumer"])
+    loss = 0.0 if used else rates["loss"]
+    return {end: (1 - loss) * exp(-rates[end] * years) for end in ("slow", "usual", "fast")}
 
 
 def quoted(rows: Sequence[Price]) -> Quote:

@@ -70,13 +70,15 @@ def _by_chip() -> dict[str, tuple[Price, ...]]:
     return found
 
 
-def newest_prices(chip: Chip, *, currency: str = "USD") -> tuple[Price, ...]:
+def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> tuple[Price, ...]:
     """What one card goes for: the newest half year of its market, used where it is made no more.
 
-    Rows in the buyer's currency go before others, and dated ones before those that name a year alone.
+    `used`: used before new, where a used price is known. Rows in the buyer's currency go before others, and
+    dated ones before those that name a year alone.
     """
     rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
-    for kinds in ((USED,),) if chip.ended else (NEW, ("launch",)):
+    new = () if chip.ended else (NEW, ("launch",))
+    for kinds in ((USED,), *new) if chip.ended or used else new:
         known = [price for price in rows if price.kind in kinds]
         known = [price for price in known if price.currency == currency] or known
         known = [price for price in known if "-" in price.as_of] or known
@@ -85,6 +87,12 @@ def newest_prices(chip: Chip, *, currency: str = "USD") -> tuple[Price, ...]:
             recent = [price for price in known if (newest - dated(price.as_of)).days <= STALE_DAYS]
             return tuple(sorted(recent, key=lambda price: dated(price.as_of), reverse=True))
     return ()
+
+
+def launch_price(chip: Chip) -> Price | None:
+    """What its maker asked at first."""
+    rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
+    return min((row for row in rows if row.kind == "launch"), key=lambda row: dated(row.as_of), default=None)
 
 
 def dated(as_of: str) -> date:

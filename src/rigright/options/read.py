@@ -70,7 +70,7 @@ def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
     if not money:
         return dict(values)
-    named = next((value.currency for value in money.values() if value.currency), "USD")
+    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), "USD")
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.units import GIGA, KILO, parse_amount, parse_factor, parse_seconds, parse_share, unreadable
 from rigright.base.words import say
 
@@ -53,6 +54,48 @@ def money(per: str = "") -> Callable[[str], Money]:
         return parse_money(text, per=per)
 
     return read
+
+
+def currency(text: str) -> str:
+    """Read "CNY", "eur" or "元" as a currency whose rate is known."""
+    from rigright.base.money import currencies, currency_of
+
+    plain = text.strip()
+    named = (code for code, known in currencies().items() if plain.casefold() in known.names)
+    return currency_of(next(named, plain)).code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What an API asks for a million tokens of prompts and of output."""
+
+    prompt: Money
+    output: Money
+
+    @property
+    def amount(self) -> float:
+        """The smaller, which is none of what a price can be where it is below zero."""
+        return min(self.prompt.amount, self.output.amount)
+
+    @property
+    def currency(self) -> str | None:
+        """The currency that was named with either."""
+        return self.output.currency or self.prompt.currency
+
+    def usd(self, otherwise: str) -> tuple[float, float]:
+        """Both in dollars."""
+        named = self.currency or otherwise
+        return self.prompt.usd(named), self.output.usd(named)
+
+
+def rates(text: str) -> Rates:
+    """Read "0.15/0.60", "2元/8元", or one price for both."""
+    read = money("mtok")
+    first, _, second = text.partition("/")
+    begins = second.strip()[:1]
+    if begins.isdecimal() or (begins and begins in ".$¥€£"):
+        return Rates(prompt=read(first), output=read(second))
+    return Rates(prompt=read(text), output=read(text))
 
 
 def days(text: str) -> float:

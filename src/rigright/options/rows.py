@@ -15,10 +15,12 @@ from rigright.base.units import (
     parse_factor,
     parse_rate,
     parse_seconds,
+    parse_share,
     parse_watts,
 )
 from rigright.base.words import Sentence, say
 from rigright.options.readers import (
+    currency,
     days,
     flag,
     money,
@@ -27,6 +29,7 @@ from rigright.options.readers import (
     part,
     percentile,
     pue,
+    rates,
     spread,
     switch,
     whole,
@@ -54,7 +57,7 @@ SAMPLE_MODES = ("image", "embed")
 MADE = (
     "rate concurrency output seed burst period think prompt-spread output-spread burstiness cached arrivals"
 )
-PLANS = "plan compare"
+PLANS = "plan compare cost"
 ONE = "explain simulate"
 GPUS, FAR, LONG_S = int(MEGA), KILO * TERA, GIGA  # the most GPUs, units of what is no count, seconds
 
@@ -104,13 +107,13 @@ def _row(
 MACHINE = (
     _row("on", "MACHINE", read=str,
          text=say('the machine: "8x h100", "2x rtx 3090", "p5.48xlarge", or a file of `probe --save`'),
-         verbs=f"plan {ONE} fit", bars="own chips"),
+         verbs=f"plan cost {ONE} fit", bars="own chips"),
     _row("own", "MACHINE", read=str, text=say("GPUs you own: they cost power only"), verbs="plan",
          fields="owned"),
-    _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan"),
+    _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan cost"),
     _row("vendor", "NAMES", read=names, text=say("only these vendors: nvidia, amd, apple ..."),
-         verbs="plan", fields="vendors"),
-    _row("cloud", "NAMES", read=names, text=say("only these clouds: aws, gcp ..."), verbs="plan",
+         verbs="plan cost", fields="vendors"),
+    _row("cloud", "NAMES", read=names, text=say("only these clouds: aws, gcp ..."), verbs="plan cost",
          fields="clouds"),
     _row("buy", "", read=flag(value=True), text=say("buy only"), bars="rent cloud spot"),
     _row("rent", "", read=flag(value=False), text=say("rent only"), fields="buy"),
@@ -293,11 +296,33 @@ LIMITS = (
 MONEY = (
     _row("tariff", "MONEY", read=money("kwh"), text=say("price of a kWh: 0.12, 0.6元/度"),
          fields="tariff_usd_per_kwh"),
+    _row("place", "NAME", read=str, text=say("whose tariff and carbon: US-CA, DE, CN-GD, Guangdong, 广东"),
+         bars="tariff"),
     _row("pue", "N", read=pue, text=say("power of the building over power of the machines: 1.3"),
          most=100),
     _row("years", "N", read=parse_amount, text=say("years a bought machine is written off over"),
          most=1000),
     _row("duty", "SHARE", read=part, text=say("share of the time it works: 40%")),
+    _row("used", "", read=flag(value=True), text=say("buy used cards, where a used price is known")),
+    _row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR")),
+    _row("cooling", "SHARE", read=parse_share, text=say("cooling over the power of the machine: 30%"),
+         verbs="cost", bars="pue", most=10),
+    _row("space", "MONEY", read=money("month"), text=say("rack or room for a bought machine, a month"),
+         verbs="cost", fields="space_usd"),
+    _row("upkeep", "SHARE", read=part, text=say("repairs a year, as a share of the price: 5%"),
+         verbs="cost"),
+    _row("people", "MONEY", read=money("month"),
+         text=say("people who look after a bought machine, a month"), verbs="cost", fields="people_usd"),
+    _row("api", "IN/OUT", read=rates,
+         text=say("an API's price per 1M tokens, prompt and output: 0.15/0.60, 2元/8元"), verbs="cost",
+         aliases="api-usd-per-mtok", fields="api_usd_per_mtok"),
+    _row("mtok", "N", read=parse_amount,
+         text=say("million output tokens wanted a month; without it all that the machine makes"),
+         verbs="cost", fields="mtok_per_month", most=GIGA),
+    _row("after", "YEARS", read=parse_amount, text=say("replace the machine after so many years"),
+         verbs="cost", fields="after_years", most=1000),
+    _row("then", "MACHINE", read=str, text=say("what replaces it: another machine than the first"),
+         verbs="cost", needs="after"),
     _row("prices", "FILE.csv", read=str,
          text=say("your own prices: columns chip and usd, or price and currency"), fields="prices_file"),
 )  # fmt: skip

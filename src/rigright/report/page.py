@@ -105,13 +105,15 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """Curves and points over two axes, both in powers of ten; what is not above zero is not drawn."""
+    """Curves and points over two axes; in powers of ten what is not above zero is not drawn."""
 
     curves: tuple[Curve, ...]
     spots: tuple[Spot, ...]
     x_name: Shown
     y_name: Shown
     title: Shown | None = None
+    linear: bool = False  # both axes in equal steps from zero, instead of powers of ten
+    lines: int = 14  # of text that the drawing takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from rigright.arch import count
 from rigright.base.record import dataclass
 from rigright.choice.work import USUAL_TOK_PER_S
-from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_of, usd_per_mtok, write_off_usd_per_h
+from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Draw, busy_in, draw_w, machine_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
@@ -159,14 +159,11 @@ def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers
     """An hour of work: rent, or the share of the machine that an hour wears off, and its power."""
     kind = scored.points.kind[found.index]
     wish = question.wish
-    wished = {
-        "usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty,
-    }  # fmt: skip
     segments = sorted({one.chip.segment for one in question.kinds})
     owned = np.zeros(len(found.index))
     for segment in segments:
         mine = np.array([one.chip.segment == segment for one in question.kinds])[kind]
-        tariff = tariff_of(segment, wished=wished)
+        tariff = tariff_in(wish, segment)
         owned = np.where(mine, write_off_usd_per_h(found.usd, tariff) + power_usd_per_h(power, tariff), owned)
     return np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, owned)
 

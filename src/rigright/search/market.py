@@ -9,7 +9,7 @@ from datetime import date
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
 from rigright.cost.prices import Quote, quote_of, quoted
-from rigright.facts.chips import chips
+from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.nodes import Node
 from rigright.facts.prices import Price
@@ -22,18 +22,31 @@ class Market:
     today: date
     cards: Mapping[str, Quote]  # what one card of each chip is bought for
     offers: Mapping[str, tuple[Offer, ...]]  # whole cards with a price, by chip
+    own: frozenset[str] = frozenset()  # chips whose price is the user's own
+    used: bool = False
+    currency: str = "USD"
     there: Node | None = None  # what is on or owned, where it was looked at and not named
 
+    def quote(self, chip: Chip) -> Quote | None:
+        """What a card goes for; one with another memory than usual has a price of its own."""
+        usual = by_id().get(chip.id)
+        if chip.id in self.own or usual is None or usual.mem_bytes == chip.mem_bytes:
+            return self.cards.get(chip.id)
+        return quote_of(chip, today=self.today, currency=self.currency, used=self.used)
 
-def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD") -> Market:
+
+def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD", used: bool = False) -> Market:
     """The market of our tables for a buyer in some currency; prices of the user's own go before ours."""
-    quotes = (quote_of(chip, currency=currency) for chip in chips())
+    quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
     cards = {quote.chip: quote for quote in quotes if quote is not None}
     rented: dict[str, tuple[Offer, ...]] = {}
     for offer in map(_in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
-    return Market(today=today, cards=cards | {price.chip: quoted([price]) for price in own}, offers=rented)
+    named = {price.chip: quoted([price]) for price in own}
+    return Market(
+        today=today, cards=cards | named, offers=rented, own=frozenset(named), used=used, currency=currency
+    )
 
 
 def _in_usd(offer: Offer) -> Offer:

@@ -9,10 +9,10 @@ import numpy as np
 
 from rigright.base.money import CNY
 from rigright.base.record import dataclass
-from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
 from rigright.cost.money import NO_HOST, host_usd
-from rigright.cost.prices import price_width, priced
+from rigright.cost.prices import priced
+from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer
@@ -23,8 +23,6 @@ from rigright.search.record import Supply
 
 OWN, BUY, RENT = range(3)
 HOWS = ("own", "buy", "rent")
-BOX = 8  # chips of an instance that may be joined with others for one replica
-NETWORK_BYTES_PER_S = 12.5 * GIGA  # that joined instances need at least: 100 Gbit/s
 SIZES = (1, 2, 4, BOX, BOX + 1)  # of replicas, up to which prices are told; the last: joined instances
 
 
@@ -94,7 +92,7 @@ def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, 
 def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:
         # unlike cards and the machine around them; unknown where one of them is
-        known = [question.market.cards.get(card.chip.id) for card in kind.mix]
+        known = [question.market.quote(card.chip) for card in kind.mix]
         cards_usd = sum(np.nan if price is None else price.usd for price in known)
         return np.full(
             most + 1,
@@ -102,7 +100,7 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
             if kind.owned
             else cards_usd + _host_of(kind, len(kind.mix), today=question.market.today).value,
         )
-    price = question.market.cards.get(kind.chip.id)
+    price = question.market.quote(kind.chip)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id()[kind.chip.id].devices)
     hosts = np.full(most + 1, np.nan)
@@ -122,22 +120,17 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:
         return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
-    for offer in offers_of(question.market, kind, wish=question.wish):
-        cost = np.ceil(counts / _chips_of(offer)) * (_price(offer, question.wish) or np.nan)
+    for offer in offers_of(question.market, kind.chip.id, wish=question.wish):
+        price = price_of(offer, spot=question.wish.spot) or np.nan
+        cost = np.ceil(counts / chips_of(offer)) * price
         for place, size in enumerate(SIZES):
-            if _holds(offer, size):
+            if holds(offer, size):
                 table[place] = np.fmin(table[place], cost)
     return table
 
 
-def _holds(offer: Offer, replica: int) -> bool:
-    """Whether a replica stands in one instance, or in several that a fast network joins."""
-    joined = (offer.network_bytes_per_s or 0.0) >= NETWORK_BYTES_PER_S and _chips_of(offer) >= BOX
-    return (offer.most_chips or _chips_of(offer)) >= replica or joined
-
-
-def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...]:
-    """What is rented out of a kind, whole cards, with a price: in the clouds that are named, else at home.
+def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
+    """What is rented out of a chip, whole cards, with a price: in the clouds that are named, else at home.
 
     Clouds that bill in yuan rent to those who pay in yuan, and the others hardly do.
     """
@@ -145,19 +138,10 @@ def offers_of(market: Market, kind: Kind, *, wish: PlanWish) -> tuple[Offer, ...
     at_home = wish.currency == CNY
     return tuple(
         offer
-        for offer in market.offers.get(kind.chip.id, ())
-        if _price(offer, wish)
+        for offer in market.offers.get(chip, ())
+        if price_of(offer, spot=wish.spot)
         and (offer.provider.casefold() in clouds if clouds else (offer.currency == CNY) == at_home)
     )
-
-
-def _chips_of(offer: Offer) -> int:
-    """Devices of an instance, as its driver shows them."""
-    return int(offer.n_chips) * (by_id()[offer.chip].devices if offer.chip else 1)
-
-
-def _price(offer: Offer, wish: PlanWish) -> float | None:
-    return offer.spot_usd_per_h if wish.spot else offer.usd_per_h
 
 
 def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica: int) -> Supply:
@@ -171,7 +155,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
         return _mixed(question, kind, n_chips=n_chips)
-    price = question.market.cards.get(kind.chip.id)
+    price = question.market.quote(kind.chip)
     label = _cards(kind, n_chips)
     if price is None:
         return Supply(
@@ -191,7 +175,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
 
 def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
     """Unlike cards bought together, as old as the oldest of their prices; unknown where one is."""
-    known = [question.market.cards.get(card.chip.id) for card in kind.mix]
+    known = [question.market.quote(card.chip) for card in kind.mix]
     prices = [price for price in known if price is not None]
     whole = len(prices) == len(known)
     ones = [priced(price, question.market.today) for price in prices]
@@ -210,31 +194,22 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
 
 
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
-    wish = question.wish
-    able = [
-        offer
-        for offer in offers_of(question.market, kind, wish=wish)
-        if _holds(offer, SIZES[bisect_left(SIZES[:-1], replica)])
-    ]
-    best = min(able, key=lambda offer: -(-n_chips // _chips_of(offer)) * (_price(offer, wish) or 0.0))
-    units = -(-n_chips // _chips_of(best))
-    machines = -(-n_chips // (best.most_chips or _chips_of(best)))
-    width = price_width(best.as_of, question.market.today)
-    usd_per_h = units * (_price(best, wish) or 0.0)
+    wish, market = question.wish, question.market
+    size = SIZES[bisect_left(SIZES[:-1], replica)]
+    able = offers_of(market, kind.chip.id, wish=wish)
+    lease = cheapest(able, n_chips, today=market.today, spot=wish.spot, replica=size)
+    if lease is None:
+        raise LookupError(kind.chip.id)  # what nobody rents is no option
     return Supply(
         how="rent",
-        label=f"{best.provider} {units}x {best.instance}" if best.most_chips
-        else ("" if units == 1 else f"{units}x ") + f"{best.provider} {best.instance}",
-        n_units=machines,
+        label=lease.label,
+        n_units=lease.machines,
         usd=None,
-        usd_per_h=Estimate(
-            value=usd_per_h, low=usd_per_h * (1 - width), high=usd_per_h * (1 + width),
-            mark="stated", as_of=best.as_of, why=best.source,
-        ),
-        as_of=best.as_of,
-        stale=is_stale(best.as_of, question.market.today),
-        n_chips=units * _chips_of(best),
-    )  # fmt: skip
+        usd_per_h=lease.usd_per_h,
+        as_of=lease.offer.as_of,
+        stale=is_stale(lease.offer.as_of, market.today),
+        n_chips=lease.n_chips,
+    )
 
 
 def times(one: Estimate, count: float) -> Estimate:

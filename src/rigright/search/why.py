@@ -11,7 +11,7 @@ import numpy as np
 from rigright.base.money import USD, currency_of
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
-from rigright.cost.money import tariff_of, write_off_usd_per_h
+from rigright.cost.money import tariff_in, write_off_usd_per_h
 from rigright.demand import Numbers
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
@@ -216,7 +216,7 @@ def _cheapest_usd_per_h(table: Table, *, kind: int, n_chips: int) -> float | Non
         return None
     wish, count = question.wish, np.array([n_chips])
     found = options(prices, wish, kind=np.array([kind]), n_chips=count, replica=count)
-    tariff = tariff_of(question.kinds[kind].chip.segment, wished={"years": wish.years, "duty": wish.duty})
+    tariff = tariff_in(wish, question.kinds[kind].chip.segment)
     costs = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, write_off_usd_per_h(found.usd, tariff))
     known = costs[np.isfinite(costs)]
     return float(known.min()) if len(known) else None

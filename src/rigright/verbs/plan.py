@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
-from rigright.base.money import USD, currency_of
+from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.words import Sentence, say
+from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish
 from rigright.facts.licences import licence_of
+from rigright.facts.tariffs import HOME, places
 from rigright.report.planned import Planned
 from rigright.verbs.clock import today
 
@@ -44,7 +47,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         wish=filled,
         found=found,
         today=day.isoformat(),
-        notes=(*named, *_rate(wish), *found.notes, *arch.warnings),
+        notes=(*named, *_rate(wish), *_tariff(wish, found), *found.notes, *arch.warnings),
         seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
         asked=asked,
         model_asked=model,
@@ -78,7 +81,7 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
         own = own_prices(wish.prices_file, today=day)
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
-    return replace(market_on(day, own=own, currency=wish.currency), there=there)
+    return replace(market_on(day, own=own, currency=wish.currency, used=wish.used), there=there)
 
 
 def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:
@@ -111,6 +114,33 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
             date=known.as_of,
         ),
     )
+
+
+def _tariff(wish: PlanWish, found: Found) -> tuple[Sentence, ...]:
+    """Which tariff the name of a place stands for."""
+    first = found.plans[0] if found.plans else found.nearest
+    if wish.place is None or first is None:
+        return ()
+    return tuple(tariff_notes(wish.place, first.chip.segment, currency=wish.currency))
+
+
+def tariff_notes(place: str, segment: str, *, currency: str) -> Iterator[Sentence]:
+    """The price of a kWh at a place, its kind and date, and what was taken in its stead."""
+    found = local_tariff(place, segment)
+    if found is None:
+        yield say("no tariff known for {place}: {usd}/kWh taken", place=place,
+                  usd=show_money(tariff_of(segment, wished={}).usd_per_kwh, currency))  # fmt: skip
+        return
+    price, note = found
+    yield say(
+        "power at {price}/kWh ({place}, {kind}, {date})",
+        price=show_money(from_currency(price.value, price.currency or USD), currency),
+        place=places()[price.place].names[0],
+        kind=say("household tariff") if price.kind in HOME else say("company tariff"),
+        date=price.as_of,
+    )
+    if note is not None:
+        yield note
 
 
 def _named(wish: PlanWish, there: Node | None) -> tuple[Sentence, ...]:

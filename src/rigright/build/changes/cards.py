@@ -86,7 +86,7 @@ def _ratio(new: float | None, old: float | None) -> float | None:
 
 def _price(chip: Chip, *, count: int, standing: Standing) -> Estimate | None:
     """What so many cost; a card nobody sells any more has no price."""
-    quote = quote_of(chip)
+    quote = quote_of(chip, today=standing.today)
     if quote is None:
         return None
     one = priced(quote, standing.today)

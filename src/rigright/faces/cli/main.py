@@ -34,6 +34,7 @@ DETAILED = {
     "simulate",
     "build",
     "sweep",
+    "cost",
 }  # whose short answer has a long one behind it
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them

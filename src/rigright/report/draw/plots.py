@@ -11,7 +11,7 @@ from rigright.report.draw.scales import Place, Scales, scales_of, shown_tick
 from rigright.report.page import Plot, Shown
 from rigright.report.screen import Screen
 
-_WIDEST, _LINES = 72, 14  # cells of the drawing
+_WIDEST = 72  # cells of the drawing
 _ACROSS, _UP = 2, 4  # dots of a cell
 _BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # of a column, from its foot up
 _BLANK = 0x2800
@@ -27,12 +27,12 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     side = max((len(shown_tick(tick)) for tick in scales.y_ticks), default=0)
     room = max(min(screen.width - side - 3, _WIDEST), 4)
     cells = _dots(plot, scales, room=room, screen=screen) | _letters(plot, scales, room=room)
-    ticks = {round(scales.up(tick) * (_LINES - 1)): shown_tick(tick) for tick in scales.y_ticks}
+    ticks = {round(scales.up(tick) * (plot.lines - 1)): shown_tick(tick) for tick in scales.y_ticks}
     edge = "│" if screen.unicode else "|"
     lines = [
         toned(line, "dim", screen=screen) for line in wrap(_told(plot.y_name, screen), screen.width) if line
     ]
-    for line in reversed(range(_LINES)):
+    for line in reversed(range(plot.lines)):
         drawn = "".join(_cell(cells.get((column, line)), screen) for column in range(room))
         lines.append(f"{pad(ticks.get(line, ''), side, right=True)} {edge}{drawn}".rstrip())
     return lines + _foot(plot, scales, sizes=(side, room), screen=screen) + _legend(plot, screen)
@@ -47,23 +47,23 @@ def _letters(plot: Plot, scales: Scales, *, room: int) -> Cells:
     cells: Cells = {}
     for order, curve in enumerate(plot.curves):
         for place in scales.places(curve.points)[-1:]:
-            column, line = _spot(place, room)
+            column, line = _spot(place, room, lines=plot.lines)
             while (column, line) in cells and column > 0:
                 column -= 1
             cells[column, line] = (_letter(curve.letter), order)
     for spot in plot.spots:
         for place in scales.places(((spot.x, spot.y),)):
-            cells[_spot(place, room)] = (_letter(spot.letter), spot.curve)
+            cells[_spot(place, room, lines=plot.lines)] = (_letter(spot.letter), spot.curve)
     return cells
 
 
-def _spot(place: Place, room: int) -> tuple[int, int]:
-    return round(place[0] * (room - 1)), round(place[1] * (_LINES - 1))
+def _spot(place: Place, room: int, *, lines: int) -> tuple[int, int]:
+    return round(place[0] * (room - 1)), round(place[1] * (lines - 1))
 
 
 def _dots(plot: Plot, scales: Scales, *, room: int, screen: Screen) -> Cells:
     """The curves; where two cross, the later one is seen."""
-    wide, high = room * _ACROSS - 1, _LINES * _UP - 1
+    wide, high = room * _ACROSS - 1, plot.lines * _UP - 1
     cells: Cells = {}
     for order, curve in enumerate(plot.curves):
         patterns: dict[tuple[int, int], int] = {}

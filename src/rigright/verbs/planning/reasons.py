@@ -12,7 +12,7 @@ from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
 from rigright.cost.known import kind_of, known_of_one
-from rigright.cost.money import tariff_of
+from rigright.cost.money import tariff_in
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
 from rigright.facts.engines import find_engine
@@ -163,7 +163,7 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
             f"{plan.n_chips} x {show_usd(price.usd)}{around}",
             f"{price.source} ({price.as_of})" + (f"; {HOSTS} ({host.as_of})" if host and around else ""),
         )
-    tariff = tariff_of(chip.segment, wished=wished(wish))
+    tariff = tariff_in(wish, chip.segment)
     hours = f"{tariff.years:g} x 8,766 h x {tariff.duty:g}"
     yield (
         "$/h",
@@ -171,16 +171,6 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
         f"{hours}; PUE {tariff.pue:g}; {show_usd(tariff.usd_per_kwh)}/kWh",
         MONEY,
     )
-
-
-def wished(wish: PlanWish) -> dict[str, float | None]:
-    """What was said of power and years, as money asks for it."""
-    return {
-        "usd_per_kwh": wish.tariff_usd_per_kwh,
-        "pue": wish.pue,
-        "years": wish.years,
-        "duty": wish.duty,
-    }
 
 
 def case_of(arch: Arch, plan: Plan) -> Case:

@@ -1,0 +1,127 @@
+"""Renting: the cheapest offer that holds what is asked for, by the hour or by contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, number, read_rows, text
+from rigright.base.units import GIGA
+from rigright.cost.estimate import Estimate
+from rigright.cost.prices import price_width
+from rigright.facts.chips import by_id
+from rigright.facts.clouds import Offer
+
+BOX = 8  # chips of an instance that may be joined with others for one replica
+NETWORK_BYTES_PER_S = 12.5 * GIGA  # that joined instances need at least: 100 Gbit/s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """So many of one offer."""
+
+    offer: Offer
+    units: int
+    machines: int
+    n_chips: int  # that are paid for
+    usd_per_h: Estimate
+
+    @property
+    def label(self) -> str:
+        """What is rented: "aws p5.48xlarge", "autodl 2x RTX 4090"."""
+        if self.offer.most_chips:
+            return f"{self.offer.provider} {self.units}x {self.offer.instance}"
+        times = "" if self.units == 1 else f"{self.units}x "
+        return f"{times}{self.offer.provider} {self.offer.instance}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What a provider asks of those who commit themselves: a share of its price on demand."""
+
+    provider: str
+    years: float
+    share_low: float
+    share: float
+    share_high: float
+    as_of: str
+    source: str
+    confidence: str
+    notes: str | None
+
+
+@cache
+def contracts() -> tuple[Contract, ...]:
+    """Every contract of the table, in its order."""
+    words = ("provider", "as_of", "source", "confidence", "notes")
+    numbers = ("years", "share_low", "share", "share_high")
+    readers = {**dict.fromkeys(words, text), **dict.fromkeys(numbers, number)}
+    rows = read_rows(DATA / "reserved.csv", readers, required=(*words[:-1], *numbers))
+    return tuple(Contract(**row) for row in rows)
+
+
+def chips_of(offer: Offer) -> int:
+    """Devices of an instance, as its driver shows them."""
+    return int(offer.n_chips) * (by_id()[offer.chip].devices if offer.chip else 1)
+
+
+def price_of(offer: Offer, *, spot: bool) -> float | None:
+    """Dollars for an hour of one instance."""
+    return offer.spot_usd_per_h if spot else offer.usd_per_h
+
+
+def holds(offer: Offer, replica: int) -> bool:
+    """Whether a replica stands in one instance, or in several that a fast network joins."""
+    joined = (offer.network_bytes_per_s or 0.0) >= NETWORK_BYTES_PER_S and chips_of(offer) >= BOX
+    return (offer.most_chips or chips_of(offer)) >= replica or joined
+
+
+def cheapest(
+    offers: Iterable[Offer], n_chips: int, *, today: date, spot: bool = False, replica: int = 1
+) -> Lease | None:
+    """The cheapest way to rent so many chips; None where nobody does."""
+    found: list[tuple[float, Offer]] = []
+    for offer in offers:
+        price = price_of(offer, spot=spot)
+        if price and holds(offer, replica):
+            found.append((-(-n_chips // chips_of(offer)) * price, offer))
+    if not found:
+        return None
+    usd, offer = min(found, key=lambda one: one[0])
+    units = -(-n_chips // chips_of(offer))
+    width = price_width(offer.as_of, today)
+    return Lease(
+        offer=offer,
+        units=units,
+        machines=-(-n_chips // (offer.most_chips or chips_of(offer))),
+        n_chips=units * chips_of(offer),
+        usd_per_h=Estimate(
+            value=usd, low=usd * (1 - width), high=usd * (1 + width),
+            mark="stated", as_of=offer.as_of, why=offer.source,
+        ),
+    )  # fmt: skip
+
+
+def reserved(
+    offers: Iterable[Offer], n_chips: int, *, today: date, years: float, replica: int = 1
+) -> Iterator[tuple[Contract, Lease]]:
+    """The cheapest contract of each length that is no longer than so many years."""
+    offers = tuple(offers)
+    best: dict[float, tuple[Contract, Lease]] = {}
+    for contract in contracts():
+        if contract.years > years:
+            continue
+        own = [offer for offer in offers if offer.provider == contract.provider]
+        lease = cheapest(own, n_chips, today=today, replica=replica)
+        if lease is None:
+            continue
+        known = best.get(contract.years)
+        if known is None or _paid(contract, lease) < _paid(*known):
+            best[contract.years] = contract, lease
+    yield from best.values()
+
+
+def _paid(contract: Contract, lease: Lease) -> float:
+    return contract.share * lease.usd_per_h.value

@@ -1,0 +1,61 @@
+"""`cost`: a machine for years, bought or rented."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+
+STAGE = "plan"
+SUMMARY = say("a machine for years: bought, rented, or as an API; when buying has paid for itself")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `cost`."""
+    from rigright.faces.cli.options import MODEL, add_options
+
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="WHAT",
+        help=str(say('a machine ("2x rtx 4090"), a model, an instance (aws:p5.48xlarge) or a plan.json')),
+    )
+    parser.add_argument("--for", dest="model", metavar="MODEL", help=str(MODEL))
+    parser.add_argument(
+        "--from", dest="from_file", metavar="FILE", help=str(say("a plan: what `plan --json` printed"))
+    )
+    add_options(parser, "cost")
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Cost it."""
+    from rigright.demand import CostWish
+    from rigright.faces.cli.options import said_in
+    from rigright.options.read import command, fill, read_wish, values_of
+    from rigright.report.pages import cost as pages
+    from rigright.verbs.cost import cost
+
+    said = said_in(options, "cost")
+    if (options.what is None) == (options.from_file is None):
+        raise AskError(
+            say("name one thing to cost"),
+            hint=say("for example {example}", example='rigright cost "2x rtx 4090"'),
+        )
+    what = options.what if options.from_file is None else options.from_file
+    typed = [what, *(() if options.model is None else ("--for", options.model))]
+    values = values_of("cost", said)
+    result = cost(
+        what,
+        wish=read_wish(said, verb="cost"),
+        spend=fill(CostWish, "cost", values=values),
+        local="currency" not in values,
+        model=options.model,
+        asked=command("cost", typed, said=said),
+    )
+    return Answer(
+        page=lambda: pages.page(result, why=options.why, details=options.details),
+        plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
+    )

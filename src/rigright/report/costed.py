@@ -1,0 +1,106 @@
+"""What `cost` found: ways to have a machine for years, each with what is paid when."""
+
+from __future__ import annotations
+
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
+from rigright.cost.lifetime import Ledger, Payback, added, scaled
+from rigright.cost.money import Tariff
+from rigright.demand import CostWish, PlanWish
+from rigright.facts.tariffs import KwhPrice
+
+BUY, REPLACE, RENT, SPOT, RESERVED, API = "buy", "replace", "rent", "spot", "reserved", "api"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostWay:
+    """One way to have the work done."""
+
+    kind: str
+    label: str  # who rents it out, or what is bought in its place
+    years: float | None = None  # of a contract; of a machine that is replaced, until then
+    ledger: Ledger
+    payback: Payback | None = None  # of buying, against this way
+    chance: float | None = None  # that buying costs less over all the years, the machine sold at their end
+    as_of: str | None = None
+    stale: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What the machine makes of a model."""
+
+    model: str
+    output_tok: float | None  # a month
+    prompt_tok: float | None
+    run_h: float | None = None  # of one training run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costed:
+    """One machine for so many years."""
+
+    machine: str
+    n_chips: int
+    wish: PlanWish
+    spend: CostWish
+    ways: tuple[CostWay, ...]  # the machine bought first, where its price is known
+    cards: Estimate | None  # to buy
+    host: Estimate | None
+    used: bool
+    power_w: Estimate  # while it works
+    idle_w: float
+    duty: float
+    tariff: Tariff
+    carbon: KwhPrice | None
+    output: Output | None
+    notes: tuple[Sentence, ...] = ()
+    asked: str = ""
+
+    @property
+    def months(self) -> float:
+        """How long."""
+        return self.wish.years * 12
+
+    @property
+    def kwh_per_month(self) -> float:
+        """At the meter: the building included."""
+        from rigright.cost.lifetime import HOURS_PER_MONTH
+
+        drawn = self.power_w.value * self.duty + self.idle_w * (1 - self.duty)
+        return drawn / 1000 * HOURS_PER_MONTH * self.tariff.pue
+
+    @property
+    def carbon_kg(self) -> float | None:
+        """Over all the years."""
+        return None if self.carbon is None else self.carbon.value / 1000 * self.kwh_per_month * self.months
+
+    def way(self, kind: str) -> CostWay | None:
+        """The first way of a kind."""
+        return next((way for way in self.ways if way.kind == kind), None)
+
+    @property
+    def other(self) -> CostWay | None:
+        """What buying is held against first: hours on demand, else what else there is."""
+        kinds = (RENT, RESERVED, SPOT, API)
+        return next((way for kind in kinds if (way := self.way(kind)) is not None), None)
+
+    def usd_per_mtok(self, way: CostWay) -> Estimate | None:
+        """For a million output tokens, prompts and all."""
+        made = None if self.output is None else self.output.output_tok
+        return scaled(way.ledger.total, 1e6 / (made * self.months)) if made else None
+
+    def usd_per_run(self, way: CostWay) -> Estimate | None:
+        """For one training run: its share of the hours that the machine works."""
+        from rigright.cost.lifetime import HOURS_PER_MONTH
+
+        hours = None if self.output is None else self.output.run_h
+        worked = self.months * HOURS_PER_MONTH * self.duty
+        return scaled(way.ledger.total, hours / worked) if hours else None
+
+    @property
+    def up_front(self) -> Estimate | None:
+        """To buy it."""
+        return None if self.cards is None else added([one for one in (self.cards, self.host) if one])

@@ -1,0 +1,363 @@
+"""The page of `cost`: when buying has paid for itself, every way side by side, and what it adds up to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from rigright.base.money import currency_of, show_money
+from rigright.base.units import show_short
+from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.cost.estimate import Estimate
+from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
+from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
+from rigright.report.pages.brief import amount, model_name, note_lines, short, symbol
+from rigright.report.pages.speed import plain_estimate
+
+SURE, LIKELY = 0.995, 0.5  # shares of cases
+LONG = 3  # months that are told without a fraction
+MOST_CURVES = 3  # of one screen
+PARTS = {
+    "machine": say("machine"), "power": say("power"), "idle": say("idle power"), "upkeep": say("upkeep"),
+    "space": say("space"), "people": say("people"), "resale": say("resale"),
+}  # fmt: skip
+
+
+def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people."""
+    answer = verdict(result)
+    parts: list[Part] = [_table(result, banded=details), _picture(result, details=details)]
+    parts += [Line(said=said, tone="dim") for said in _sums(result)]
+    stale = sorted({str(way.as_of) for way in result.ways if way.stale})
+    if stale:
+        parts.append(
+            Line(said=say("prices of {date}: check before you pay", date=", ".join(stale)), tone="warn")
+        )
+    if why or details:
+        parts.append(_sources(result))
+    parts += note_lines((*_assumed(result), *result.notes), details=details)
+    if result.asked:
+        more = [f"{result.asked} --details"] if not details else []
+        parts.append(Commands(items=(*_next(result), *more), title=say("next")))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def verdict(result: Costed) -> Line:
+    """When buying has paid for itself, or what the years cost where there is nothing to hold it against."""
+    machine, currency = short(result.machine), result.wish.currency
+    own, other = result.way(BUY), result.other
+    years = _years(result.wish.years)
+    if own is None or other is None or other.payback is None:
+        way = own or min(result.ways, key=lambda way: way.ledger.total.value)
+        usd = _between(way.ledger.total, currency)
+        said = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
+                   way=say("bought; no rent known") if own and result.wish.buy is None
+                   else name_of(way, result))  # fmt: skip
+        return Line(said=said, tone="good")
+    paid = other.payback
+    costs = with_commas(_spent(way, result) for way in (own, other))
+    told: dict[str, Shown] = {
+        "machine": machine,
+        "years": years,
+        "share": f"{paid.share:.0%}",
+        "costs": costs or "",
+    }
+    span = say("{months} months", months=_span(paid.low, paid.high))
+    if not math.isfinite(paid.high):
+        span = say("{months} months or more", months=_month(paid.low))
+    if other.chance is not None and other.chance < LIKELY:
+        told["share"] = f"{1 - other.chance:.0%}"
+        said = say("{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **told)
+        return Line(said=said, tone="good" if other.chance < 1 - SURE else "warn")
+    if paid.share < LIKELY or not math.isfinite(paid.months):
+        told["share"] = f"{other.chance or 0.0:.0%}"
+        said = say(
+            "{machine}: buying costs less over {years} in {share} of cases, once it is sold: {costs}", **told
+        )
+        return Line(said=said, tone="warn")
+    if paid.share >= SURE:
+        said = say("{machine}: buying pays off after {span}; over {years} {costs}", span=span, **told)
+        return Line(said=said, tone="good")
+    said = say(
+        "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
+        span=span, **told,
+    )  # fmt: skip
+    return Line(said=said, tone="warn")
+
+
+def _spent(way: CostWay, result: Costed) -> Sentence:
+    """What all the years of a way cost, in few words."""
+    usd = show_money(way.ledger.total.value, result.wish.currency)
+    return {
+        BUY: say("{usd} bought used", usd=usd) if result.used else say("{usd} bought", usd=usd),
+        RENT: say("{usd} rented ({label})", usd=usd, label=way.label),
+        SPOT: say("{usd} at spot prices ({label})", usd=usd, label=way.label),
+        RESERVED: say("{usd} by contract ({label})", usd=usd, label=way.label),
+    }.get(way.kind, say("{usd} through the API", usd=usd))
+
+
+def name_of(way: CostWay, result: Costed) -> Sentence:
+    """One way as people call it."""
+    years, label = _years(way.years or 0.0), way.label
+    other = say("{machine}", machine=label) if label else say("the same again")
+    monthly = way.kind == RESERVED and (way.years or 0.0) < 1
+    return {
+        BUY: say("buy used") if result.used else say("buy"),
+        REPLACE: say("buy, after {years} {machine}", years=years, machine=other),
+        RENT: say("rent, {label}", label=label),
+        SPOT: say("rent at spot prices, {label}", label=label),
+        RESERVED: say("rent by the month, {label}", label=label)
+        if monthly
+        else say("rent for {years}, {label}", years=years, label=label),
+        API: say("API"),
+    }[way.kind]
+
+
+def _years(years: float) -> Sentence:
+    return say("1 year") if years == 1 else say("{years} years", years=f"{years:g}")
+
+
+def _month(months: float) -> str:
+    return f"{months:,.0f}" if months >= LONG else f"{months:.2g}"
+
+
+def _span(low: float, high: float) -> str:
+    first, last = _month(low), _month(high)
+    return first if first == last else f"{first}-{last}"
+
+
+def _between(found: Estimate, currency: str) -> str:
+    shown = show_money(found.value, currency)
+    if found.low == found.high:
+        return shown
+    return f"{shown} ({show_money(found.low, currency)}-{show_money(found.high, currency)})"
+
+
+def _table(result: Costed, *, banded: bool) -> Table:
+    """Every way, the dearest column last."""
+    currency, sign = result.wish.currency, symbol(result.wish.currency)
+    tokens = any(result.usd_per_mtok(way) for way in result.ways)
+    runs = any(result.usd_per_run(way) for way in result.ways)
+    payback = any(way.payback for way in result.ways)
+
+    def money(found: Estimate | None) -> str:
+        if found is None:
+            return ""
+        if banded and found.low != found.high:
+            ends = f"{amount(found.low, currency)}-{amount(found.high, currency)}"
+            return f"{amount(found.value, currency)} ({ends})"
+        return amount(found.value, currency)
+
+    def cells(way: CostWay) -> Iterator[Shown]:
+        first = way.ledger.terms[0]
+        yield name_of(way, result)
+        yield money(first.upfront) if first.upfront.value else ""
+        yield amount(sum(one.value for one in first.monthly.values()), currency)
+        yield money(way.ledger.total)
+        if tokens:
+            yield money(result.usd_per_mtok(way))
+        if runs:
+            yield money(result.usd_per_run(way))
+        if payback:
+            yield "" if way.payback is None else _paid_off(way.payback.low, way.payback.high)
+            yield "" if way.chance is None else f"{way.chance:.0%}"
+
+    right = [
+        say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
+        *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
+        *((say("{sign}/run", sign=sign),) if runs else ()),
+        *((say("pays off, months"), say("buy is cheaper")) if payback else ()),
+    ]  # fmt: skip
+    return Table(
+        columns=(Column(head="", flexible=True), *(Column(head=head, right=True) for head in right)),
+        rows=tuple(tuple(cells(way)) for way in result.ways),
+    )
+
+
+def _paid_off(low: float, high: float) -> Shown:
+    if not math.isfinite(low):
+        return say("never")
+    return _span(low, high) if math.isfinite(high) else f"{_month(low)}+"
+
+
+def _picture(result: Costed, *, details: bool) -> Plot:
+    """What has been paid by each month; on one screen of the ways that matter most."""
+    rate = currency_of(result.wish.currency).per_usd
+    months = sorted(
+        {float(month) for month in np.linspace(0, result.months, 37)}
+        | {term.start for way in result.ways for term in way.ledger.terms}
+    )
+    shown = list(result.ways)
+    if not details:
+        cheap = sorted(result.ways, key=lambda way: way.ledger.total.value)
+        first = [result.way(BUY), result.way(REPLACE), result.other, *cheap]
+        places = dict.fromkeys(result.ways.index(way) for way in first if way is not None)
+        shown = [result.ways[place] for place in list(places)[:MOST_CURVES]]
+    curves = tuple(
+        Curve(
+            letter="ABCDEFGH"[place % 8], name=name_of(way, result),
+            points=tuple((month, way.ledger.paid(month).value * rate) for month in months),
+        )
+        for place, way in enumerate(shown)
+    )  # fmt: skip
+    return Plot(
+        curves=curves, spots=(), x_name=say("month"),
+        y_name=say("paid so far, {sign}", sign=symbol(result.wish.currency)), linear=True,
+        lines=14 if details else 7,
+    )  # fmt: skip
+
+
+def _sums(result: Costed) -> Iterator[Sentence]:
+    """What the bought machine's total is made of, its power, and its carbon."""
+    currency = result.wish.currency
+    own = result.way(BUY)
+    if own is not None and result.cards is not None:
+        shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
+        told = [
+            say("cards {usd}", usd=show_money(result.cards.value, currency))
+            if result.host and result.host.value
+            else say("machine {usd}", usd=show_money(result.cards.value, currency))
+        ]
+        if result.host and result.host.value:
+            told.append(say("the machine around them {usd}", usd=show_money(result.host.value, currency)))
+        told += [
+            say("{name} {usd}", name=PARTS[name], usd=show_money(one.value, currency))
+            for name, one in shares.items()
+        ]
+        yield say("bought: {parts}", parts=with_commas(told) or "")
+        yield say(
+            "draws {watts} W, idle {idle} W: {kwh} kWh a month at {tariff}/kWh, PUE {pue}",
+            watts=show_short(result.power_w.value), idle=show_short(result.idle_w),
+            kwh=show_short(result.kwh_per_month), pue=f"{result.tariff.pue:g}",
+            tariff=show_money(result.tariff.usd_per_kwh, currency),
+        )  # fmt: skip
+    if result.carbon is not None and result.carbon_kg is not None:
+        yield say(
+            "CO2 over {years}: {kg} kg ({grams} g/kWh, {date})", years=_years(result.wish.years),
+            kg=show_short(result.carbon_kg), grams=f"{result.carbon.value:.0f}", date=result.carbon.as_of,
+        )  # fmt: skip
+
+
+def _assumed(result: Costed) -> Iterator[Sentence]:
+    """What nobody said, and what is not counted."""
+    wish, output = result.wish, result.output
+    if output is not None and output.output_tok:
+        yield say(
+            "{model}: {tokens}M output tokens a month", model=model_name(output.model) or say("wanted"),
+            tokens=show_short(output.output_tok / 1e6),
+        )  # fmt: skip
+    guessed = [say("works all the time (--duty)")] if result.duty == 1 else []
+    if wish.place is None and wish.tariff_usd_per_kwh is None and result.way(BUY):
+        tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
+        guessed.append(say("{tariff}/kWh (--place or --tariff)", tariff=tariff))
+    if guessed:
+        yield say("assumed: {things}", things=with_commas(guessed) or "")
+    spend = result.spend
+    missing = [
+        f"--{name}"
+        for name, one in (
+            ("space", spend.space_usd), ("upkeep", spend.upkeep), ("people", spend.people_usd),
+        )
+        if not one
+    ]  # fmt: skip
+    if missing and result.way(BUY):
+        yield say("not counted: {options}", options=" ".join(missing))
+
+
+def _sources(result: Costed) -> Table:
+    """Where each price comes from."""
+    rows: list[tuple[Shown, ...]] = [
+        (name_of(way, result), str(way.as_of or ""), way.source) for way in result.ways if way.source
+    ]
+    if result.cards is not None:
+        rows.insert(0, (say("cards"), str(result.cards.as_of or ""), result.cards.why))
+    if result.host is not None and result.host.value:
+        rows.insert(1, (say("the machine around them"), str(result.host.as_of or ""), result.host.why))
+    if result.carbon is not None:
+        rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
+    columns = (
+        Column(head=say("price")),
+        Column(head=say("as of")),
+        Column(head=say("source"), flexible=True),
+    )
+    return Table(title=say("prices and their sources"), columns=columns, rows=tuple(rows))
+
+
+def _next(result: Costed) -> Iterator[str]:
+    if result.output is None:
+        yield f"{result.asked} --for llama-3.1-8b"
+    elif result.wish.place is None and result.wish.tariff_usd_per_kwh is None:
+        yield f"{result.asked} --place US-CA"
+
+
+def plain(result: Costed, language: str) -> dict[str, Any]:
+    """The same for scripts: dollars, months, watts."""
+    return {
+        "machine": result.machine,
+        "n_chips": result.n_chips,
+        "wish": {one.name: getattr(result.wish, one.name) for one in fields(result.wish)},
+        "spend": {one.name: getattr(result.spend, one.name) for one in fields(result.spend)},
+        "verdict": tell(verdict(result).said, language),
+        "months": result.months,
+        "cards_usd": plain_estimate(result.cards),
+        "host_usd": plain_estimate(result.host),
+        "used": result.used,
+        "power_w": plain_estimate(result.power_w),
+        "idle_w": result.idle_w,
+        "duty": result.duty,
+        "usd_per_kwh": result.tariff.usd_per_kwh,
+        "pue": result.tariff.pue,
+        "kwh_per_month": result.kwh_per_month,
+        "carbon_kg": result.carbon_kg,
+        "output": None
+        if result.output is None
+        else {one.name: getattr(result.output, one.name) for one in fields(result.output)},
+        "ways": [_plain_way(way, result, language) for way in result.ways],
+        "notes": list(result.notes),
+    }
+
+
+def _plain_way(way: CostWay, result: Costed, language: str) -> dict[str, Any]:
+    paid = way.payback
+    return {
+        "kind": way.kind,
+        "name": tell(name_of(way, result), language),
+        "label": way.label,
+        "years": way.years,
+        "up_front_usd": plain_estimate(way.ledger.terms[0].upfront),
+        "monthly_usd": {name: plain_estimate(one) for name, one in way.ledger.terms[0].monthly.items()},
+        "resale_usd": plain_estimate(way.ledger.resale),
+        "total_usd": plain_estimate(way.ledger.total),
+        "usd_per_mtok": plain_estimate(result.usd_per_mtok(way)),
+        "usd_per_run": plain_estimate(result.usd_per_run(way)),
+        "payback": None
+        if paid is None
+        else {
+            "months": _finite(paid.months), "low": _finite(paid.low), "high": _finite(paid.high),
+            "share": paid.share,
+        },
+        "buy_is_cheaper": way.chance,
+        "paid_usd": [way.ledger.paid(float(month)).value for month in range(int(result.months) + 1)],
+        "as_of": way.as_of,
+        "stale": way.stale,
+        "source": way.source,
+    }  # fmt: skip
+
+
+def _finite(months: float) -> float | None:
+    """None: never."""
+    return months if math.isfinite(months) else None
+
+
+def sheet(result: Costed) -> Page:
+    """For a spreadsheet: what has been paid by each month."""
+    heads = (Column(head=say("month")), *(Column(head=name_of(way, result)) for way in result.ways))
+    rows = tuple(
+        (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.ways))
+        for month in range(int(result.months) + 1)
+    )
+    return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))

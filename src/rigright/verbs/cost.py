@@ -1,0 +1,347 @@
+"""A machine for years: bought, rented or as an API; when buying has paid for itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rigright.base.errors import AskError
+from rigright.base.record import dataclass
+from rigright.base.units import MEGA
+from rigright.base.words import say
+from rigright.cost.estimate import Estimate
+from rigright.cost.lifetime import (
+    FREE,
+    HOURS_PER_MONTH,
+    MONTHS_PER_YEAR,
+    Ledger,
+    Term,
+    added,
+    chance,
+    payback,
+    resale_of,
+    scaled,
+)
+from rigright.cost.money import SECONDS_PER_H, Tariff, host_usd, power_usd_per_h, tariff_in
+from rigright.cost.power import Busy, busy_in, draw_w, machine_w
+from rigright.cost.prices import DAYS_PER_YEAR, price_width, priced
+from rigright.cost.renting import Contract, Lease, cheapest, reserved
+from rigright.demand import CostWish, PlanWish
+from rigright.facts.nodes import Node
+from rigright.facts.prices import is_stale
+from rigright.facts.tariffs import carbon_at, currency_at, find_place
+from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, Output
+from rigright.verbs.clock import today
+from rigright.verbs.costing import Subject, subject_of
+from rigright.verbs.plan import market_of, tariff_notes
+
+if TYPE_CHECKING:
+    from rigright.search.market import Market
+
+USUAL_PROMPT = 4.0  # prompt tokens for each output token, where nobody says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bought:
+    """A machine with its price, its draw, and what it loses."""
+
+    cards: Estimate
+    host: Estimate
+    segment: str
+    used: bool
+    as_of: str
+
+    @property
+    def usd(self) -> Estimate:
+        """All of it."""
+        return added([self.cards, self.host])
+
+    def resale(self, years: float) -> Estimate:
+        """What it brings after so many years."""
+        cards = resale_of(self.cards, years, segment=self.segment, used=self.used)
+        return added([cards, resale_of(self.host, years, segment="host")])
+
+
+def cost(
+    what: str, *, wish: PlanWish | None = None, spend: CostWish | None = None, model: str | None = None,
+    local: bool = False, asked: str = "",
+) -> Costed:  # fmt: skip
+    """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed.
+
+    `local`: nobody named a currency, so that of the place is taken.
+    """
+    spend = spend or CostWish()
+    day = today()
+    wish = wish or PlanWish()
+    if local and wish.place is not None:
+        wish = replace(wish, currency=currency_at(find_place(wish.place)) or wish.currency)
+    subject = subject_of(what, wish=wish, model=model)
+    wish = subject.wish
+    market = market_of(replace(wish, on=None), day=day)
+    chip = subject.node.cards[0].chip
+    tariff = tariff_in(wish, chip.segment)
+    if spend.cooling is not None:
+        tariff = replace(tariff, pue=1 + spend.cooling)
+    duty = _duty(subject, wish=wish, spend=spend)
+    tariff = replace(tariff, duty=duty)
+    power, idle = drawn(subject)
+    bought = _bought(subject.node, market)
+    running = _monthly(power, idle, tariff=tariff)
+    months = wish.years * MONTHS_PER_YEAR
+    ways: list[CostWay] = []
+    if bought is not None and wish.buy is not False:
+        ways += _owned(bought, running, wish=wish, spend=spend, market=market)
+    output = _output(subject, spend=spend, duty=duty)
+    if wish.buy is not True:
+        ways += _rented(subject, market=market, wish=wish, duty=duty)
+        ways += _served(output, spend=spend, months=months)
+    if not ways:
+        raise AskError(
+            say("no price known for {machine}", machine=subject.node.shown),
+            hint=say("name yours: {option}", option="--prices FILE.csv"),
+        )
+    notes = [*subject.notes, *subject.node.notes]
+    if wish.place is not None:
+        notes += tariff_notes(wish.place, chip.segment, currency=wish.currency)
+    return Costed(
+        machine=subject.node.shown, n_chips=subject.node.n_cards, wish=wish, spend=spend,
+        ways=_held(ways, months=months), cards=None if bought is None else bought.cards,
+        host=None if bought is None else bought.host,
+        used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
+        carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
+        output=output, notes=tuple(dict.fromkeys(notes)), asked=asked,
+    )  # fmt: skip
+
+
+def _duty(subject: Subject, *, wish: PlanWish, spend: CostWish) -> float:
+    """The share of the time it works: as it was said, or as the tokens that are wanted take."""
+    made = subject.output_tok_per_s
+    if spend.mtok_per_month is None or not made:
+        return wish.duty
+    most = made * SECONDS_PER_H * HOURS_PER_MONTH / MEGA
+    if spend.mtok_per_month > most * 1.0001:
+        raise AskError(
+            say("{machine} makes at most {most} million output tokens a month, not {asked}",
+                machine=subject.node.shown, most=f"{most:,.0f}", asked=f"{spend.mtok_per_month:,.12g}"),
+            hint=say("name more of them, or fewer tokens with {option}", option="--mtok"),
+        )  # fmt: skip
+    return min(spend.mtok_per_month / most, 1.0)
+
+
+def drawn(subject: Subject) -> tuple[Estimate, float]:
+    """Watts at the wall while it works and while it waits."""
+    node = subject.node
+    work, rest = [], 0.0
+    chips = {card.chip.id: card.chip for card in node.cards}
+    for place, chip in enumerate(chips.values()):
+        count = sum(card.chip.id == chip.id for card in node.cards) * node.n_nodes
+        boxes = 0 if place else node.n_nodes
+        at_work, waiting = (
+            machine_w([chip], draw_w([chip], busy), count=count, boxes=boxes)
+            for busy in (busy_in("serve"), Busy(compute=0.0, memory=0.0, duty=0.0))
+        )
+        work.append(at_work)
+        rest += float(waiting.value[0])
+    power = subject.power_w or Estimate(
+        value=sum(float(one.value[0]) for one in work), low=sum(float(one.low[0]) for one in work),
+        high=sum(float(one.high[0]) for one in work),
+    )  # fmt: skip
+    if not np.isfinite(power.value):
+        raise AskError(say("nobody says what {machine} draws", machine=node.shown))
+    return power, min(rest, power.value)
+
+
+def _bought(node: Node, market: Market) -> Bought | None:
+    """What its cards and the machines around them cost; None where a price is unknown."""
+    ones = []
+    for chip, count in Counter(card.chip for card in node.cards).items():
+        quote = market.quote(chip)
+        if quote is None:
+            return None
+        cards = count * node.n_nodes / chip.devices
+        ones.append((quote, scaled(priced(quote, market.today), cards)))
+    chip = node.cards[0].chip
+    return Bought(
+        cards=added([one for _, one in ones]),
+        host=host_usd(chip, node.n_cards, today=market.today),
+        segment="soc" if chip.unified_memory else chip.segment,
+        used=any(quote.used for quote, _ in ones),
+        as_of=min(quote.as_of for quote, _ in ones),
+    )
+
+
+def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estimate]:
+    """Power for a month, at work and waiting."""
+    worked, waited = HOURS_PER_MONTH * tariff.duty, HOURS_PER_MONTH * (1 - tariff.duty)
+    resting = Estimate(value=idle, low=idle, high=idle)
+    found = {"power": scaled(power, power_usd_per_h(1.0, tariff) * worked)}
+    return found | ({"idle": scaled(resting, power_usd_per_h(1.0, tariff) * waited)} if waited else {})
+
+
+def _owned(
+    bought: Bought, running: Mapping[str, Estimate], *, wish: PlanWish, spend: CostWish, market: Market
+) -> Iterator[CostWay]:
+    """Bought and kept, and, where somebody says when, bought and replaced."""
+
+    def monthly(one: Bought, draws: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        told = {
+            "upkeep": scaled(one.usd, spend.upkeep / MONTHS_PER_YEAR),
+            "space": _exact(spend.space_usd), "people": _exact(spend.people_usd),
+        }  # fmt: skip
+        return dict(draws) | {name: found for name, found in told.items() if found.value}
+
+    def way(kind: str, *terms: Term) -> CostWay:
+        replaced = kind == REPLACE
+        return CostWay(
+            kind=kind, label=(spend.then or "") if replaced else "", years=after if replaced else None,
+            ledger=Ledger(terms=terms, months=months), as_of=bought.as_of,
+            stale=is_stale(bought.as_of, market.today),
+        )  # fmt: skip
+
+    months, after = wish.years * MONTHS_PER_YEAR, spend.after_years
+    kept = Term(
+        start=0.0, upfront=bought.usd, monthly=monthly(bought, running), resale=bought.resale(wish.years)
+    )
+    yield way(BUY, kept)
+    if after is None:
+        return
+    if after >= wish.years:
+        raise AskError(
+            say(
+                "--after {after} is not before the end of {years} years",
+                after=f"{after:g}",
+                years=f"{wish.years:g}",
+            ),
+            hint=say("choose a smaller --after or a larger --years"),
+        )
+    other, draws = bought, running
+    if spend.then is not None:
+        other, draws = _successor(spend.then, wish=wish, market=market)
+    first = replace(kept, resale=bought.resale(after))
+    # nobody knows what is asked then: as much as today, as unsure as a price of that age
+    width = price_width(other.as_of, market.today + timedelta(days=after * DAYS_PER_YEAR))
+    usd = other.usd
+    later = Estimate(
+        value=usd.value,
+        low=min(usd.low, usd.value * (1 - width)),
+        high=max(usd.high, usd.value * (1 + width)),
+    )
+    next_one = Term(
+        start=after * MONTHS_PER_YEAR, upfront=later, monthly=monthly(other, draws),
+        resale=other.resale(wish.years - after),
+    )  # fmt: skip
+    yield way(REPLACE, first, next_one)
+
+
+def _successor(name: str, *, wish: PlanWish, market: Market) -> tuple[Bought, dict[str, Estimate]]:
+    """The machine that comes next, and its power."""
+    from rigright.facts.nodes import find_node
+
+    node = find_node(name)
+    bought = _bought(node, market)
+    if bought is None:
+        raise AskError(
+            say("no price known for {machine}", machine=node.shown),
+            hint=say("name yours: {option}", option="--prices FILE.csv"),
+        )
+    power, idle = drawn(Subject(node=node, wish=wish))
+    return bought, _monthly(power, idle, tariff=tariff_in(wish, node.cards[0].chip.segment))
+
+
+def _exact(usd: float) -> Estimate:
+    return Estimate(value=usd, low=usd, high=usd, mark="stated") if usd else FREE
+
+
+def _rented(subject: Subject, *, market: Market, wish: PlanWish, duty: float) -> Iterator[CostWay]:
+    """By the hour, at spot prices, and by contract; a price of a cloud has power and building in it."""
+    from rigright.search.supply import offers_of
+
+    node, months = subject.node, wish.years * MONTHS_PER_YEAR
+    if node.is_mixed:
+        return
+    wished = replace(wish, clouds=wish.clouds or subject.clouds)
+    chip, replica = node.cards[0].chip, len(node.cards)
+
+    def way(kind: str, lease: Lease, contract: Contract | None = None) -> CostWay:
+        paid = lease.usd_per_h
+        if contract is not None:
+            paid = Estimate(
+                value=paid.value * contract.share, low=paid.low * contract.share_low,
+                high=paid.high * contract.share_high, mark="stated", as_of=paid.as_of,
+            )  # fmt: skip
+        # a contract is paid whether the machine works or not
+        rent = scaled(paid, HOURS_PER_MONTH * (duty if contract is None else 1.0))
+        return CostWay(
+            kind=kind, label=lease.offer.provider if lease.offer.most_chips else lease.label,
+            years=None if contract is None else contract.years,
+            as_of=paid.as_of, stale=is_stale(paid.as_of, market.today),
+            source=lease.usd_per_h.why if contract is None else contract.source,
+            ledger=Ledger(terms=(Term(start=0.0, monthly={"rent": rent}),), months=months),
+        )  # fmt: skip
+
+    for kind, spot in ((RENT, False), (SPOT, True)):
+        if spot or not wish.spot:
+            able = offers_of(market, chip.id, wish=replace(wished, spot=spot))
+            lease = cheapest(able, node.n_cards, today=market.today, spot=spot, replica=replica)
+            if lease is not None:
+                yield way(kind, lease)
+    if not wish.spot:
+        able = offers_of(market, chip.id, wish=wished)
+        found = reserved(able, node.n_cards, today=market.today, years=wish.years, replica=replica)
+        for contract, lease in found:
+            yield way(RESERVED, lease, contract)
+
+
+def _output(subject: Subject, *, spend: CostWish, duty: float) -> Output | None:
+    """Tokens of a month: those that are wanted, or all that it makes while it works."""
+    made = None
+    if subject.output_tok_per_s:
+        made = subject.output_tok_per_s * SECONDS_PER_H * HOURS_PER_MONTH * duty
+    elif spend.mtok_per_month is not None:
+        made = spend.mtok_per_month * MEGA
+    if made is None and subject.run_h is None:
+        return None
+    ratio = USUAL_PROMPT
+    if subject.output_tok_per_s:
+        ratio = subject.prompt_tok_per_s / subject.output_tok_per_s
+    return Output(
+        model=subject.model or "", output_tok=made, prompt_tok=None if made is None else made * ratio,
+        run_h=subject.run_h,
+    )  # fmt: skip
+
+
+def _served(output: Output | None, *, spend: CostWish, months: float) -> Iterator[CostWay]:
+    """By an API, token by token."""
+    if not spend.api_usd_per_mtok:
+        return
+    if output is None or not output.output_tok:
+        raise AskError(
+            say("an API is paid by the token, and nobody says how many"),
+            hint=say("add --for MODEL, or --mtok N: million output tokens a month"),
+        )
+    prompt, written = spend.api_usd_per_mtok
+    usd = ((output.prompt_tok or 0.0) * prompt + output.output_tok * written) / MEGA
+    ledger = Ledger(terms=(Term(start=0.0, monthly={"tokens": _exact(usd)}),), months=months)
+    yield CostWay(kind=API, label="", ledger=ledger)
+
+
+def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
+    """Each way that is not bought, with when buying has paid for itself against it."""
+    own = next((way for way in ways if way.kind == BUY), None)
+    if own is None:
+        return tuple(ways)
+    (term,) = own.ledger.terms
+    found = []
+    for way in ways:
+        if way.kind in {BUY, REPLACE}:
+            found.append(way)
+            continue
+        other = added(list(way.ledger.terms[0].monthly.values()))
+        paid = payback(term.upfront, added(list(term.monthly.values())), other, months=months)
+        found.append(replace(way, payback=paid, chance=chance(own.ledger, way.ledger)))
+    return tuple(found)

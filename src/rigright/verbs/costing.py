@@ -1,0 +1,171 @@
+"""What `cost` is asked about: a machine, an instance of a cloud, a model, or a plan in a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rigright.arch.sources.find import is_known
+from rigright.base.errors import AskError, DataError
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.cost.estimate import Estimate
+from rigright.demand import PlanWish
+from rigright.facts.clouds import offers
+from rigright.facts.counting import read_counts
+from rigright.facts.naming import read_tokens
+from rigright.facts.nodes import Node, find_node
+
+if TYPE_CHECKING:
+    from rigright.search.record import Plan
+
+ALONE = frozenset(  # options that say something of a machine without a model
+    "tariff place pue years duty used currency prices buy rent spot cloud".split()  # noqa: SIM905
+)
+KEPT = ("currency", "years", "duty", "tariff_usd_per_kwh", "pue", "place")  # of the wish in a plan's file
+HOURS_PER_DAY = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is costed: cards in boxes, and what they make and draw where a plan says so."""
+
+    node: Node
+    wish: PlanWish
+    clouds: tuple[str, ...] = ()
+    power_w: Estimate | None = None
+    output_tok_per_s: float | None = None
+    prompt_tok_per_s: float = 0.0
+    run_h: float | None = None
+    model: str | None = None
+    notes: tuple[Sentence, ...] = ()
+
+
+def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Subject:
+    """The machine that is meant, by its name or by the plan that asks for it."""
+    from rigright.verbs.here import is_place, looked_at
+
+    if not what.strip():
+        raise AskError(say("nothing to cost"), hint=say('name a machine, a model or a plan: "2x rtx 4090"'))
+    if Path(what).is_file():
+        try:
+            return _filed(what, wish=wish)
+        except DataError:
+            if not is_place(what):
+                raise
+    if model is not None:
+        return _planned(model, replace(wish, on=what))
+    if not is_place(what) and _is_model(what):
+        return _planned(what, wish)
+    _check_alone(wish, what=what)
+    provider, _, instance = what.strip().partition(":")
+    named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
+    named = [one for one in named if one.provider.casefold() == provider.strip().casefold()]
+    if named and named[0].chip is not None and named[0].n_chips >= 1:
+        node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
+        return Subject(node=node, wish=wish, clouds=(named[0].provider,))
+    return Subject(node=looked_at(what) or find_node(what), wish=wish)
+
+
+def _is_model(what: str) -> bool:
+    """Whether a name is that of a model; "minimax-m2" holds the name of a chip too."""
+    if any(read_counts(list(read_tokens(part))).count is not None for part in what.split("+")):
+        return False
+    if is_known(what):
+        return True
+    try:
+        find_node(what)
+    except AskError:
+        return "/" in what or Path(what).exists()
+    return False
+
+
+def _check_alone(wish: PlanWish, *, what: str) -> None:
+    """Refuse what says something of a model where none is named."""
+    from rigright.options.read import values_in
+
+    more = [name for name in values_in(wish, "cost") if name not in ALONE]
+    if more:
+        raise AskError(
+            say("{option} needs a model, and {machine} is a machine", option=f"--{more[0]}", machine=what),
+            hint=say("add {option}", option="--for MODEL"),
+        )
+
+
+def _planned(model: str, wish: PlanWish) -> Subject:
+    """The machine of the best plan, and what it makes."""
+    from rigright.report.pages.plan_words import machine_flag
+    from rigright.verbs.plan import plan
+
+    found = plan(model, wish=wish)
+    first = found.first
+    if first is None:
+        raise AskError(
+            say("no machine found for {model}", model=model),
+            hint=say("`rigright plan {model}` tells why", model=model),
+        )
+    notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
+    return Subject(
+        node=find_node(machine_flag(first)),
+        wish=wish,
+        model=found.model,
+        notes=(*notes, *found.notes),
+        **_figures(first, prompt_tok=found.wish.prompt_tok),
+    )
+
+
+def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
+    figures = {name: one.value for name, one in plan.figures.items()}
+    days = figures.get("days")
+    return {
+        "power_w": None if plan.supply.how == "rent" else plan.figures.get("power_w"),
+        "output_tok_per_s": figures.get("output_tok_per_s"),
+        "prompt_tok_per_s": figures.get("requests_per_s", 0.0) * (prompt_tok or 0.0),
+        "run_h": None if days is None else days * HOURS_PER_DAY,
+    }
+
+
+def _filed(file: str, *, wish: PlanWish) -> Subject:
+    """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
+    from rigright.verbs.measure.planned import count_of, read_plan
+
+    run = read_plan(file)
+    plain = PlanWish()
+    told: dict[str, Any] = {}
+    for name in KEPT:
+        value, usual = run.wish.get(name), getattr(plain, name)
+        alike = isinstance(value, str) if isinstance(usual, str) or name == "place" else _is_number(value)
+        if alike and getattr(wish, name) == usual:
+            told[name] = value
+    chip, count, nodes = (
+        str(run.plan.get("chip")),
+        count_of(run.plan.get("n_chips")),
+        count_of(run.plan.get("n_nodes")),
+    )
+    machine = (
+        f"{nodes} nodes of {count // nodes}x {chip}"
+        if nodes > 1 and count % nodes == 0
+        else f"{count}x {chip}"
+    )
+    if "+" in chip:
+        machine = chip
+    output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
+    power, supply = run.figure("power_w"), run.plan.get("supply")
+    rents = isinstance(supply, dict) and supply.get("how") == "rent"
+    prompt_tok = run.wish.get("prompt_tok")
+    return Subject(
+        node=find_node(machine),
+        wish=replace(wish, **told),
+        model=run.model,
+        power_w=None if power is None or rents else Estimate(value=power[0], low=power[1], high=power[2]),
+        output_tok_per_s=None if output is None else output[0],
+        prompt_tok_per_s=requests[0] * float(prompt_tok or 0)
+        if requests is not None and _is_number(prompt_tok)
+        else 0.0,
+        run_h=None if days is None else days[0] * HOURS_PER_DAY,
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9

@@ -1,0 +1,208 @@
+"""`cost`: machines, plans and models over years, against sheets worked by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rigright
+from rigright.base.errors import AskError
+from rigright.demand import CostWish, PlanWish
+from rigright.faces.cli.main import main
+from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT
+from rigright.report.pages import cost as pages
+
+HOURS = 730.5  # of a month
+
+
+@pytest.fixture(scope="module")
+def own_prices(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "prices.csv"
+    path.write_text("chip,usd\nrtx 4090,1500\nh100 sxm,25000\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return rigright.cost("2x rtx 4090", wish=PlanWish(place="US-CA", years=3))
+
+
+def test_the_sheet_of_two_cards_by_hand(own_prices):
+    """Two cards at 1,500 and the host; watts x 730.5 h x duty x tariff; what waits draws its idle watts."""
+    wish = PlanWish(tariff_usd_per_kwh=0.2, pue=1.5, years=2, duty=0.25, prices_file=own_prices)
+    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(space_usd=30, people_usd=100, upkeep=0.06))
+    own = found.way(BUY)
+    (term,) = own.ledger.terms
+    assert found.cards.value == pytest.approx(3000)
+    price = 3000 + found.host.value
+    assert term.upfront.value == pytest.approx(price)
+    power = found.power_w.value / 1000 * HOURS * 0.25 * 1.5 * 0.2
+    idle = found.idle_w / 1000 * HOURS * 0.75 * 1.5 * 0.2
+    assert term.monthly["power"].value == pytest.approx(power)
+    assert term.monthly["idle"].value == pytest.approx(idle)
+    month = power + idle + 30 + 100 + price * 0.06 / 12
+    assert sum(one.value for one in term.monthly.values()) == pytest.approx(month)
+    assert own.ledger.total.value == pytest.approx(price + 24 * month - own.ledger.resale.value)
+    assert found.kwh_per_month == pytest.approx((power + idle) / 0.2)
+    rent = found.way(RENT)
+    hour = rent.ledger.terms[0].monthly["rent"].value / HOURS / 0.25
+    assert rent.ledger.total.value == pytest.approx(24 * HOURS * 0.25 * hour)
+    saved = HOURS * 0.25 * hour - month
+    if saved > 0:
+        assert rent.payback.months == pytest.approx(price / saved)
+
+
+def test_every_chance_is_one(pair):
+    assert [way.kind for way in pair.ways][:2] == [BUY, RENT]
+    for way in pair.ways:
+        total = way.ledger.total
+        assert total.low <= total.value <= total.high
+        if way.kind != BUY:
+            assert 0 <= way.payback.share <= 1
+            assert 0 <= way.chance <= 1
+
+
+def test_carbon_is_kilowatt_hours_by_the_grams_of_the_place(pair):
+    assert pair.carbon_kg == pytest.approx(pair.kwh_per_month * 36 * pair.carbon.value / 1000)
+    assert rigright.cost("rtx 4090").carbon_kg is None
+
+
+def test_a_home_and_a_company_pay_their_own_tariffs():
+    home, company = (rigright.cost(name, wish=PlanWish(place="DE")) for name in ("rtx 4090", "8x h100"))
+    assert home.tariff.usd_per_kwh == pytest.approx(0.356 / 0.86)
+    assert company.tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
+
+
+def test_contracts_are_paid_for_hours_that_nobody_uses():
+    busy, lazy = (rigright.cost("8x h100", wish=PlanWish(duty=duty)) for duty in (1.0, 0.1))
+    assert lazy.way(RESERVED).ledger.total.value == pytest.approx(busy.way(RESERVED).ledger.total.value)
+    assert lazy.way(RENT).ledger.total.value == pytest.approx(busy.way(RENT).ledger.total.value / 10)
+    assert lazy.way(RENT).payback.share < busy.way(RENT).payback.share
+
+
+def test_more_years_and_dearer_power_never_cost_less():
+    totals = [
+        [
+            rigright.cost("8x h100", wish=PlanWish(years=years, tariff_usd_per_kwh=tariff)).way(BUY)
+            for tariff in (0.05, 0.4)
+        ]
+        for years in (1, 2, 5)
+    ]
+    values = [[way.ledger.total.value for way in row] for row in totals]
+    assert all(cheap <= dear for cheap, dear in values)
+    assert values == sorted(values)
+
+
+def test_replacing_is_buying_twice_and_selling_once(own_prices):
+    wish = PlanWish(prices_file=own_prices, years=4)
+    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2, then="8x h100"))
+    first, later = found.way(REPLACE).ledger.terms
+    assert later.start == 24
+    assert later.upfront.value > 200_000
+    assert later.monthly["power"].value > first.monthly["power"].value
+    same = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2)).way(REPLACE).ledger.terms[1]
+    assert same.upfront.value == pytest.approx(first.upfront.value)
+    assert same.upfront.high > first.upfront.high, "nobody knows the price of 2028"
+
+
+def test_an_api_is_paid_by_the_token(own_prices):
+    """2 million output tokens a month, and 4 prompt tokens for each: 8 x 0.1 + 2 x 0.4 = 1.60 a month."""
+    wish = PlanWish(prices_file=own_prices)
+    spend = CostWish(api_usd_per_mtok=(0.1, 0.4), mtok_per_month=2)
+    found = rigright.cost("2x rtx 4090", wish=wish, spend=spend)
+    api = found.way(API)
+    assert api.ledger.total.value == pytest.approx(36 * 1.6)
+    assert found.usd_per_mtok(api).value == pytest.approx(0.8)
+    with pytest.raises(AskError):
+        rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(api_usd_per_mtok=(0.1, 0.4)))
+
+
+def test_a_model_is_costed_by_its_plan(llama_pair):
+    made = llama_pair.output.output_tok
+    own = llama_pair.way(BUY)
+    assert llama_pair.usd_per_mtok(own).value == pytest.approx(own.ledger.total.value / (36 * made) * 1e6)
+    half = CostWish(mtok_per_month=made / 1e6 / 2)
+    less = rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=half)
+    assert less.duty == pytest.approx(0.5)
+
+
+@pytest.fixture(scope="module")
+def llama_pair():
+    return rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20))
+
+
+def test_more_tokens_than_it_makes_are_refused(llama_pair):
+    too_many = CostWish(mtok_per_month=llama_pair.output.output_tok / 1e6 * 2)
+    with pytest.raises(AskError, match="at most"):
+        rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=too_many)
+
+
+def test_a_plan_in_a_file_is_costed_as_the_model(tmp_path, capsys):
+    assert (
+        main(["plan", "llama-3.1-8b", "--on", "2x rtx 4090", "--users", "20", "--years", "2", "--json"]) == 0
+    )
+    file = tmp_path / "plan.json"
+    file.write_text(capsys.readouterr().out)
+    assert main(["cost", "--from", str(file), "--json"]) == 0
+    filed = json.loads(capsys.readouterr().out)
+    asked = ["cost", "llama-3.1-8b", "--on", "2x rtx 4090", "--users", "20", "--years", "2", "--json"]
+    assert main(asked) == 0
+    named = json.loads(capsys.readouterr().out)
+    assert filed["months"] == named["months"] == 24
+    assert [way["total_usd"] for way in filed["ways"]] == [way["total_usd"] for way in named["ways"]]
+    assert filed["output"]["output_tok"] == pytest.approx(named["output"]["output_tok"])
+
+
+def test_a_training_run_costs_its_hours():
+    wish = PlanWish(work="finetune", train_tok=1e9, on="8x h100")
+    found = rigright.cost("llama-3.1-8b", wish=wish)
+    rent = found.way(RENT)
+    hour = rent.ledger.terms[0].monthly["rent"].value / HOURS
+    assert found.usd_per_run(rent).value == pytest.approx(hour * found.output.run_h)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["2x rtx 4090", "--years", "-3"], "above zero"),
+        (["2x rtx 4090", "--duty", "140%"], "more than 100%"),
+        (["2x rtx 4090", "--place", "Gwangdong"], "Guangdong"),
+        (["2x rtx 4090", "--tariff", "3 doubloons"], "price per kWh"),
+        (["2x rtx 4090", "--currency", "XYZ"], "known currencies"),
+        (["2x rtx 4090", "--users", "3"], "--for MODEL"),
+        (["2x rtx 4090", "--then", "8x h100"], "--after"),
+        (["2x rtx 4090", "--after", "5"], "--years"),
+        (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "exclude"),
+        (["2x rtx 4909"], "4090"),
+        (["gaudi2"], "--prices"),
+        ([], "2x rtx 4090"),
+        ([""], "2x rtx 4090"),
+    ],
+)
+def test_wrong_asks_say_what_to_type(typed, told, capsys):
+    assert main(["cost", *typed]) == 2
+    heard = capsys.readouterr().err
+    assert heard.startswith("error: ")
+    assert told in heard
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", ["40", "80"])
+def test_the_page_keeps_to_the_screen(language, width, capsys):
+    assert main(["cost", "8x h100", "--place", "广东", "--lang", language, "--width", width]) == 0
+    shown = capsys.readouterr().out
+    assert "¥" in shown, "asked of a Chinese place: answered in yuan"
+    assert shown.splitlines()[0].startswith(("✓", "!"))
+
+
+def test_the_sheet_for_a_spreadsheet_has_a_row_a_month(pair):
+    (table,) = pages.sheet(pair).parts
+    assert len(table.rows) == 37
+    assert float(table.rows[-1][1]) == pytest.approx(pair.way(BUY).ledger.paid(36).value, abs=0.01)
+
+
+def test_spot_alone_and_rent_alone():
+    assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(spot=True, buy=False)).ways} == {SPOT}
+    assert BUY not in {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=False)).ways}
+    assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}

@@ -63,12 +63,12 @@ def test_three_years_by_hand():
 
 def test_break_even_by_hand():
     """6,000 up front against 584.40 a month saves 584.40 - 107.66 = 476.74: 12.586 months."""
-    found = payback(sure(6000), sure(107.66), sure(584.40), months=36)
+    found = payback(sure(6000), own=sure(107.66), other=sure(584.40), months=36)
     assert found.months == pytest.approx(6000 / 476.74)
     assert found.months == pytest.approx(12.5855, abs=1e-3)
     assert found.low == found.high == pytest.approx(found.months), "no band: one month"
     assert found.share == 1.0
-    assert payback(sure(6000), sure(107.66), sure(584.40), months=12).share == 0.0
+    assert payback(sure(6000), own=sure(107.66), other=sure(584.40), months=12).share == 0.0
 
 
 def test_two_machines_one_after_the_other_by_hand():
@@ -87,7 +87,7 @@ def test_two_machines_one_after_the_other_by_hand():
 
 
 def test_who_saves_nothing_never_has_paid_back():
-    found = payback(sure(1000), sure(50), sure(50), months=600)
+    found = payback(sure(1000), own=sure(50), other=sure(50), months=600)
     assert math.isinf(found.months)
     assert math.isinf(found.low)
     assert found.share == 0.0
@@ -96,7 +96,7 @@ def test_who_saves_nothing_never_has_paid_back():
 def test_the_band_of_a_month_by_hand():
     """1,000 (800 to 1,250) against 100 saved a month: 10 months, 8 in a tenth of cases, 12.5 in nine."""
     price = Estimate(value=1000, low=800, high=1250)
-    found = payback(price, FREE, sure(100), months=10)
+    found = payback(price, own=FREE, other=sure(100), months=10)
     assert found.months == 10
     assert found.low == pytest.approx(8, rel=0.02)
     assert found.high == pytest.approx(12.5, rel=0.02)
@@ -106,7 +106,7 @@ def test_the_band_of_a_month_by_hand():
 @given(usd=money, saved=st.floats(1, 1e4), share=width, months=st.floats(1, 240), more=st.floats(1, 3))
 def test_a_chance_is_a_chance_and_grows_with_the_months(usd, saved, share, months, more):
     price, rent = about(usd, share), about(saved, share)
-    less, longer = (payback(price, FREE, rent, months=end) for end in (months, months * more))
+    less, longer = (payback(price, own=FREE, other=rent, months=end) for end in (months, months * more))
     assert 0 <= less.share <= longer.share <= 1
     assert less.low <= less.high
     assert less.low <= less.months * 1.001
@@ -116,7 +116,7 @@ def test_a_chance_is_a_chance_and_grows_with_the_months(usd, saved, share, month
 @given(usd=money, rent=st.floats(1, 1e4), power=st.floats(0.01, 1e3), share=width)
 def test_dearer_power_never_pays_back_sooner(usd, rent, power, share):
     cheap, dear = (
-        payback(about(usd, share), about(each, share), about(rent, share), months=36)
+        payback(about(usd, share), own=about(each, share), other=about(rent, share), months=36)
         for each in (power, 2 * power)
     )
     assert dear.months >= cheap.months

@@ -111,7 +111,7 @@ def scaled(one: Estimate, factor: float) -> Estimate:
                     why=one.why)  # fmt: skip
 
 
-def payback(upfront: Estimate, own: Estimate, other: Estimate, *, months: float) -> Payback:
+def payback(upfront: Estimate, *, own: Estimate, other: Estimate, months: float) -> Payback:
     """When a machine has paid for itself: its price over what a month of it saves against another way."""
     price = points(upfront)[:, None, None]
     saved = points(other)[None, :, None] - points(own)[None, None, :]

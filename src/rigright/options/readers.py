@@ -66,7 +66,7 @@ def currency(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class ApiPrice:
     """What an API asks for a million tokens of prompts and of output."""
 
     prompt: Money
@@ -88,14 +88,14 @@ class Rates:
         return self.prompt.usd(named), self.output.usd(named)
 
 
-def rates(text: str) -> Rates:
+def rates(text: str) -> ApiPrice:
     """Read "0.15/0.60", "2元/8元", or one price for both."""
     read = money("mtok")
     first, _, second = text.partition("/")
     begins = second.strip()[:1]
     if begins.isdecimal() or (begins and begins in ".$¥€£"):
-        return Rates(prompt=read(first), output=read(second))
-    return Rates(prompt=read(text), output=read(text))
+        return ApiPrice(prompt=read(first), output=read(second))
+    return ApiPrice(prompt=read(text), output=read(text))
 
 
 def days(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.record import dataclass
+from rigright.base.units import KILO, MEGA
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.cost.lifetime import Ledger, Payback, added, scaled
@@ -70,12 +71,12 @@ class Costed:
         from rigright.cost.lifetime import HOURS_PER_MONTH
 
         drawn = self.power_w.value * self.duty + self.idle_w * (1 - self.duty)
-        return drawn / 1000 * HOURS_PER_MONTH * self.tariff.pue
+        return drawn / KILO * HOURS_PER_MONTH * self.tariff.pue
 
     @property
     def carbon_kg(self) -> float | None:
         """Over all the years."""
-        return None if self.carbon is None else self.carbon.value / 1000 * self.kwh_per_month * self.months
+        return None if self.carbon is None else self.carbon.value / KILO * self.kwh_per_month * self.months
 
     def way(self, kind: str) -> CostWay | None:
         """The first way of a kind."""
@@ -90,7 +91,7 @@ class Costed:
     def usd_per_mtok(self, way: CostWay) -> Estimate | None:
         """For a million output tokens, prompts and all."""
         made = None if self.output is None else self.output.output_tok
-        return scaled(way.ledger.total, 1e6 / (made * self.months)) if made else None
+        return scaled(way.ledger.total, MEGA / (made * self.months)) if made else None
 
     def usd_per_run(self, way: CostWay) -> Estimate | None:
         """For one training run: its share of the hours that the machine works."""

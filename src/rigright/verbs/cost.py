@@ -37,7 +37,7 @@ from rigright.facts.prices import is_stale
 from rigright.facts.tariffs import carbon_at, currency_at, find_place
 from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, Output
 from rigright.verbs.clock import today
-from rigright.verbs.costing import Subject, subject_of
+from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, tariff_notes
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def cost(
     )  # fmt: skip
 
 
-def _duty(subject: Subject, *, wish: PlanWish, spend: CostWish) -> float:
+def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
     """The share of the time it works: as it was said, or as the tokens that are wanted take."""
     made = subject.output_tok_per_s
     if spend.mtok_per_month is None or not made:
@@ -133,7 +133,7 @@ def _duty(subject: Subject, *, wish: PlanWish, spend: CostWish) -> float:
     return min(spend.mtok_per_month / most, 1.0)
 
 
-def drawn(subject: Subject) -> tuple[Estimate, float]:
+def drawn(subject: Asset) -> tuple[Estimate, float]:
     """Watts at the wall while it works and while it waits."""
     node = subject.node
     work, rest = [], 0.0
@@ -249,7 +249,7 @@ def _successor(name: str, *, wish: PlanWish, market: Market) -> tuple[Bought, di
             say("no price known for {machine}", machine=node.shown),
             hint=say("name yours: {option}", option="--prices FILE.csv"),
         )
-    power, idle = drawn(Subject(node=node, wish=wish))
+    power, idle = drawn(Asset(node=node, wish=wish))
     return bought, _monthly(power, idle, tariff=tariff_in(wish, node.cards[0].chip.segment))
 
 
@@ -257,7 +257,7 @@ def _exact(usd: float) -> Estimate:
     return Estimate(value=usd, low=usd, high=usd, mark="stated") if usd else FREE
 
 
-def _rented(subject: Subject, *, market: Market, wish: PlanWish, duty: float) -> Iterator[CostWay]:
+def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> Iterator[CostWay]:
     """By the hour, at spot prices, and by contract; a price of a cloud has power and building in it."""
     from rigright.search.supply import offers_of
 
@@ -267,7 +267,7 @@ def _rented(subject: Subject, *, market: Market, wish: PlanWish, duty: float) ->
     wished = replace(wish, clouds=wish.clouds or subject.clouds)
     chip, replica = node.cards[0].chip, len(node.cards)
 
-    def way(kind: str, lease: Lease, contract: Contract | None = None) -> CostWay:
+    def way(kind: str, lease: Lease, *, contract: Contract | None = None) -> CostWay:
         paid = lease.usd_per_h
         if contract is not None:
             paid = Estimate(
@@ -294,10 +294,10 @@ def _rented(subject: Subject, *, market: Market, wish: PlanWish, duty: float) ->
         able = offers_of(market, chip.id, wish=wished)
         found = reserved(able, node.n_cards, today=market.today, years=wish.years, replica=replica)
         for contract, lease in found:
-            yield way(RESERVED, lease, contract)
+            yield way(RESERVED, lease, contract=contract)
 
 
-def _output(subject: Subject, *, spend: CostWish, duty: float) -> Output | None:
+def _output(subject: Asset, *, spend: CostWish, duty: float) -> Output | None:
     """Tokens of a month: those that are wanted, or all that it makes while it works."""
     made = None
     if subject.output_tok_per_s:
@@ -342,6 +342,6 @@ def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
             found.append(way)
             continue
         other = added(list(way.ledger.terms[0].monthly.values()))
-        paid = payback(term.upfront, added(list(term.monthly.values())), other, months=months)
+        paid = payback(term.upfront, own=added(list(term.monthly.values())), other=other, months=months)
         found.append(replace(way, payback=paid, chance=chance(own.ledger, way.ledger)))
     return tuple(found)

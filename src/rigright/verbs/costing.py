@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
+from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
@@ -28,7 +29,7 @@ HOURS_PER_DAY = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Asset:
     """What is costed: cards in boxes, and what they make and draw where a plan says so."""
 
     node: Node
@@ -42,7 +43,7 @@ class Subject:
     notes: tuple[Sentence, ...] = ()
 
 
-def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Subject:
+def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
     from rigright.verbs.here import is_place, looked_at
 
@@ -64,8 +65,8 @@ def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Subjec
     named = [one for one in named if one.provider.casefold() == provider.strip().casefold()]
     if named and named[0].chip is not None and named[0].n_chips >= 1:
         node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
-        return Subject(node=node, wish=wish, clouds=(named[0].provider,))
-    return Subject(node=looked_at(what) or find_node(what), wish=wish)
+        return Asset(node=node, wish=wish, clouds=(named[0].provider,))
+    return Asset(node=looked_at(what) or find_node(what), wish=wish)
 
 
 def _is_model(what: str) -> bool:
@@ -93,7 +94,7 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
         )
 
 
-def _planned(model: str, wish: PlanWish) -> Subject:
+def _planned(model: str, wish: PlanWish) -> Asset:
     """The machine of the best plan, and what it makes."""
     from rigright.report.pages.plan_words import machine_flag
     from rigright.verbs.plan import plan
@@ -106,7 +107,7 @@ def _planned(model: str, wish: PlanWish) -> Subject:
             hint=say("`rigright plan {model}` tells why", model=model),
         )
     notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
-    return Subject(
+    return Asset(
         node=find_node(machine_flag(first)),
         wish=wish,
         model=found.model,
@@ -126,7 +127,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
     }
 
 
-def _filed(file: str, *, wish: PlanWish) -> Subject:
+def _filed(file: str, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
     from rigright.verbs.measure.planned import count_of, read_plan
 
@@ -154,7 +155,7 @@ def _filed(file: str, *, wish: PlanWish) -> Subject:
     power, supply = run.figure("power_w"), run.plan.get("supply")
     rents = isinstance(supply, dict) and supply.get("how") == "rent"
     prompt_tok = run.wish.get("prompt_tok")
-    return Subject(
+    return Asset(
         node=find_node(machine),
         wish=replace(wish, **told),
         model=run.model,
@@ -168,4 +169,4 @@ def _filed(file: str, *, wish: PlanWish) -> Subject:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < GIGA

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rigright.base.money import currency_of, show_money
-from rigright.base.units import show_short
+from rigright.base.units import MEGA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
@@ -248,7 +248,7 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
     if output is not None and output.output_tok:
         yield say(
             "{model}: {tokens}M output tokens a month", model=model_name(output.model) or say("wanted"),
-            tokens=show_short(output.output_tok / 1e6),
+            tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
     guessed = [say("works all the time (--duty)")] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.way(BUY):
@@ -316,12 +316,12 @@ def plain(result: Costed, language: str) -> dict[str, Any]:
         "output": None
         if result.output is None
         else {one.name: getattr(result.output, one.name) for one in fields(result.output)},
-        "ways": [_plain_way(way, result, language) for way in result.ways],
+        "ways": [_plain_way(way, result, language=language) for way in result.ways],
         "notes": list(result.notes),
     }
 
 
-def _plain_way(way: CostWay, result: Costed, language: str) -> dict[str, Any]:
+def _plain_way(way: CostWay, result: Costed, *, language: str) -> dict[str, Any]:
     paid = way.payback
     return {
         "kind": way.kind,

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from rigright.cost.power import (
     Busy,
+    Draw,
     busy_in,
     draw_w,
     machine_w,
     pue_of,
+    rented_w,
 )
 from rigright.facts.chips import by_id, chips
 
@@ -99,3 +101,19 @@ def test_an_unknown_rating_is_not_a_number_and_no_zero():
 
 def test_buildings_draw_more_than_their_machines():
     assert pue_of("home") == 1 < pue_of("hyperscale") < pue_of("datacenter") < 1.6
+
+
+def test_a_rented_card_draws_its_share_of_a_server_by_hand():
+    """An A100 SXM at 300 W: 300 + 0.28 x 300 + 1300 / 8 = 546.5 W; eight of them are the whole server."""
+    chips = [by_id()["a100-sxm4-80gb"], by_id()["rtx-4090"]]
+    drawn = Draw(value=np.array([300.0, 300.0]), low=np.array([250.0, 250.0]), high=np.array([350.0, 350.0]))
+    one = rented_w(chips, drawn)
+    assert one.value[0] == pytest.approx(300 * 1.28 + 1300 / 8)
+    assert one.value[1] == pytest.approx(300 * 1.2 + 450 / 8), "a desk's card stands in a server there"
+    assert one.low[0] < one.value[0] < one.high[0]
+    whole, alone = rented_w(chips, drawn, count=8), machine_w(chips, drawn, count=8)
+    assert whole.value[0] == pytest.approx(alone.value[0])
+    assert one.value[0] < machine_w(chips, drawn).value[0] / 2
+    mac = [by_id()["apple-m4"]]
+    bare = Draw(value=np.array([30.0]), low=np.array([20.0]), high=np.array([40.0]))
+    assert rented_w(mac, bare).value == machine_w(mac, bare).value, "nobody shares a Mac"

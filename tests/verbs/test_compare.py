@@ -133,3 +133,16 @@ def test_more_tokens_touch_no_fewer_experts(one, other):
     few, many = sorted((one, other))
     assert 0 < _touched(arch, few) <= _touched(arch, many) <= 1
     assert _touched(open_model("llama-3.1-8b"), few) == 1
+
+
+def test_buying_pays_off_as_cost_has_it():
+    """One bought, one rented: the price over what a month of renting costs more than its power."""
+    wish = PlanWish(prompt_tok=1024, output_tok=256, users=8, tariff_usd_per_kwh=0.3, duty=0.5)
+    found = rigright.compare(("1x rtx 4090", "aws:g6e.xlarge"), model="llama-3.1-8b", wish=wish)
+    place, paid = found.payback
+    own, rent = found.contenders[place].figures, found.contenders[1 - place].figures
+    hours = 730.5 * 0.5
+    power = own["power_w"].value / 1000 * hours * 0.3
+    assert paid.months == pytest.approx(own["usd"].value / (rent["usd_per_h"].value * hours - power))
+    assert paid.low < paid.months < paid.high
+    assert rigright.compare(("1x rtx 4090", "1x rtx 5090"), model="llama-3.1-8b", wish=wish).payback is None

@@ -17,6 +17,7 @@ from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 
 SUBJECT = "power"
+SERVER_CARDS = 8  # of a server whose cards are rented out one by one
 MODULES = ("SXM", "OAM")  # forms of chips that stand on a board of their own kind, in servers made for them
 
 
@@ -58,9 +59,18 @@ def draw_w(chips: Sequence[Chip], busy: Busy) -> Draw:
 
 def machine_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, boxes: Numbers = 1) -> Draw:
     """Watts at the wall of machines that hold `count` chips of a kind in `boxes` boxes."""
-    hosts = [_host(chip) for chip in chips]
-    base, share = _column(hosts, "base_w") * boxes, _column(hosts, "share")
-    around = base + share * drawn.value * count
+    return _around([_host(chip) for chip in chips], drawn, count=count, boxes=boxes)
+
+
+def rented_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1) -> Draw:
+    """The same of cards that are rented: their share of a full server, and no machine of their own."""
+    hosts = [_host(chip, served=True) for chip in chips]
+    cards = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in chips])
+    return _around(hosts, drawn, count=count, boxes=count / cards)
+
+
+def _around(hosts: Sequence[Mapping[str, float]], drawn: Draw, *, count: Numbers, boxes: Numbers) -> Draw:
+    around = _column(hosts, "base_w") * boxes + _column(hosts, "share") * drawn.value * count
     return Draw(
         value=drawn.value * count + around,
         low=drawn.low * count + around * _column(hosts, "low"),
@@ -73,11 +83,12 @@ def pue_of(place: str) -> float:
     return float(corrections(SUBJECT)["pue"][place])
 
 
-def _host(chip: Chip) -> Mapping[str, float]:
+def _host(chip: Chip, *, served: bool = False) -> Mapping[str, float]:
+    """What stands around a chip; `served`: in a data centre, whatever it is made for."""
     hosts: Mapping[str, Any] = corrections(SUBJECT)["hosts"]
     if chip.segment == "datacenter" and chip.form.startswith(MODULES):
         return dict(hosts["module"])
-    name = "soc" if chip.unified_memory else chip.segment
+    name = "soc" if chip.unified_memory else "datacenter" if served else chip.segment
     return dict(hosts.get(name, hosts["consumer"]))
 
 

@@ -7,6 +7,7 @@ from dataclasses import field
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
+from rigright.cost.lifetime import Payback
 from rigright.demand import PlanWish
 from rigright.report.timed import Speed
 from rigright.search.record import Plan, Rejection
@@ -92,6 +93,7 @@ class Compared:
     asked: str = ""
     model_asked: str = ""
     wins: dict[str, tuple[int, ...]] = field(default_factory=dict)  # figure -> places of the best
+    payback: tuple[int, Payback] | None = None  # of two, one bought and one rented: the place of the bought
 
 
 def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:

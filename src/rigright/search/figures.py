@@ -13,13 +13,13 @@ from rigright.arch import count
 from rigright.base.record import dataclass
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
-from rigright.cost.power import Draw, busy_in, draw_w, machine_w
+from rigright.cost.power import Draw, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
 from rigright.search.question import Kind, Question
 from rigright.search.score import Scored
-from rigright.search.supply import BUY, Options
+from rigright.search.supply import BUY, RENT, Options
 
 PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
@@ -58,7 +58,7 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
     index, points, wish = found.index, scored.points, question.wish
     served = {name: column[index] for name, column in scored.served.items()}
     n_chips = points.n_chips[index]
-    power = power_w(question, scored)[index]
+    power = power_w(question, scored, found=found)
     per_h = usd_per_h(question, scored, found=found, power=power)
     loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
     audio_s = question.usual.audio_s
@@ -135,24 +135,32 @@ def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: flo
     return served[low] + part * rest if part else served[low]
 
 
-def power_w(question: Question, scored: Any) -> Numbers:
-    """What the machines of each layout draw at the wall while they work."""
-    points = scored.points
-    return drawn_w(question.kinds, kind=points.kind, n_chips=points.n_chips, work=question.wish.work).value
+def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
+    """What the machines of each option draw at the wall while they work."""
+    points, index = scored.points, found.index
+    return drawn_w(
+        question.kinds, kind=points.kind[index], n_chips=points.n_chips[index], work=question.wish.work,
+        rented=found.how == RENT,
+    ).value  # fmt: skip
 
 
-def drawn_w(kinds: Sequence[Kind], *, kind: Numbers, n_chips: Numbers, work: str) -> Draw:
-    """The same with low and high: so much a chip, and so much a box around them."""
+def drawn_w(kinds: Sequence[Kind], *, kind: Numbers, n_chips: Numbers, work: str, rented: Numbers) -> Draw:
+    """The same with low and high: so much a chip, and so much a box around them, or their share of one."""
     chips = [one.chip for one in kinds]
     each = draw_w(chips, busy_in(PHASES.get(work, "serve")))
     chip = machine_w(chips, each, count=1, boxes=0)
     box = machine_w(chips, each, count=0, boxes=1)
+    share = rented_w(chips, each)
     boxes = np.ceil(n_chips / np.array([one.per_node for one in kinds])[kind])
-    return Draw(
-        value=chip.value[kind] * n_chips + box.value[kind] * boxes,
-        low=chip.low[kind] * n_chips + box.low[kind] * boxes,
-        high=chip.high[kind] * n_chips + box.high[kind] * boxes,
-    )
+    ends = {
+        end: np.where(
+            rented,
+            getattr(share, end)[kind] * n_chips,
+            getattr(chip, end)[kind] * n_chips + getattr(box, end)[kind] * boxes,
+        )
+        for end in ("value", "low", "high")
+    }
+    return Draw(**ends)
 
 
 def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers) -> Numbers:

@@ -147,7 +147,7 @@ def _figures(table: Table, network: Network) -> dict[str, Numbers]:
     question, scored, found = table.question, table.scored, table.options
     wish, index, points = question.wish, found.index, scored.points
     rate = points.rate[index]
-    power = power_w(question, scored)[index]
+    power = power_w(question, scored, found=found)
     hour = usd_per_h(question, scored, found=found, power=power)
     figures = {
         "images_per_s": rate, "power_w": power, "usd": found.usd, "usd_per_h": hour,

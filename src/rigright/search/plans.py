@@ -29,7 +29,7 @@ from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
 from rigright.search.room import engine_name, stage_rooms
 from rigright.search.score import Scored, context_tok
-from rigright.search.supply import Options, Prices, supply_of
+from rigright.search.supply import RENT, Options, Prices, supply_of
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
@@ -256,6 +256,7 @@ def power_of(table: Table, place: int) -> Estimate:
         kind=points.kind[point],
         n_chips=points.n_chips[point],
         work=table.question.wish.work,
+        rented=table.options.how[place : place + 1] == RENT,
     )
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 

@@ -97,7 +97,7 @@ def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
     wish, index, points = question.wish, found.index, scored.points
     n_chips = points.n_chips[index]
     rate = scored.timed["tok_per_s_per_chip"][index] * n_chips
-    power = power_w(question, scored)[index]
+    power = power_w(question, scored, found=found)
     hour = usd_per_h(question, scored, found=found, power=power)
     room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind]
     loss = np.array([METHODS.index(way.training.method) for way in question.ways])

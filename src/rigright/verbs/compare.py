@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rigright.cost.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback, scaled
+from rigright.cost.money import power_usd_per_h, tariff_in
 from rigright.demand import PlanWish, Serving
 from rigright.report.compared import Compared, Contender, winners
 from rigright.search.find import takes_images
@@ -40,7 +42,25 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
         asked=asked,
         model_asked=model,
         wins=winners(contenders),
+        payback=_payback(contenders, wish),
     )
+
+
+def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payback] | None:
+    """Of two that do the same, one bought and one rented: when buying has paid for itself."""
+    plans = {place: one.plan for place, one in enumerate(contenders) if one.plan and one.fits}
+    bought = {place: plan for place, plan in plans.items() if plan.supply.how == "buy"}
+    rented = [plan for plan in plans.values() if plan.supply.how == "rent"]
+    if len(plans) != 2 or not bought or not rented:
+        return None
+    (place, own), (rent,) = next(iter(bought.items())), rented
+    price, hour, watts = own.figures.get("usd"), rent.figures.get("usd_per_h"), own.figures.get("power_w")
+    if price is None or hour is None or watts is None:
+        return None
+    hours = HOURS_PER_MONTH * wish.duty
+    power = scaled(watts, float(power_usd_per_h(1.0, tariff_in(wish, own.chip.segment))) * hours)
+    paid = payback(price, own=power, other=scaled(hour, hours), months=wish.years * MONTHS_PER_YEAR)
+    return place, paid
 
 
 def _found(arch: Arch, thing: Thing) -> Found:

@@ -16,6 +16,7 @@ from rigright.report.page import Bar, Bars, Line, Piece, Shown
 
 ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
 MOST_NOTES = 3
+WHOLE_MONTHS = 3  # from which no fraction of a month is told
 BEYOND = "{asked} tokens exceed the model's context of {most}"
 IDLE = "{idle} of {cards} cards stay idle"
 SERVED = {
@@ -66,6 +67,17 @@ def symbol(currency: str) -> str:
 def amount(usd: float, currency: str = USD) -> str:
     """An amount under a head that bears its sign."""
     return show_money(usd, currency).replace(symbol(currency), "").strip()
+
+
+def months_shown(months: float) -> str:
+    """Months, to the whole month where they are many."""
+    return f"{months:,.0f}" if months >= WHOLE_MONTHS else f"{months:.2g}"
+
+
+def months_between(low: float, high: float) -> str:
+    """A band of months: "9-14"."""
+    first, last = months_shown(low), months_shown(high)
+    return first if first == last else f"{first}-{last}"
 
 
 def memory_bar(

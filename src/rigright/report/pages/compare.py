@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.units import TERA, show_seconds, show_short
+from rigright.base.units import TERA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
-from rigright.cost.money import SECONDS_PER_H
 from rigright.demand import Serving, Training
 from rigright.facts.formats import find_format
 from rigright.report.compared import LESS, Compared, Contender, Pass, Roof
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import model_name, note_lines, short, short_format
+from rigright.report.pages.brief import (
+    model_name,
+    months_between,
+    months_shown,
+    note_lines,
+    short,
+    short_format,
+)
 from rigright.report.pages.plan_data import plain_plan
 from rigright.report.pages.plan_details import ROWS
 from rigright.report.pages.plan_next import explain_flags
@@ -131,16 +138,15 @@ def _better(result: Compared) -> Iterator[tuple[int, Sentence]]:
 
 def _paid_off(result: Compared) -> Iterator[tuple[int, Sentence]]:
     """Of two that do the same, one bought and one rented: how long until the price is saved."""
-    plans = {place: one.plan for place, one in enumerate(result.contenders) if one.plan and one.fits}
-    bought = {place: plan for place, plan in plans.items() if plan.supply.how == "buy"}
-    rented = [plan for plan in plans.values() if plan.supply.how == "rent"]
-    if len(plans) != 2 or not bought or not rented:
+    if result.payback is None:
         return
-    (place, own), (rent,) = next(iter(bought.items())), rented
-    price, hour = own.figures.get("usd"), rent.figures.get("usd_per_h")
-    if price is not None and hour is not None and hour.value > 0:
-        time = show_seconds(price.value / hour.value * SECONDS_PER_H)
-        yield place, say("pays for itself after {time} of renting", time=time)
+    place, paid = result.payback
+    if math.isfinite(paid.high):
+        yield place, say("pays for itself after {months} months of renting",
+                         months=months_between(paid.low, paid.high))  # fmt: skip
+    elif math.isfinite(paid.months):
+        yield place, say("pays for itself after {months} months of renting or more",
+                         months=months_shown(paid.low))  # fmt: skip
 
 
 def _is_alike(one: Contender, name: str, *, paid: set[str]) -> bool:

@@ -15,11 +15,18 @@ from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
-from rigright.report.pages.brief import amount, model_name, note_lines, short, symbol
+from rigright.report.pages.brief import (
+    amount,
+    model_name,
+    months_between,
+    months_shown,
+    note_lines,
+    short,
+    symbol,
+)
 from rigright.report.pages.speed import plain_estimate
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
-LONG = 3  # months that are told without a fraction
 MOST_CURVES = 3  # of one screen
 PARTS = {
     "machine": say("machine"), "power": say("power"), "idle": say("idle power"), "upkeep": say("upkeep"),
@@ -66,9 +73,9 @@ def verdict(result: Costed) -> Line:
         "share": f"{paid.share:.0%}",
         "costs": costs or "",
     }
-    span = say("{months} months", months=_span(paid.low, paid.high))
+    span = say("{months} months", months=months_between(paid.low, paid.high))
     if not math.isfinite(paid.high):
-        span = say("{months} months or more", months=_month(paid.low))
+        span = say("{months} months or more", months=months_shown(paid.low))
     if other.chance is not None and other.chance < LIKELY:
         told["share"] = f"{1 - other.chance:.0%}"
         said = say("{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **told)
@@ -119,15 +126,6 @@ def name_of(way: CostWay, result: Costed) -> Sentence:
 
 def _years(years: float) -> Sentence:
     return say("1 year") if years == 1 else say("{years} years", years=f"{years:g}")
-
-
-def _month(months: float) -> str:
-    return f"{months:,.0f}" if months >= LONG else f"{months:.2g}"
-
-
-def _span(low: float, high: float) -> str:
-    first, last = _month(low), _month(high)
-    return first if first == last else f"{first}-{last}"
 
 
 def _between(found: Estimate, currency: str) -> str:
@@ -181,7 +179,7 @@ def _table(result: Costed, *, banded: bool) -> Table:
 def _paid_off(low: float, high: float) -> Shown:
     if not math.isfinite(low):
         return say("never")
-    return _span(low, high) if math.isfinite(high) else f"{_month(low)}+"
+    return months_between(low, high) if math.isfinite(high) else f"{months_shown(low)}+"
 
 
 def _picture(result: Costed, *, details: bool) -> Plot:

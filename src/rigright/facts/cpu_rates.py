@@ -7,7 +7,7 @@ from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text
+from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, yes
 from rigright.base.units import GIGA, MEGA
 from rigright.base.words import say
 from rigright.facts.cpus import CHANNEL_BYTES, cpus
@@ -61,11 +61,28 @@ def cpu_rates() -> tuple[CpuRate, ...]:
 
 
 def _vector_flops(architecture: str) -> float:
-    return _vectors().get(architecture, VECTOR_FLOPS)
+    known = vectors().get(architecture)
+    return VECTOR_FLOPS if known is None else known.flops_per_cycle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """What a core of an architecture does at once."""
+
+    flops_per_cycle: float  # 32 bit
+    dot8: bool  # an instruction for sums of 8-bit products: VNNI, or Arm's
+    amx: bool  # Intel's tiles
 
 
 @cache
-def _vectors() -> dict[str, float]:
+def vectors() -> dict[str, Vectors]:
+    """Every architecture that is known."""
     readers: dict[str, CellReader] = {"architecture": text, "fp32_flops_per_cycle": number}
+    readers |= {"dot8": yes, "amx": yes}
     rows = read_rows(DATA / "cpu_vectors.csv", readers, required=tuple(readers))
-    return {row["architecture"]: row["fp32_flops_per_cycle"] for row in rows}
+    return {
+        row["architecture"]: Vectors(
+            flops_per_cycle=row["fp32_flops_per_cycle"], dot8=row["dot8"], amx=row["amx"]
+        )
+        for row in rows
+    }

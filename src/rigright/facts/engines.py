@@ -61,6 +61,8 @@ class Engine:
     usual_context_tok: int = 4096  # of the cache an engine sets aside when nobody says
     rope_tables: str = ""
     margin_mib: float = 0
+    ram_tok: float | None = None  # see engines.toml; None: it keeps no weights in main memory
+    ram_by: str = "pass"
     kv_save: str | None = None  # the cache format that saves most and is common
     apart: tuple[str, ...] = ()  # vendors on whose chips prompts and next tokens have workers of their own
     apart_source: str = ""

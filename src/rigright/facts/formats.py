@@ -144,7 +144,11 @@ def _names() -> dict[str, Format | Mix]:
     names: dict[str, Format | Mix] = {}
     for mix in mixes().values():
         names[mix.id.lower()] = mix
-        names |= {f"{start}{mix.id[len(GGUF) :].lower()}": mix for start in ("gguf:ud-", "ud-")}
+        own = mix.id[len(GGUF) :].lower()
+        names |= {f"{start}{own}": mix for start in ("gguf:ud-", "ud-", "gguf:smol-")}
+        names |= {f"{GGUF}{own}{rows}": mix for rows in ("_r4", "_r8")}  # rows laid side by side
+        if own.endswith("_k_m"):
+            names.setdefault(f"{GGUF}{own.removesuffix('_m')}", mix)  # as llama.cpp reads it
         names.setdefault(mix.id.lower().removeprefix(GGUF), mix)
     for form in formats().values():
         names |= {name.lower(): form for name in (form.id, form.label.replace(" ", "-"), *form.aliases)}

@@ -112,7 +112,7 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
         "attention_flops_per_s": 1 / prompt_pair_s,
         "token_attention_flops_per_s": 1 / per_pair_s,
         "mem_bytes_per_s": _streamed(
-            bandwidth * terms["memory"], cores * elem_bytes / terms["core"]
+            bandwidth * terms["memory"], cores * elem_bytes / (terms["core"] * terms["core_pace"])
         ),
         "kv_bytes_per_s": bandwidth * terms["kv_memory"],
         "absorbed": terms["absorbed"],

@@ -1,0 +1,236 @@
+"""A row of hybrid.csv -> what ran: a model of which a part, or all, lay in main memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError, RigError
+from rigright.base.tables import Row
+from rigright.base.units import MEGA, MIB
+from rigright.base.words import Sentence, say
+from rigright.cost.speed.offload import COMPUTE, InRam
+from rigright.cost.speed.work import Gemm, Work, work_of
+from rigright.cost.weights import weights_bytes
+from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.find import find_chip
+from rigright.facts.formats import find_format
+from rigright.facts.hosts import Host, find_host
+from rigright.facts.kv_formats import find_kv_format
+from rigright.verbs.validate.models import model_of
+
+SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
+USUAL_FORMAT = "gguf:Q4_K_M"
+USUAL_TOK = {"prompt_tok": 512.0, "output_tok": 128.0}
+_BPW = re.compile(r"([\d.]+) ?bpw", re.IGNORECASE)
+_FILE = re.compile(r"([\d.]+) ?(GiB|GB)\)?")
+_MODEL_GIB = re.compile(r"model ([\d.]+) GiB")
+_ON_CPU = re.compile(r"CPU weights (\d+) MiB")
+_FORMAT = re.compile(r"gguf:~?([\w.-]+)", re.IGNORECASE)
+_ACTIVE = re.compile(r"\b(\d+) (?:of \d+ experts|active experts)|-ser (\d+)")
+_NGL = re.compile(r"-ngl (\d+)")
+_UBATCH = re.compile(r"-ub (\d+)")
+_THREADS = re.compile(r"-t (\d+)|threads=(\d+)|cpu_?infer (\d+)|\b(\d+) threads|\b(\d+) cores used")
+_MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d+)")
+_LAYERS = re.compile(r"layers? (\d+)-(\d+)")
+_FROM = re.compile(r"layers (\d+)\+")
+_BUT = re.compile(r"but ~?(\d+)")
+_OF = re.compile(r"(\d+) of (\d+) ")
+_SOME = re.compile(r"(?:of ~?|last |^)(\d+) layers")
+_OVERRIDE = re.compile(r'([^\s,"]+)=(CPU|CUDA\d+)')
+_REPACKED = re.compile(r"_R[48]$", re.IGNORECASE)
+_RANGE = re.compile(r"\((\d+)\.\.(\d+)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridAsk:
+    """What a row asks."""
+
+    metric: str
+    engine: Engine
+    arch: Arch
+    work: Work
+    weights: str
+    chips: tuple[Chip, ...]  # none: the processor works alone
+    host: Host
+    threads: int | None
+    ram: InRam
+    prompts: str | None  # where a prompt's weights in RAM are multiplied; None: as the engine does
+    ubatch_tok: int | None
+    prompt_tok: float
+    output_tok: float
+    seen_tok: float
+    seqs: int
+    assumed: tuple[Sentence, ...]
+
+
+def read_hybrid(row: Row) -> HybridAsk:
+    """Read one row; what it leaves open is assumed and said."""
+    arch, notes = model_of(row)
+    engine = replace(find_engine(row.get("engine") or ""), version=row.get("engine_version") or "")
+    weights, elem_share = _weights(row, arch)
+    work = work_of(arch, weights=weights, kv=find_kv_format((row.get("kv") or "f16").split()[0]).id)
+    work = replace(work, gemms=tuple(_fitted(gemm, row, share=elem_share) for gemm in work.gemms))
+    chips = _chips(row)
+    offload = row.get("offload") or ""
+    if "built-in GPU" in offload:
+        raise AskError(say("the graphics of the processor did the work: that is no offload"))
+    ram = in_ram(row, work)
+    repacked = bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload
+    ubatch = _UBATCH.search(offload)
+    threads = _THREADS.search(offload) or _THREADS.search(row.get("note") or "")
+    assumed = [*notes]
+    for column, value in USUAL_TOK.items():
+        if row.get(column) is None:
+            assumed.append(say("{column} is empty: taken as {value}", column=column, value=value))
+    return HybridAsk(
+        metric=row["metric"],
+        engine=engine,
+        arch=arch,
+        work=work,
+        weights=weights,
+        chips=chips,
+        host=_host(row),
+        threads=None if threads is None else int(next(filter(None, threads.groups()))),
+        ram=ram,
+        prompts=COMPUTE if repacked else None,
+        ubatch_tok=None if ubatch is None else int(ubatch[1]),
+        prompt_tok=_tok(row, "prompt_tok"),
+        output_tok=_tok(row, "output_tok"),
+        seen_tok=float(row.get("context_depth") or 0),
+        seqs=int(row.get("batch") or 1),
+        assumed=tuple(assumed),
+    )
+
+
+def _tok(row: Row, column: str) -> float:
+    value = row.get(column)
+    return USUAL_TOK[column] if value is None else float(value)
+
+
+def weights_said(row: Row) -> str:
+    """The format as the row writes it, without remarks."""
+    said = row.get("weights") or ""
+    found = _FORMAT.search(said)
+    return found[1] if found else said
+
+
+def _weights(row: Row, arch: Arch) -> tuple[str, float]:
+    """The format nearest to what is told, and how much larger the file is than that format makes it."""
+    said = weights_said(row)
+    try:
+        form = find_format(f"gguf:{_REPACKED.sub('', said)}").id
+    except RigError:
+        plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
+        form = next((own for word, own in plain.items() if said.lower().startswith(word)), USUAL_FORMAT)
+    told = _MODEL_GIB.search(row.get("vram_note") or "") or _FILE.search(row.get("model") or "")
+    if told is None:
+        return form, 1.0
+    return form, min(max(float(told[1]) * 2**30 / weights_bytes(arch, form), 0.5), 2.0)
+
+
+def _fitted(gemm: Gemm, row: Row, *, share: float) -> Gemm:
+    """A gemm of the very file, and of as many experts as were at work."""
+    active = _ACTIVE.search(row.get("note") or "") or _ACTIVE.search(row.get("offload") or "")
+    per_tok = gemm.per_tok
+    if active is not None and gemm.experts:
+        per_tok = min(int(active[1] or active[2]), gemm.per_tok)
+    return replace(gemm, size_bytes=gemm.size_bytes * share, per_tok=per_tok)
+
+
+def _chips(row: Row) -> tuple[Chip, ...]:
+    told = row.get("gpu") or ""
+    if not told:
+        return () if not (row.get("n_gpus") or 0) else (find_chip("rtx 3090"),)
+    found: list[Chip] = []
+    for part in told.split("+"):
+        many = re.fullmatch(r"\s*(?:(\d+)x )?(.+)", part)
+        found += [find_chip(many[2])] * int(many[1] or 1) if many else []
+    cards = int(row.get("n_gpus") or len(found))
+    return tuple(found * (cards // len(found)) or found) if len(set(found)) == 1 else tuple(found)
+
+
+def _host(row: Row) -> Host:
+    """The machine a row tells of; what it leaves open is as such machines usually are."""
+    cores = row.get("cpu_cores")
+    usual = "xeon" if (cores or 0) >= SERVER_CORES and (row.get("ram_channels") or 3) > 2 else ""
+    sockets = "2x " if (row.get("numa_nodes") or 0) == 2 and usual else ""
+    words = [row.get("cpu") or f"{sockets}{usual}", f"{row['ram_gb']:g} gb ram" if row.get("ram_gb") else ""]
+    speed = f"-{row['ram_mts']:.0f}" if row.get("ram_mts") else ""
+    words += [f"{row['ram_type']}{speed}" if row.get("ram_type") else ""]
+    words += [f"{row['ram_channels']}ch" if row.get("ram_channels") else ""]
+    host = find_host(" + ".join(word for word in words if word))
+    if cores:
+        host = replace(host, cpu=replace(host.cpu, cores=max(int(cores) // host.sockets, 1)))
+    return host
+
+
+def in_ram(row: Row, work: Work) -> InRam:
+    """Shares of the model in main memory: as the log counts them, else as the flags say."""
+    offload, experts_said = row.get("offload") or "", (row.get("experts_on_cpu") or "").strip()
+    if not (row.get("gpu") or "") and not (row.get("n_gpus") or 0):
+        return InRam(experts=1.0, ffn=1.0, attn=1.0, head=1.0, kv=1.0)
+    layers, moe = float(work.layers), float(max(work.moe_layers, 1))
+    dense = work.layers - work.moe_layers
+    ngl = _NGL.search(offload)
+    on_gpu = layers if ngl is None else min(float(ngl[1]), layers + 1)
+    if "-ngl 0" in offload or str(row.get("layers_on_gpu") or "").startswith("0"):
+        on_gpu = 0.0
+    left = max(layers - on_gpu, 0.0) / layers
+    split = re.search(r"(\d+) % CPU", offload)
+    left = float(split[1]) / 100 if split else left
+    moved = _MOE.search(offload)
+    whole_ffn = "FFN" in experts_said or "FFN of" in str(row.get("layers_on_gpu")) or experts_said.startswith("last")
+    count = moe if "--cpu-moe" in offload or "all" in experts_said.split() or "experts on CPU" in offload else 0.0
+    if found := _LAYERS.search(experts_said.partition("(")[0]):
+        span = float(found[2]) - float(found[1]) + 1
+        count = moe - span if "but" in experts_said else span
+    elif found := _FROM.search(experts_said):
+        count = layers - float(found[1])
+    elif found := _OF.search(experts_said):
+        count = float(found[1]) / float(found[2]) * moe
+    elif found := _BUT.search(experts_said) or _BUT.search(str(row.get("layers_on_gpu") or "")):
+        count = (layers if whole_ffn else moe) - float(found[1])
+    elif found := _SOME.search(experts_said):
+        count = float(found[1])
+    elif found := re.search(r"FFN of (\d+) layers", str(row.get("layers_on_gpu") or "")):
+        count = layers - float(found[1])
+    elif "FFN of first" in str(row.get("layers_on_gpu") or ""):
+        count = layers - 2
+    elif "those named" in experts_said:
+        count = moe - len(_named(offload, int(layers)))
+    elif "some" in experts_said:
+        count = moe * 0.7
+    if moved:
+        count = float(moved[1])
+    experts = min(count / moe, 1.0) if work.moe_layers else 0.0
+    ffn = max(count - dense, 0.0) / moe if whole_ffn and work.moe_layers else count / layers if whole_ffn else 0.0
+    told = _ON_CPU.search(row.get("vram_note") or "")
+    size = sum(gemm.size_bytes for gemm in work.gemms if gemm.kind == "expert")
+    if told is not None and size and not whole_ffn and not left:
+        experts = min(float(told[1]) * MIB / size, 1.0)
+    head = 1.0 if on_gpu <= layers - 1 and left > 0 else 0.0
+    kv = left if "(KV on GPU)" not in offload else 0.0
+    return InRam(experts=max(experts, left), ffn=max(min(ffn, 1.0), left), attn=left, head=head, kv=kv)
+
+
+@cache
+def _named(offload: str, layers: int) -> frozenset[int]:
+    """Layers whose experts a flag keeps on a card: -ot "blk.(3|4).ffn_.*=CUDA0"."""
+    found: set[int] = set()
+    for pattern, place in _OVERRIDE.findall(_RANGE.sub(_listed, offload)):
+        if place.startswith("CUDA") and len(pattern) < 200:
+            try:
+                rule = re.compile(pattern)
+            except re.error:
+                continue
+            found |= {at for at in range(layers) if rule.search(f"blk.{at}.ffn_up_exps.weight")}
+    return frozenset(found)
+
+
+def _listed(found: re.Match[str]) -> str:
+    """A range as people write it, as the regex they meant."""
+    return "(" + "|".join(str(at) for at in range(int(found[1]), int(found[2]) + 1)) + ")"

@@ -14,6 +14,14 @@ Numbers = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """What of a model lies in main memory: the first layers, whole or their experts alone."""
+
+    layers: int = 0  # whole, with their caches
+    experts: int = 0  # routed experts alone, of the first layers that have any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """Inference: so many sequences at once, each so long, in one engine."""
 
@@ -28,6 +36,7 @@ class Serving:
     utilisation: Numbers = None  # share of the device an engine may take (gpu_memory_utilization)
     graphs: bool = True  # CUDA graphs captured
     compiled: bool = False  # cheap operations fused by torch.compile
+    offload: Offload | None = None  # None: everything lies on the cards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,7 @@ class ServingWish:
     cp: int | None = None
     attention_dp: bool = False
     image_size: int | None = None  # pixels of a side
+    offload: Offload | None = None  # what lies in main memory, where somebody says how much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,8 +138,8 @@ def test_parts_of_a_pass_are_a_whole_and_the_slowest_card_sets_a_pipeline(free, 
 
 
 def test_one_rule_deals_layers_in_every_verb():
-    from rigright.choice.ways import Way
     from rigright.demand import ServingWish
+    from rigright.search.question import Way
     from rigright.search.room import mix_dealt
     from rigright.search.single import single
     from rigright.verbs.serving.cards import card_uses, dealt_of
@@ -148,7 +148,7 @@ def test_one_rule_deals_layers_in_every_verb():
     case = single(
         LLAMA, node, wish=ServingWish(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
     ).case
-    way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit")
+    way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
     searched = mix_dealt(LLAMA, way, mix=node.cards, work=work, context_tok=8192)
     explained = dealt_of(case)

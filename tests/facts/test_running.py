@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from processors import processors
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import engines
 from rigright.facts.formats import find_format
@@ -40,7 +41,7 @@ def test_rows_name_engines_formats_and_chips_that_are_there():
     for row in runnings():
         assert row.engine in engines()
         assert row.how in {"native", "16-bit"}
-        assert any(row.holds(chip) for chip in chips()), f"no chip is of {row}"
+        assert any(row.holds(chip) for chip in (*chips(), *processors())), f"no chip is of {row}"
         for form in row.formats:
             if "*" not in form:
                 find_format(form)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from processors import processors
 from rigright.arch.benched import benched
 from rigright.arch.count import params
 from rigright.arch.image_kinds import kind_of
@@ -58,8 +59,9 @@ def test_no_row_stands_twice_and_none_speaks_of_where_it_was_made(table):
 
 
 def test_every_chip_is_of_one_class_and_every_class_but_the_last_is_of_some_chip():
-    of_class = Counter(class_of(chip).id for chip in chips())
-    assert of_class.total() == len(chips())
+    known = (*chips(), *processors())
+    of_class = Counter(class_of(chip).id for chip in known)
+    assert of_class.total() == len(known)
     assert set(of_class) == {one.id for one in classes()}
     last = classes()[-1]
     assert (last.vendor, last.architecture, last.segment) == (None, None, None), "the last holds all"
@@ -67,7 +69,7 @@ def test_every_chip_is_of_one_class_and_every_class_but_the_last_is_of_some_chip
 
 
 def test_no_row_of_classes_hides_behind_an_earlier_one():
-    first = {class_of(chip) for chip in chips()}
+    first = {class_of(chip) for chip in (*chips(), *processors())}
     assert first == set(classes())
 
 
@@ -158,8 +160,9 @@ def test_only_neighbours_of_a_mesh_are_joined_directly():
 @pytest.mark.parametrize("row", runnings(), ids=lambda row: f"{row.engine}-{row.vendor}-{row.formats[0]}")
 def test_a_row_of_what_runs_is_about_things_that_are_there(row):
     assert row.engine in engines()
-    assert row.vendor in {chip.vendor for chip in chips()}
-    mine = [chip for chip in chips() if row.holds(chip)]
+    known = (*chips(), *processors())
+    assert row.vendor in {chip.vendor for chip in known}
+    mine = [chip for chip in known if row.holds(chip)]
     assert mine
     for chip in mine:
         assert row.engine in engines_of(chip)
@@ -203,7 +206,9 @@ def test_processors_read_what_their_channels_carry_and_compute_what_their_cores_
 def test_every_architecture_of_vectors_is_of_some_processor():
     told = {row["architecture"] for _, row in raw_rows(DATA / "cpu_vectors.csv")}
     own = {cpu.architecture for cpu in cpus()} | {
-        row["architecture"] for _, row in raw_rows(DATA / "cpus_benched.csv")
+        row["architecture"]
+        for name in ("cpus_benched.csv", "cpu_families.csv")
+        for _, row in raw_rows(DATA / name)
     }
     assert told <= own, told - own
 

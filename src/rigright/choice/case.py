@@ -17,6 +17,7 @@ from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.features import features_of
+from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
 from rigright.facts.running import engines_of, unrun
@@ -35,6 +36,7 @@ class Case:
     engine: Engine
     cards: tuple[Card, ...]
     traffic: Traffic | None = None  # None: the batch and the context tell it
+    host: Host | None = None  # what stands around the cards, where somebody spoke of it
     notes: tuple[Sentence, ...] = ()
 
     @property
@@ -90,6 +92,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         layout=layout,
         engine=engine,
         cards=cards,
+        host=node.host,
         notes=unrun_on(engine, form, cards=cards),
     )
 

@@ -23,7 +23,7 @@ from rigright.cost.memory_step import (
     samples_bytes,
 )
 from rigright.cost.shards import share
-from rigright.cost.weights import WeightBytes
+from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.kv_formats import find_kv_format
@@ -121,6 +121,7 @@ def rank_memories(
     on_card: bool = False,
 ) -> list[ServingMemory]:
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
+    weights = on_cards(weights, serving.offload)
     work = _work(arch, serving, layout=layout, device=device)
     host_embed = on_card and work.engine.host_embed
     found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
@@ -137,6 +138,7 @@ def stage_memories(
 ) -> tuple[ServingMemory, ...]:
     """Memory of a rank of each stage: its card, and the layers it was given."""
     host_embed = find_engine(serving.engine).host_embed
+    weights = on_cards(weights, serving.offload)
     found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
     works = {
         device: _work(arch, serving, layout=layout, device=device)
@@ -153,9 +155,10 @@ def layer_bytes(
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
     cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
+    weights = on_cards(weights, serving.offload)
     return [
-        sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer))
-        for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
+        sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer)) * (place >= weights.in_ram)
+        for place, (layer, by_cut) in enumerate(zip(arch.trunk.layers, weights.layers, strict=True))
     ] + [sum(weights.exit.values()) + (weights.entry.get(Cut.VOCAB, 0.0) if arch.tied else 0.0)]
 
 

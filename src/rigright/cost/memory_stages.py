@@ -110,6 +110,7 @@ def _sums(arch: Arch, weights: WeightBytes) -> Numbers:
         [*sizes[id(by_cut)], *kept[id(layer)], 1]
         for layer, by_cut in zip(arch.trunk.layers, weights.layers, strict=True)
     ]
+    rows[: weights.in_ram] = [[0.0] * (len(cuts) + len(kinds) + 1)] * weights.in_ram
     layers = np.array(rows, dtype=float).reshape(len(rows), len(cuts) + len(kinds) + 1)
     return np.concatenate([np.zeros((1, layers.shape[1])), np.cumsum(layers, axis=0)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch import count
@@ -12,6 +13,7 @@ from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass
 from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
+from rigright.demand import Offload
 from rigright.facts import formats
 from rigright.facts.formats import Format, find_format, ggml_types
 
@@ -34,6 +36,7 @@ class WeightBytes:
     entry: ByCut  # embeddings: the first pipeline stage
     exit: ByCut  # last norm and head: the last stage
     beside: ByCut  # other towers: vision, audio, encoder
+    in_ram: int = 0  # layers of the trunk, the first ones, that lie in main memory with their caches
 
     @property
     def total_bytes(self) -> float:
@@ -49,6 +52,20 @@ class _Around:
     trunk: bool
     experts: bool
     latent: bool = False
+
+
+def on_cards(weights: WeightBytes, offload: Offload | None) -> WeightBytes:
+    """What is left for the cards where the first layers, or their experts, lie in main memory."""
+    if offload is None:
+        return weights
+    layers, experts = list(weights.layers), offload.experts
+    for number, by_cut in enumerate(layers):
+        if number < offload.layers:
+            layers[number] = dict.fromkeys(by_cut, 0.0)
+        elif experts and by_cut.get(Cut.EXPERT):
+            layers[number] = {**by_cut, Cut.EXPERT: 0.0}
+            experts -= 1
+    return replace(weights, layers=tuple(layers), in_ram=offload.layers)
 
 
 def weights_bytes(arch: Arch, format_id: str) -> int:

@@ -14,6 +14,8 @@ from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance
 from rigright.facts.counting import Counted, read_counts
 from rigright.facts.find import Match, match_tokens
+from rigright.facts.host_words import take_host
+from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 
 MOST_CARDS = 4096
@@ -60,6 +62,7 @@ class Node:
     cards: tuple[Card, ...]
     n_nodes: int = 1
     notes: tuple[Sentence, ...] = ()  # what was assumed while reading
+    host: Host | None = None  # of each box; None: nobody spoke of it
 
     @property
     def n_cards(self) -> int:
@@ -78,11 +81,34 @@ class Node:
         inside = " + ".join(f"{count}x {name}" for name, count in kinds.items())
         boxes = inside if self.n_nodes == 1 else f"{self.n_nodes} x ({inside})"
         cables = dict.fromkeys(card.chip.cabling.shown for card in self.cards if card.chip.cabling)
-        return ", ".join(filter(None, (boxes, *cables)))
+        host = self.host.shown if self.host is not None and not self.has_no_cards else ""
+        return ", ".join(filter(None, (boxes, *cables))) + (f" + {host}" if host else "")
+
+    @property
+    def has_no_cards(self) -> bool:
+        """Whether its processor does all the work."""
+        return all(card.chip.vendor == CPU for card in self.cards)
 
 
 def find_node(text: str) -> Node:
-    """The cards and boxes a loose text means; a cloud's instance by its full name."""
+    """The cards and boxes a loose text means, with their host; a cloud's instance by its full name."""
+    taken = take_host(text[:MAX_NAME_CHARS])
+    if taken.host is None:
+        return _find_cards(text)
+    notes = taken.host.notes
+    if taken.only:
+        return Node(cards=(host_card(taken.host),), host=taken.host, notes=notes)
+    node = _find_cards(taken.plain)
+    return replace(node, host=taken.host, notes=(*node.notes, *notes))
+
+
+def host_card(host: Host) -> Card:
+    """The processor with its memory, as a card that engines work on."""
+    chip = host_chip(host)
+    return Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes)
+
+
+def _find_cards(text: str) -> Node:
     text = _in_boxes(text)
     _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None

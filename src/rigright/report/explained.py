@@ -36,6 +36,22 @@ class CardUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RamUse:
+    """What of the model lies in main memory, and how the engine is told so."""
+
+    used_bytes: float
+    total_bytes: float
+    layers: int  # whole, with their caches
+    experts: int  # layers of which only the routed experts do
+    all_layers: int
+    moe_layers: int
+    flags: str
+    said: Sentence  # what lies there, and the flags
+    token_s: float  # of a next token, on the processor
+    cards_s: float  # and on the cards, with the way between them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
     """One change, what it saves on the fullest card, and what it costs."""
 
@@ -92,6 +108,7 @@ class Explained:
     work: str = ""  # kind of work, of data/works.toml
     speed: Speed | None = None  # None where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
+    ram: RamUse | None = None  # where a part of the model lies in main memory
 
     @property
     def fits(self) -> bool:

@@ -31,6 +31,7 @@ class Fitting:
     user_tok_per_s: Estimate | None = None  # of each user, under that load; None where nothing is generated
     output_tok_per_s: Estimate | None = None  # of all that are in flight
     concurrency: float | None = None  # requests in flight: one at home, elsewhere as many as suit it
+    ram_bytes: float = 0.0  # of it in main memory, because the cards have no room
     sized_tok: int | None = None  # context of each sequence that is counted
 
 

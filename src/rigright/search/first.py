@@ -73,10 +73,10 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
 
 
 def _late(table: Table, index: Numbers) -> Numbers:
-    """How far what nobody named and everybody wants is missed: doublings of the time; 0 where it is kept."""
+    """How far what nobody named and everybody wants is missed: half doublings of the time; 0: it is kept."""
     limits = usual_limits(table.question, table.figures)
     missed = [np.ones(len(index)), *(one.reached[index] / one.bound for one in limits)]
-    return np.ceil(np.log2(np.max(missed, axis=0)))
+    return np.ceil(2 * np.log2(np.max(missed, axis=0)))
 
 
 def _crowded(table: Table, point: Numbers) -> Numbers:

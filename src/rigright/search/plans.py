@@ -12,6 +12,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
+from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import band as memory_band
@@ -23,6 +24,7 @@ from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
+from rigright.facts.hosts import host_chip
 from rigright.search.drafts import head_bytes
 from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
@@ -89,6 +91,8 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
             *_heard_in(question.arch, way),
             *_drafting(question.arch, way, layout=layout),
         ),
+        host=kind.host if way.offload is not None else None,
+        in_ram=None if way.offload is None else told_in_ram(question.arch, way.offload, engine=way.engine),
         drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
@@ -173,6 +177,7 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
         engine=engine_name(way.engine),
         weights=way.weights,
         kv=way.kv,
+        offload=way.offload,
         context_tok=context_tok(table.question),
         batch=held * dp,
         prompt_tok=table.question.wish.prompt_tok,
@@ -219,7 +224,10 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     told = {name: float(column[place]) for name, column in table.figures.items()}
     served = {name: told[name] for name in BANDED}
     apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
-    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=kind.chips, apart=apart)
+    chips = kind.chips
+    if way.offload is not None and kind.host is not None:
+        chips = (host_chip(kind.host),)  # of the two it decides, and is known less of
+    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=chips, apart=apart)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]
     found |= {

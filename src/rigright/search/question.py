@@ -14,12 +14,14 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
+from rigright.choice.offload import can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import Work, contexts, work_of, works
-from rigright.demand import PlanWish, ServingWish
+from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
+from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
 from rigright.search.drafts import NONE, Drafts, drafts_of
 from rigright.search.market import Market
@@ -47,6 +49,7 @@ class Kind:
     named: bool = False  # somebody asked for just these
     mix: tuple[Card, ...] = ()  # unlike cards that work together; `card` then stands for all
     whole: int = 0  # chips of the machine that is paid for, however many of them work; 0: those that work
+    host: Host | None = None  # what stands around them, where somebody spoke of it
 
     @property
     def chip(self) -> Chip:
@@ -69,6 +72,7 @@ class Way:
     kinds: tuple[int, ...]
     usual: bool = True  # the engine that people take for such work on such a chip
     drafts: Drafts = NONE
+    offload: Offload | None = None  # what lies in main memory
 
     @property
     def label(self) -> str:
@@ -183,6 +187,7 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator
             owned=there if owned else 0,
             named=True,
             whole=0 if owned else there,
+            host=node.host,
         )
     if len(alike) > 1 and node.n_nodes == 1:
         yield _mixed(node, owned=owned)
@@ -202,6 +207,7 @@ def _mixed(node: Node, *, owned: bool) -> Kind:
         named=True,
         mix=node.cards,
         whole=0 if owned else count,
+        host=node.host,
     )
 
 
@@ -223,6 +229,37 @@ def _per_node(chip: Chip) -> int:
     if chip.segment in SINGLE or chip.form == "soldered":
         return 1
     return min(max(chip.link_max_chips or 0, NODE_CHIPS), MOST_CHIPS + NODE_CHIPS)
+
+
+def offloaded(question: Question) -> Question:
+    """The same on whole machines whose main memory holds a part of the model; no ways where none can."""
+    wish, kinds, ways = question.wish, list[Kind](), list[Way]()
+    for kind in question.kinds:
+        if kind.host is None or kind.chip.vendor == CPU or kind.named is False:
+            continue
+        count = max(kind.whole, kind.owned)
+        cards = kind.mix or (kind.card,) * count
+        if len(cards) != count or (kind.per_node < count and not kind.mix):
+            continue
+        site = Site(chips=kind.chips, cards=count, mixed=True)  # layer by layer, as for unlike cards
+        kinds.append(replace(kind, counts=(count,), mix=cards if count > 1 else ()))
+        for way in ways_on(question.arch, wish, site=site):
+            if not can_offload(way.engine):
+                continue
+            serving = Serving(
+                engine=f"{way.engine.id} {way.engine.version}",
+                weights=way.weights,
+                kv=way.kv,
+                context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
+                batch=max(int(wish.users or 1), 1),
+            )
+            found = least_offload(question.arch, serving, cards=cards, host=kind.host)
+            if found is not None:
+                place = len(kinds) - 1
+                ways.append(
+                    Way(engine=way.engine, weights=way.weights, kv=way.kv, kinds=(place,), offload=found)
+                )
+    return replace(question, kinds=tuple(kinds), ways=tuple(ways), apart=False)
 
 
 def ways_of(

@@ -11,6 +11,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
+from rigright.facts.hosts import Host
 from rigright.search.drafts import NONE, Drafts
 
 
@@ -62,6 +63,8 @@ class Plan:
     prefill_memory: ServingMemory | None = None  # of a rank of theirs
     drafts: Drafts = NONE
     held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
+    host: Host | None = None  # what stands around the cards, where a part of the model lies in its memory
+    in_ram: Sentence | None = None  # that part, and the flags that say so
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
 
 

@@ -176,7 +176,12 @@ def evenness(arch: Arch, way: Way, *, card: Card, pp: int, work: Work, context_t
 
 def _held(way: Way, tokens: int, *, batch: Numbers) -> Serving:
     return Serving(
-        engine=engine_name(way.engine), weights=way.weights, kv=way.kv, context_tok=tokens, batch=batch
+        engine=engine_name(way.engine),
+        weights=way.weights,
+        kv=way.kv,
+        context_tok=tokens,
+        batch=batch,
+        offload=way.offload,
     )
 
 

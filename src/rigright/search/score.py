@@ -11,15 +11,17 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
+from rigright.choice.offload import in_ram
 from rigright.cost.known import Known, kind_of, known_of
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.speed.apart import serve_apart
-from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.rates import Rates, beside, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.work import Work, work_of
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.engines import Engine
+from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
 from rigright.search.chunks import each_chunk
 from rigright.search.columns import at, joined
@@ -113,6 +115,8 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
             if mix
             else rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
         )
+        if way.offload is not None:
+            work, rates = _spilled(question, alike, work=work, rates=rates)
         own = known_of(
             SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
         )
@@ -121,6 +125,16 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
                 served = _served(question, found, work=work, rates=rates, way=alike)
                 yield replace(found, served=_anchored(served, own, row=found.points.row))
+
+
+def _spilled(question: Question, way: Way, *, work: Work, rates: Rates) -> tuple[Work, Rates]:
+    """The work with a part of it in main memory, and the processor beside the cards."""
+    kinds = [question.kinds[place] for place in way.kinds]
+    hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
+    share = None if way.offload is None else in_ram(question.arch, way.offload)
+    cards = [kind.chip for kind in kinds]
+    full = beside(rates, hosts, cards=cards, engine=way.engine, weights=way.weights)
+    return replace(work, ram=share), full
 
 
 def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict[str, Numbers]:

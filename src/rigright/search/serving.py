@@ -19,7 +19,7 @@ from rigright.search.figures import USUAL_TTFT_S, Limit, figures_of, limits_of, 
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
-from rigright.search.question import Question, ask, ways_of
+from rigright.search.question import Question, ask, offloaded, ways_of
 from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
@@ -87,7 +87,8 @@ def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit,
         size = len(table.options.index)
         if size and (excess_of((*limits, *comfort), size) <= 0).any():
             return table, limits, comfort
-        if last is None or size:
+        spills = any(way.offload is not None for way in one.ways)
+        if last is None or (size and not (spills and len(last[0].options.index))):
             last = table, limits, comfort
     if last is None:
         raise AskError(no_way(question))
@@ -99,10 +100,15 @@ def _levels(question: Question) -> Iterator[Question]:
     yield question
     if question.more:
         return
-    for place, context_tok in enumerate(question.contexts):
-        short = replace(question, wish=replace(question.wish, context_tok=context_tok))
+    shorter = [
+        replace(question, wish=replace(question.wish, context_tok=context_tok))
+        for context_tok in question.contexts
+    ]
+    yield from shorter[:1]
+    yield offloaded(question)
+    for place, short in enumerate(shorter):
         if place == 0:
-            yield short
+            yield offloaded(short)
         yield wider(short)
     if not question.contexts:
         yield wider(question)

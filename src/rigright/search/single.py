@@ -23,7 +23,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Node
 from rigright.search.market import Market
 from rigright.search.plans import Table, fitted, layout_at, serving_at
-from rigright.search.question import ask
+from rigright.search.question import ask, offloaded
 from rigright.search.serving import best, wider
 from rigright.search.unrun import is_known, no_way
 
@@ -122,7 +122,7 @@ def _searched(
         return None
     market = Market(today=NO_DAY, cards={}, offers={}, there=node)
     question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
-    if any(one.ways for one in (question, wider(question))):
+    if any(one.ways for one in (question, wider(question), offloaded(question))):
         return best(question)
     if is_known(question):
         raise AskError(no_way(question))
@@ -153,6 +153,7 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
         layout=layout,
         engine=find_engine(serving.engine),
         cards=tuple(cards),
+        host=node.host,
         traffic=_traffic(question.wish, load=float(points.load[point])),
         notes=_idle(node, cards=len(cards)),
     )

@@ -102,7 +102,7 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
         )
     price = question.market.quote(kind.chip)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
-    cards = np.ceil(more / by_id()[kind.chip.id].devices)
+    cards = np.ceil(more / by_id().get(kind.chip.id, kind.chip).devices)
     hosts = np.full(most + 1, np.nan)
     used = [*kind.counts, kind.whole]  # of thousands of cards few numbers are asked for
     hosts[used] = [_host_of(kind, count, today=question.market.today).value for count in used]
@@ -162,7 +162,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
             how="buy", label=label, n_units=_boxes(kind, n_chips), usd=None, usd_per_h=None, as_of=None,
             n_chips=n_chips,
         )  # fmt: skip
-    cards = -(-max(n_chips - kind.owned, 0) // by_id()[kind.chip.id].devices)
+    cards = -(-max(n_chips - kind.owned, 0) // by_id().get(kind.chip.id, kind.chip).devices)
     one = priced(price, question.market.today)
     return Supply(
         how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards),

@@ -16,6 +16,7 @@ from rigright.verbs.planning.checks import check_single
 from rigright.verbs.serving.cards import card_uses, deal_notes, worst
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
+from rigright.verbs.serving.ram import ram_use
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
 from rigright.verbs.serving.speed import speed
@@ -68,4 +69,5 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
         notes=(*case.notes, *deal_notes(case)) if fits else case.notes,
         speed=timed,
         samples=samples,
+        ram=ram_use(case) if fits else None,
     )

@@ -15,12 +15,14 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
+from rigright.choice.offload import can_offload, least_offload, ram_bytes
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
-from rigright.choice.work import contexts, settled
+from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weights_bytes
 from rigright.demand import PlanWish, ServingWish
+from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
@@ -34,6 +36,7 @@ from rigright.verbs.serving.speed import speed
 
 SAMPLE_TOK = 512  # of a text that is read as a whole
 SHOWN = 20
+BEST_SHARE = 0.8  # of a bandwidth that any engine reaches
 LOST_SCORE = 3.0  # of the arena, for the square of each rank that a format loses: Q4 27, Q3 75, Q2 150
 AT_ONCE = 32  # images that are looked at, or texts, on each card
 
@@ -70,7 +73,7 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     if not archs:
         raise _nothing_asked(wish)
     cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
-    cases.sort(key=lambda case: (not generates(case.arch), -_usefulness(case)))
+    cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -_usefulness(case)))
     kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
     shown = kept if wish.limit is None else kept[: wish.limit]
     rows = tuple(_row(case, node, wish=wish) for case in shown)
@@ -93,6 +96,21 @@ def _usefulness(case: Case) -> float:
     score, _ = rated(case.arch)
     lost = max(find_format(case.serving.weights).loss_rank - NO_LOSS, 0)
     return score - lost * lost * LOST_SCORE
+
+
+def _crawls(case: Case) -> bool:
+    """Whether not even the bandwidth of the memory allows a pace that people read at."""
+    met = count.active_params(case.arch) / max(count.params(case.arch), 1)
+    size, rate = case.weights.total_bytes, min(card.chip.mem_bytes_per_s for card in case.cards)
+    if case.host is not None and case.serving.offload is not None:
+        size, rate = _moved_bytes(case), case.host.mem_bytes_per_s
+    return generates(case.arch) and rate * BEST_SHARE < size * met * USUAL_TOK_PER_S
+
+
+def _moved_bytes(case: Case) -> float:
+    """What of it lies in main memory beside the cards."""
+    offload = case.serving.offload
+    return 0.0 if offload is None else ram_bytes(case.arch, case.serving, offload=offload)
 
 
 def _one_a_family(cases: list[Case]) -> list[Case]:
@@ -187,9 +205,22 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
             if not wish.every_format:
                 return
     if not held:
-        yield from _squeezed(
-            arch, node, work=replace(work, context_tok=contexts(said, work)[:2][-1]), site=site
-        )
+        short = replace(work, context_tok=contexts(said, work)[:2][-1])
+        spilled = _spilled(arch, node, work=work, engine=engine)
+        yield from _squeezed(arch, node, work=short, site=site) if spilled is None else (spilled,)
+
+
+def _spilled(arch: Arch, node: Node, *, work: PlanWish, engine: Engine) -> Case | None:
+    """With a part in main memory, in the smallest format that people take."""
+    if not can_offload(engine) or node.host is None or node.has_no_cards:
+        return None
+    chips = [card.chip for card in node.cards]
+    forms = tuple(formats_in(arch, work, engine=engine, chips=chips))
+    if not forms:
+        return None
+    case = fixed(arch, node, wish=ALONE, work=replace(work, weights=(forms[-1],)))
+    offload = least_offload(arch, case.serving, cards=node.cards, host=node.host)
+    return None if offload is None else replace(case, serving=replace(case.serving, offload=offload))
 
 
 def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator[Case]:
@@ -245,5 +276,6 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         user_tok_per_s=None if timed is None else timed.user_tok_per_s,
         output_tok_per_s=None if timed is None else timed.output_tok_per_s,
         concurrency=None if timed is None else timed.concurrency,
+        ram_bytes=_moved_bytes(case),
         sized_tok=case.serving.context_tok if generates(arch) else None,
     )

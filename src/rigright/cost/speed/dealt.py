@@ -58,4 +58,4 @@ def head_share(work: Work) -> float:
 
 
 def _met_bytes(gemm: Gemm) -> float:
-    return gemm.size_bytes * (gemm.per_tok / gemm.experts if gemm.experts else 1.0)
+    return float(gemm.size_bytes) * (gemm.per_tok / gemm.experts if gemm.experts else 1.0)

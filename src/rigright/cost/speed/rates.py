@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
+from rigright.facts.links import pcie_bytes_per_s
 
 SUBJECT = "speed_serving"
+USUAL_GEN, FULL_LANES = 4, 16  # of a slot, where nobody knows
 Terms = dict[str, float]
 
 
@@ -67,6 +70,18 @@ class Rates:
     hop_s: Numbers = 0.0  # from card to card, where runs told it: sending and all
     piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
     piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
+    host: Beside | None = None  # what works on weights in main memory; None: nothing lies there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The processor beside the cards, the bus between them, and when an engine sends weights over it."""
+
+    rates: Rates
+    bus_bytes_per_s: Numbers
+    hop_s: Numbers  # from a card to the processor, or back
+    most_tok: Numbers  # a pass of no more tokens of prompts is worked on where the weights lie
+    by_expert: bool  # those that one expert gets
 
 
 _PLAIN = (
@@ -92,12 +107,13 @@ def rates_of(
     own_terms = [stream_terms(streams, engine, chip=chip, weights=weights) for chip in chips]
     if all(own_terms):
         common = [terms_of(tables["chips"], chip) for chip in chips]
-        figures = [
+        figures: list[dict[str, Any]] = [
             {name: term[name] for name in _PLAIN} | reached(chip, own, weights=weights)
             for chip, term, own in zip(chips, common, own_terms, strict=True)
         ]
         wire = wire_of(chips, engine=engine.id)
-        return Rates(wire=wire, **{name: _column(figures, name) for name in figures[0]})
+        columns: dict[str, Any] = {name: _column(figures, name) for name in figures[0]}
+        return Rates(wire=wire, **columns)
     own = tables["engines"].get(engine.id, {})
     terms = [{**terms_of(tables["chips"], chip), **own} for chip in chips]
     plain = np.array([_plain_flops_per_s(chip) for chip in chips])
@@ -123,6 +139,39 @@ def rates_of(
         * _column(terms, "engine_expert"),
         **{name: _column(terms, name) * _paced(terms, name) for name in _PLAIN if name != "expert_compute"},
     )
+
+
+def beside(
+    rates: Rates,
+    hosts: Sequence[Chip],
+    *,
+    cards: Sequence[Chip],
+    engine: Engine,
+    weights: str,
+    computes: bool = False,
+) -> Rates:
+    """The rates of cards with a processor beside each; `computes`: it works on prompts of any length."""
+    streams = corrections("speed_streams")
+    terms = [stream_terms(streams, engine, chip=host, weights=weights) for host in hosts]
+    bus = [pcie_bytes_per_s(*_slot(card, host)) for card, host in zip(cards, hosts, strict=True)]
+    own = rates_of(hosts, engine, weights=weights)
+    return replace(
+        rates,
+        piped=np.zeros_like(np.asarray(rates.piped, dtype=float)),  # one processor, one bus: no card goes on
+        host=Beside(
+            rates=own,
+            bus_bytes_per_s=np.array(bus) * _column(terms, "bus"),
+            hop_s=own.hop_s,
+            most_tok=np.inf if computes else engine.ram_tok or 0.0,
+            by_expert=engine.ram_by == "expert",
+        ),
+    )
+
+
+def _slot(card: Chip, host: Chip) -> tuple[int, int]:
+    """Generation and lanes between a card and the processor."""
+    gens = [one.pcie_gen for one in (card, host) if one.pcie_gen]
+    return min(gens, default=USUAL_GEN), min(card.pcie_lanes or FULL_LANES, FULL_LANES)
 
 
 def _experts_in(weights: str) -> str:

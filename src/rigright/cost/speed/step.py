@@ -7,6 +7,7 @@ within a few per cent of what is measured on single multiplications of every cla
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from rigright.base.record import dataclass
 from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
-from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Encoder, Work
+from rigright.cost.speed.rates import Beside, Rates
+from rigright.cost.speed.work import Encoder, InRam, Work, parted
 from rigright.demand import Layout, Numbers
 
 ACT_BYTES = 2
@@ -71,6 +72,8 @@ def step(
 
     `parts` are those of the work in the layout, where somebody has them at hand.
     """
+    if work.ram is not None and rates.host is not None:
+        return _with_host(work, rates, ram=work.ram, host=rates.host, layout=layout, content=content)
     parts = parts_of(work, layout) if parts is None else parts
     rank = _rank(content, layout)
     tok = content.prefill_tok + content.decode_seqs * content.decode_each_tok
@@ -104,6 +107,61 @@ def step(
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
     )
+
+
+def _with_host(
+    work: Work, rates: Rates, *, ram: InRam, host: Beside, layout: Layout, content: Pass
+) -> StepTime:
+    """A pass where a part of the model lies in main memory.
+
+    Layers follow one another, so cards and processor take turns and their times add up. The weights of a
+    long pass of prompts are sent over the bus instead, and worked on by the cards.
+    """
+    on_cards, in_ram = parted(work, ram)
+    cards = step(on_cards, rates, layout=layout, content=content)
+    inside = step(in_ram, host.rates, layout=ALONE, content=content)
+    turns = _added(cards, inside, link_s=crossings(work, ram) * host.hop_s)
+    tok = np.asarray(content.prefill_tok, dtype=float)
+    if not np.any(tok > host.most_tok):
+        return turns
+    sent = _added(
+        step(replace(work, ram=None), rates, layout=layout, content=content),
+        None,
+        link_s=sent_bytes(work, ram, tok=tok) / host.bus_bytes_per_s,
+    )
+    each = [gemm.per_tok / gemm.experts for gemm in work.gemms if gemm.experts] if host.by_expert else []
+    far = tok * min(each, default=1.0) > host.most_tok
+    return StepTime(
+        **{
+            one.name: np.where(far, getattr(sent, one.name), getattr(turns, one.name))
+            for one in fields(StepTime)
+        }
+    )
+
+
+def _added(one: StepTime, other: StepTime | None, *, link_s: Numbers) -> StepTime:
+    """Passes one after the other, with time on the way between them."""
+    if other is not None:
+        one = StepTime(
+            **{name.name: getattr(one, name.name) + getattr(other, name.name) for name in fields(StepTime)}
+        )
+    return replace(one, link_s=one.link_s + link_s)
+
+
+def crossings(work: Work, ram: InRam) -> Numbers:
+    """Times that a pass goes from the cards to the processor or back: twice a layer that lies on both."""
+    both = np.maximum(work.layers * (np.maximum(ram.experts, ram.ffn) - ram.attn), 0.0)
+    return 2 * both + np.where((np.asarray(ram.attn) > 0) & (np.asarray(ram.attn) < 1), 2.0, 0.0)
+
+
+def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
+    """Weights that a pass of so many tokens needs of main memory: of experts those that a token goes to."""
+    total: Numbers = 0.0
+    for gemm in work.gemms:
+        used = gemm.per_tok / gemm.experts if gemm.experts else 1.0
+        touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * tok)
+        total = total + gemm.size_bytes * ram.of(gemm) * touched
+    return total
 
 
 def pipeline_gain(work: Work, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:

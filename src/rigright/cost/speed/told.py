@@ -16,10 +16,11 @@ from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
+from rigright.facts.hosts import CPU
 
-SERVING, STREAMS = "speed_serving", "speed_streams"
+SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
 Measured = tuple[str, bool]  # the figure that runs measured; whether ours is one over it
-MEASURED: Mapping[str, Mapping[str, Measured]] = {
+MEASURED: dict[str, Mapping[str, Measured]] = {
     SERVING: {
         "ttft_s": ("ttft_s", False),
         "tpot_s": ("tpot_s", False),
@@ -37,10 +38,13 @@ MEASURED: Mapping[str, Mapping[str, Measured]] = {
         "prefill_tok_per_s": ("prefill_tok_s", False),
     },
 }
+MEASURED[HYBRID] = MEASURED[STREAMS]
 
 
 def subject_of(engine: Engine, chip: Chip) -> str:
     """The corrections that time an engine on a chip: its own as a stream, else those of servers."""
+    if chip.vendor == CPU:
+        return HYBRID
     table = table_of(corrections(STREAMS), engine, vendor=chip.vendor)
     return SERVING if table is None else STREAMS
 

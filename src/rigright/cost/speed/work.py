@@ -6,12 +6,15 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix, part
 from rigright.base.record import dataclass
 from rigright.cost.memory_kv import cross_tok, lanes, transcribes
 from rigright.cost.weights import BITS, tensors, weigh
+from rigright.demand import Numbers
 from rigright.facts.kv_formats import find_kv_format
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
@@ -27,9 +30,9 @@ class Gemm:
 
     kind: str  # "attn", "ffn", "expert", "head"
     cut: Cut
-    elems: float  # of the weights, all copies
-    size_bytes: float
-    calls: float  # matrices
+    elems: Numbers  # of the weights, all copies
+    size_bytes: Numbers
+    calls: Numbers  # matrices
     narrow: bool = False  # stored in the format, not in 16 bit beside it
     experts: int = 0  # of one layer; 0: every token goes through all
     per_tok: int = 0  # of them, those a token goes through
@@ -54,28 +57,74 @@ class Encoder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InRam:
+    """Shares of a model that lie in main memory, 0 to 1: numbers, or one entry a plan."""
+
+    experts: Numbers = 0.0  # routed ones
+    ffn: Numbers = 0.0  # shared experts and dense layers
+    attn: Numbers = 0.0
+    head: Numbers = 0.0
+    kv: Numbers = 0.0
+
+    def of(self, gemm: Gemm) -> Numbers:
+        """The share of one kind of weight."""
+        return {"expert": self.experts, "ffn": self.ffn, "attn": self.attn, "head": self.head}[gemm.kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a forward pass of one model in one format does."""
 
     gemms: tuple[Gemm, ...]
-    mixers: tuple[tuple[Mixer, int], ...]  # what keeps a cache or a state, and in how many layers
+    mixers: tuple[tuple[Mixer, Numbers], ...]  # what keeps a cache or a state, and in how many layers
     weights: str  # id of the format
     kv_elem_bytes: float
-    layers: int
-    moe_layers: int
-    latent_layers: int
+    layers: Numbers
+    moe_layers: Numbers
+    latent_layers: Numbers
     kv_heads: int  # the most any layer has
     hidden: int
     vocab: int
     encoder: Encoder | None = None  # of models that transcribe
     cross_tok: int = 0  # keys that each token finds in cross-attention; 0: as many as in its own context
+    ram: InRam | None = None  # what of it lies in main memory; None: nothing
 
     @property
-    def narrowed(self) -> float:
+    def narrowed(self) -> Numbers:
         """Multiplications before which activations are made as narrow as the weights."""
         if not self.weights.startswith(ACTIVATIONS_TOO):
             return 0.0
         return sum(gemm.calls for gemm in self.gemms if gemm.narrow and not gemm.experts)
+
+
+def parted(work: Work, ram: InRam) -> tuple[Work, Work]:
+    """The work of the cards and that of the processor."""
+    on_cards = 1 - np.asarray(ram.attn)
+    in_ram = np.maximum(np.maximum(ram.experts, ram.ffn), ram.attn)
+    return _part(work, ram, layers=on_cards, inside=False), _part(work, ram, layers=in_ram, inside=True)
+
+
+def _part(work: Work, ram: InRam, *, layers: Numbers, inside: bool) -> Work:
+    def share(value: Numbers) -> Numbers:
+        return np.asarray(value, dtype=float) if inside else 1 - np.asarray(value, dtype=float)
+
+    return replace(
+        work,
+        gemms=tuple(
+            replace(
+                gemm,
+                elems=gemm.elems * share(ram.of(gemm)),
+                size_bytes=gemm.size_bytes * share(ram.of(gemm)),
+                calls=gemm.calls * share(ram.of(gemm)),
+            )
+            for gemm in work.gemms
+        ),
+        mixers=tuple((mixer, times * share(ram.kv)) for mixer, times in work.mixers),
+        layers=work.layers * layers,
+        moe_layers=work.moe_layers * share(ram.experts),
+        latent_layers=work.latent_layers * share(ram.kv),
+        ram=None,
+    )
 
 
 @cache

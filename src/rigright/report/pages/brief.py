@@ -31,6 +31,7 @@ TRAINED = {
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
 }
 REST = say("overhead")
+VRAM = say("VRAM")
 _MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
 
 
@@ -81,7 +82,11 @@ def months_between(low: float, high: float) -> str:
 
 
 def memory_bar(
-    parts: Iterable[tuple[str, float]], *, limit: float, names: Mapping[str, Sentence] = SERVED
+    parts: Iterable[tuple[str, float]],
+    *,
+    limit: float,
+    names: Mapping[str, Sentence] = SERVED,
+    label: Sentence = VRAM,
 ) -> Bars:
     """One bar whose legend takes one line: parts of one name together, all others as overhead."""
     sizes = dict.fromkeys([*names.values(), REST], 0.0)
@@ -91,7 +96,12 @@ def memory_bar(
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
     pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
     shown = f"{to_gib(sum(sizes.values())):.1f} / {to_gib(limit):.1f} GiB"
-    return Bars(bars=(Bar(label=say("VRAM"), pieces=pieces, limit=limit, shown=shown),))
+    return Bars(bars=(Bar(label=label, pieces=pieces, limit=limit, shown=shown),))
+
+
+def memory_name(chip_id: str) -> Sentence:
+    """What the memory of a chip is called."""
+    return say("RAM") if chip_id.startswith("cpu-") else VRAM
 
 
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:

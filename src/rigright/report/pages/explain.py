@@ -9,12 +9,13 @@ from typing import Any
 
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
-from rigright.report.explained import PARTS, CardUse, Explained, Limits, Remedy
+from rigright.report.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.brief import (
     again,
     deciding,
     memory_bar,
+    memory_name,
     model_name,
     note_lines,
     overloaded,
@@ -69,7 +70,10 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
 def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
-    yield memory_bar(pieces(card), limit=card.total_bytes)
+    bars = memory_bar(pieces(card), limit=card.total_bytes, label=memory_name(card.chip_id)).bars
+    yield Bars(bars=bars if result.ram is None else (*bars, ram_bar(result.ram)))
+    if result.ram is not None:
+        yield from ram_lines(result.ram)
     if not result.fits:
         if result.remedies:
             yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
@@ -79,6 +83,24 @@ def _brief(result: Explained) -> Iterator[Part]:
         yield limited_by(result.speed)
     elif result.samples is not None:
         yield samples_table(result.samples)
+
+
+def ram_bar(ram: RamUse) -> Bar:
+    """Main memory, as far as the model fills it."""
+    used = f"{to_gib(ram.used_bytes):.1f}"
+    return Bar(
+        label=say("RAM"),
+        pieces=(Piece(name=say("weights"), size=ram.used_bytes, shown=used),),
+        limit=ram.total_bytes,
+        shown=f"{used} / {to_gib(ram.total_bytes):.1f} GiB",
+    )
+
+
+def ram_lines(ram: RamUse) -> Iterator[Part]:
+    """What lies in main memory, who works how long on a token, and the flags."""
+    times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
+    yield Line(said=ram.said)
+    yield Line(said=say("each token: {ram} on the CPU, {card} on the GPU", **times), tone="dim")
 
 
 def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
@@ -100,6 +122,8 @@ def _detailed(result: Explained) -> Iterator[Part]:
     yield Line(said=machine, tone="dim")
     yield _bars(result)
     yield _table(result)
+    if result.ram is not None:
+        yield from ram_lines(result.ram)
     if result.limits is not None:
         yield Points(items=tuple(_limits(result, result.limits)))
     if result.speed is not None:
@@ -119,6 +143,7 @@ def _verdict(result: Explained) -> Line:
         return Line(said=_refusal(result, card), tone="bad")
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
+    fills = fills or result.ram is not None  # what has no room lies in main memory
     if not fills and card.spare_bytes < LEAST_SPARE * card.total_bytes:
         doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
     doubts += deciding(result.notes)

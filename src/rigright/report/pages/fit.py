@@ -107,12 +107,14 @@ def _value(found: Estimate | None) -> str:
 def _note(row: Fitting) -> Shown:
     """What a buyer should know of a row."""
     spared = TIGHT * (row.used_bytes + row.spare_bytes)
-    tight = row.spare_bytes < spared and not _is_crowded(row)  # as many as fit leave nothing
+    # as many as fit leave nothing, and so does as much on the cards as they hold
+    tight = row.spare_bytes < spared and not _is_crowded(row) and not row.ram_bytes
     sparse = row.active_params < row.params
     return (
         with_commas(
             [
                 say("{active} active", active=show_count(row.active_params)) if sparse else "",
+                say("{size} in RAM", size=show_bytes(row.ram_bytes)) if row.ram_bytes else "",
                 say("tight") if tight else "",
             ]
         )

@@ -14,6 +14,7 @@ from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     deciding,
     memory_bar,
+    memory_name,
     model_name,
     note_lines,
     overloaded,
@@ -53,12 +54,15 @@ def _brief(result: Planned) -> Iterator[Part]:
     if first is None:
         return
     if first.memory:
-        yield memory_bar(memory_parts(first.memory[0]), limit=first.room_bytes)
+        label = memory_name(first.chip.id)
+        yield memory_bar(memory_parts(first.memory[0]), limit=first.room_bytes, label=label)
     else:
         used = first.rank_bytes.value
         shown = f"{to_gib(used):.1f} / {to_gib(first.room_bytes):.1f} GiB"
         piece = Piece(name=say("fullest rank"), size=used, shown=f"{to_gib(used):.1f}")
         yield Bars(bars=(Bar(label=say("VRAM"), pieces=(piece,), limit=first.room_bytes, shown=shown),))
+    if first.in_ram is not None:
+        yield Line(said=first.in_ram)
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
     known = words.known_by(first)
     if known:

@@ -63,6 +63,8 @@ def is_mixed(plan: Plan) -> bool:
 def machine(plan: Plan) -> str:
     """The cards of a plan as people call them: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
     name, cables = short(plan.chip.name), _cables(plan)
+    if plan.host is not None:
+        cables += f" + {plan.host.shown}"
     if is_mixed(plan):
         return name
     each = -(-plan.n_chips // max(plan.n_nodes, 1))
@@ -78,6 +80,8 @@ def _cables(plan: Plan) -> str:
 
 def machine_flag(plan: Plan) -> str:
     """The same as --on takes it."""
+    if plan.host is not None:
+        return f"{machine_flag(replace(plan, host=None))} + {plan.host.said}"
     if is_mixed(plan):
         return plan.chip.name
     cards = -(-plan.n_chips // by_id().get(plan.chip.id, plan.chip).devices)  # a card may show as two

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
+from rigright.base.units import from_gib, show_short
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
+from rigright.choice.offload import can_offload, least_offload, told_in_ram
 from rigright.choice.ways import is_run
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import generates
-from rigright.cost.memory_serving import layer_bytes
+from rigright.demand import Layout
 from rigright.facts.formats import find_format
+from rigright.facts.host_words import find_host
 from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Node
 from rigright.report.explained import Remedy
-from rigright.verbs.serving.cards import card_uses, worst
+from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.limits import largest_batch, largest_context
+from rigright.verbs.serving.speed import speed
 
+RAM_GIB = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
 
 Change = tuple[Sentence, Sentence, str | None, Case]
@@ -165,19 +169,37 @@ def _more_cards(case: Case) -> Iterator[Change]:
 
 
 def _to_the_host(case: Case) -> Iterator[Remedy]:
-    """The fewest layers that have to leave the cards, where the engine can run some on the CPU."""
-    missing = -sum(min(use.spare_bytes, 0.0) for use in card_uses(case))
-    device = device_of(case.cards[0], case.engine)
-    costs = layer_bytes(case.arch, case.weights, serving=case.serving, layout=case.layout, device=device)[:-1]
-    leaving = int(np.searchsorted(np.cumsum(costs), missing)) + 1
-    if case.engine.split != "layer" or not case.engine.host_embed or leaving > len(costs):
+    """What main memory would do, where the engine can work on a part of the model there.
+
+    Nobody spoke of the host: it is one as such cards usually stand in, with as much memory as it takes.
+    """
+    if not can_offload(case.engine) or not generates(case.arch) or case.cards[0].chip.unified_memory:
         return
-    yield Remedy(
-        change=say("{layers} of {all} layers on the CPU", layers=leaving, all=len(costs)),
-        price=say("those layers run at host memory speed"),
-        saves_bytes=float(sum(costs[:leaving])),
-        fits=True,
-    )
+    known = case.host
+    for size_gib in (
+        RAM_GIB if known is None else [size for size in RAM_GIB if from_gib(size) > known.ram_bytes]
+    ):
+        host = (
+            find_host(f"{size_gib} gb ram") if known is None else replace(known, ram_bytes=from_gib(size_gib))
+        )
+        offload = least_offload(case.arch, case.serving, cards=case.cards, host=host)
+        if offload is None:
+            continue
+        changed = replace(
+            case, host=host, layout=Layout(pp=len(case.cards)), serving=replace(case.serving, offload=offload)
+        )
+        paced = speed(changed)
+        around = host.said if known else f"{size_gib}gb"
+        machine = f"{Node(cards=case.cards).shown} + {around}"
+        yield Remedy(
+            change=say("{size} GB of RAM", size=size_gib),
+            price=say("{rate} tok/s: {parts}", rate=show_short(paced.user_tok_per_s.value),
+                      parts=told_in_ram(case.arch, offload, engine=case.engine)),
+            saves_bytes=max(-float(worst(case).spare_bytes), 0.0),
+            fits=True,
+            flag=f"--on {shlex.quote(machine)}",
+        )  # fmt: skip
+        return
 
 
 def _together(case: Case, before: float) -> Iterator[Remedy]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
-from rigright.base.units import MEGA, MIB
+from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
-from rigright.cost.speed.offload import COMPUTE, InRam
-from rigright.cost.speed.work import Gemm, Work, work_of
+from rigright.cost.speed.work import Gemm, InRam, Work, work_of
 from rigright.cost.weights import weights_bytes
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import find_format
-from rigright.facts.hosts import Host, find_host
+from rigright.facts.host_words import find_host
+from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.models import model_of
 
@@ -34,6 +35,7 @@ _ACTIVE = re.compile(r"\b(\d+) (?:of \d+ experts|active experts)|-ser (\d+)")
 _NGL = re.compile(r"-ngl (\d+)")
 _UBATCH = re.compile(r"-ub (\d+)")
 _THREADS = re.compile(r"-t (\d+)|threads=(\d+)|cpu_?infer (\d+)|\b(\d+) threads|\b(\d+) cores used")
+_CPU_PART = re.compile(r"(\d+) % CPU")
 _MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d+)")
 _LAYERS = re.compile(r"layers? (\d+)-(\d+)")
 _FROM = re.compile(r"layers (\d+)\+")
@@ -58,7 +60,7 @@ class HybridAsk:
     host: Host
     threads: int | None
     ram: InRam
-    prompts: str | None  # where a prompt's weights in RAM are multiplied; None: as the engine does
+    computes: bool  # the processor works on prompts of any length: rows of weights lie as only it reads them
     ubatch_tok: int | None
     prompt_tok: float
     output_tok: float
@@ -96,7 +98,7 @@ def read_hybrid(row: Row) -> HybridAsk:
         host=_host(row),
         threads=None if threads is None else int(next(filter(None, threads.groups()))),
         ram=ram,
-        prompts=COMPUTE if repacked else None,
+        computes=repacked,
         ubatch_tok=None if ubatch is None else int(ubatch[1]),
         prompt_tok=_tok(row, "prompt_tok"),
         output_tok=_tok(row, "output_tok"),
@@ -129,7 +131,7 @@ def _weights(row: Row, arch: Arch) -> tuple[str, float]:
     told = _MODEL_GIB.search(row.get("vram_note") or "") or _FILE.search(row.get("model") or "")
     if told is None:
         return form, 1.0
-    return form, min(max(float(told[1]) * 2**30 / weights_bytes(arch, form), 0.5), 2.0)
+    return form, min(max(from_gib(float(told[1])) / weights_bytes(arch, form), 0.5), 2.0)
 
 
 def _fitted(gemm: Gemm, row: Row, *, share: float) -> Gemm:
@@ -170,51 +172,66 @@ def _host(row: Row) -> Host:
 
 def in_ram(row: Row, work: Work) -> InRam:
     """Shares of the model in main memory: as the log counts them, else as the flags say."""
-    offload, experts_said = row.get("offload") or "", (row.get("experts_on_cpu") or "").strip()
+    offload, on_gpu = row.get("offload") or "", str(row.get("layers_on_gpu") or "")
     if not (row.get("gpu") or "") and not (row.get("n_gpus") or 0):
         return InRam(experts=1.0, ffn=1.0, attn=1.0, head=1.0, kv=1.0)
-    layers, moe = float(work.layers), float(max(work.moe_layers, 1))
-    dense = work.layers - work.moe_layers
-    ngl = _NGL.search(offload)
-    on_gpu = layers if ngl is None else min(float(ngl[1]), layers + 1)
-    if "-ngl 0" in offload or str(row.get("layers_on_gpu") or "").startswith("0"):
-        on_gpu = 0.0
-    left = max(layers - on_gpu, 0.0) / layers
-    split = re.search(r"(\d+) % CPU", offload)
-    left = float(split[1]) / 100 if split else left
-    moved = _MOE.search(offload)
-    whole_ffn = "FFN" in experts_said or "FFN of" in str(row.get("layers_on_gpu")) or experts_said.startswith("last")
-    count = moe if "--cpu-moe" in offload or "all" in experts_said.split() or "experts on CPU" in offload else 0.0
-    if found := _LAYERS.search(experts_said.partition("(")[0]):
-        span = float(found[2]) - float(found[1]) + 1
-        count = moe - span if "but" in experts_said else span
-    elif found := _FROM.search(experts_said):
-        count = layers - float(found[1])
-    elif found := _OF.search(experts_said):
-        count = float(found[1]) / float(found[2]) * moe
-    elif found := _BUT.search(experts_said) or _BUT.search(str(row.get("layers_on_gpu") or "")):
-        count = (layers if whole_ffn else moe) - float(found[1])
-    elif found := _SOME.search(experts_said):
-        count = float(found[1])
-    elif found := re.search(r"FFN of (\d+) layers", str(row.get("layers_on_gpu") or "")):
-        count = layers - float(found[1])
-    elif "FFN of first" in str(row.get("layers_on_gpu") or ""):
-        count = layers - 2
-    elif "those named" in experts_said:
-        count = moe - len(_named(offload, int(layers)))
-    elif "some" in experts_said:
-        count = moe * 0.7
-    if moved:
-        count = float(moved[1])
-    experts = min(count / moe, 1.0) if work.moe_layers else 0.0
-    ffn = max(count - dense, 0.0) / moe if whole_ffn and work.moe_layers else count / layers if whole_ffn else 0.0
+    said = f"{row.get('experts_on_cpu') or ''} {on_gpu if 'FFN' in on_gpu else ''}".strip()
+    layers, moe = float(work.layers), float(work.moe_layers)
+    left = _whole_layers(offload, on_gpu, layers=layers) / layers
+    dense_too = "FFN" in said or said.startswith("last")
+    count = _layers_said(offload, said, layers=layers if dense_too or not moe else moe)
+    experts = min(count / moe, 1.0) if moe else 0.0
+    ffn = 0.0
+    if dense_too:
+        ffn = max(count - (layers - moe), 0.0) / moe if moe else count / layers
     told = _ON_CPU.search(row.get("vram_note") or "")
     size = sum(gemm.size_bytes for gemm in work.gemms if gemm.kind == "expert")
-    if told is not None and size and not whole_ffn and not left:
+    if told is not None and size and not dense_too and not left:
         experts = min(float(told[1]) * MIB / size, 1.0)
-    head = 1.0 if on_gpu <= layers - 1 and left > 0 else 0.0
-    kv = left if "(KV on GPU)" not in offload else 0.0
-    return InRam(experts=max(experts, left), ffn=max(min(ffn, 1.0), left), attn=left, head=head, kv=kv)
+    return InRam(
+        experts=max(experts, left),
+        ffn=max(min(ffn, 1.0), left),
+        attn=left,
+        head=float(left > 1 / layers),
+        kv=0.0 if "(KV on GPU)" in offload else left,
+    )
+
+
+def _whole_layers(offload: str, on_gpu: str, *, layers: float) -> float:
+    """Layers of which nothing lies on a card."""
+    if "-ngl 0" in offload or on_gpu.startswith("0"):
+        return layers
+    split, told = _CPU_PART.search(offload), _NGL.search(offload)
+    if split is not None:
+        return float(split[1]) / 100 * layers
+    return 0.0 if told is None else max(layers - float(told[1]), 0.0)
+
+
+def _layers_said(offload: str, said: str, *, layers: float) -> float:
+    """Layers whose experts, or whole feed-forward parts, lie in main memory."""
+    if found := _MOE.search(offload):
+        return float(found[1])
+    if "those named" in said:
+        return layers - len(_named(offload, int(layers)))
+    plain = said.partition("(")[0]
+    for pattern, law in _LAYER_WORDS:
+        if found := pattern.search(plain):
+            counted = law(found, layers)
+            return float(layers - counted if "but" in said and pattern is _LAYERS else counted)
+    every = "--cpu-moe" in offload or "all" in said.split() or "experts on CPU" in offload
+    return layers if every else 0.0
+
+
+_LAYER_WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float], float]], ...] = (
+    (_LAYERS, lambda hit, _: float(hit[2]) - float(hit[1]) + 1),
+    (_FROM, lambda hit, every: every - float(hit[1])),
+    (_OF, lambda hit, every: float(hit[1]) / float(hit[2]) * every),
+    (_BUT, lambda hit, every: every - float(hit[1])),
+    (re.compile(r"FFN of (\d+) layers"), lambda hit, every: every - float(hit[1])),
+    (re.compile("FFN of first"), lambda _, every: every - 2),
+    (_SOME, lambda hit, _: float(hit[1])),
+    (re.compile("some"), lambda _, every: every * 0.7),
+)
 
 
 @cache

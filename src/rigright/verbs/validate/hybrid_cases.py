@@ -1,30 +1,46 @@
-"""The figure of a row of hybrid.csv: cards and processor in turn, by the laws of offload."""
+"""The figure of a row of hybrid.csv: one stream on cards and processor in turn."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from rigright.base.units import KILO
-from rigright.cost.speed.offload import offloaded
+from rigright.cost.speed.rates import beside
+from rigright.cost.speed.step import Pass
+from rigright.cost.speed.stream import prompt_s, stream_of, token_s
+from rigright.demand import Layout
+from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.hybrid_asks import HybridAsk
 
 
 def hybrid_figure(ask: HybridAsk) -> float:
     """One figure in the unit of its metric; nan where it is none of a stream."""
-    times = offloaded(
-        ask.work,
-        chips=ask.chips,
-        engine=ask.engine,
-        weights=ask.weights,
-        host=ask.host,
-        ram=ask.ram,
-        threads=ask.threads,
-        ubatch_tok=ask.ubatch_tok,
-        prompts=ask.prompts,
-    )
+    processor = host_chip(ask.host, threads=ask.threads)
+    chips = ask.chips or (processor,)
+    stream = stream_of(chips, ask.engine, weights=ask.weights)
+    work = ask.work
+    if ask.chips:
+        work = replace(work, ram=ask.ram)
+        rates = beside(
+            stream.rates,
+            (processor,) * len(chips),
+            cards=chips,
+            engine=ask.engine,
+            weights=ask.weights,
+            computes=ask.computes,
+        )
+        stream = replace(stream, rates=rates)
+    if ask.ubatch_tok is not None:
+        stream = replace(stream, ubatch_tok=np.full(len(chips), float(ask.ubatch_tok)))
     context = ask.seen_tok + ask.output_tok / 2 + (ask.prompt_tok if ask.seen_tok == 0 else 0.0)
-    token = times.token_s(seqs=ask.seqs, context_tok=context)
-    prompt = times.prompt_s(prompt_tok=max(ask.prompt_tok, 1.0), seen_tok=ask.seen_tok) * ask.seqs
+    content = Pass(
+        prefill_tok=max(ask.prompt_tok, 1.0) * ask.seqs, prefill_seen_tok=ask.seen_tok, prefill_seqs=ask.seqs
+    )
+    # unlike cards have each their share of the layers
+    token = float(np.mean(token_s(work, stream, layout=Layout(), seqs=ask.seqs, context_tok=context)))
+    prompt = float(np.mean(prompt_s(work, stream, layout=Layout(), content=content)))
     total = prompt + ask.output_tok * token
     by_metric = {
         "decode_tok_s_per_user": 1 / token,
@@ -34,4 +50,4 @@ def hybrid_figure(ask: HybridAsk) -> float:
         "output_tok_s_total": ask.seqs * ask.output_tok / total,
         "total_tok_s": ask.seqs * (ask.output_tok + ask.prompt_tok) / total,
     }
-    return float(by_metric.get(ask.metric, np.nan))
+    return by_metric.get(ask.metric, float("nan"))

@@ -9,15 +9,15 @@ from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
-from rigright.cost.speed.offload import SUBJECT
+from rigright.cost.speed.told import HYBRID
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.hybrid_cases import hybrid_figure
 from rigright.verbs.validate.record import Kind, Prediction
 
-_TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie offload
-    layers_on_gpu experts_on_cpu metric note"""
+_TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
+    offload layers_on_gpu experts_on_cpu metric note"""
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     "n_gpus": lambda cell: int(number(cell)),
@@ -36,8 +36,8 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     value = hybrid_figure(ask)
     if not np.isfinite(value) or value <= 0:
         raise AskError(say('"{metric}" is no figure of one stream', metric=ask.metric))
-    known = known_of_one(SUBJECT, host_chip(ask.host), engine=ask.engine.id, kind=kind_of(ask.arch))
-    found = banded(SUBJECT, ask.metric, value=value, known=known)
+    known = known_of_one(HYBRID, host_chip(ask.host), engine=ask.engine.id, kind=kind_of(ask.arch))
+    found = banded(HYBRID, ask.metric, value=value, known=known)
     return (
         Prediction(
             metric=ask.metric,

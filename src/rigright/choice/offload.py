@@ -1,0 +1,128 @@
+"""What of a model leaves the cards for main memory where they have no room for it: as little as will do.
+
+Routed experts leave first: a token meets few of them, so the processor reads little. Whole layers, with
+their caches, leave only where that is not enough, and of dense models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rigright.arch.record import Arch, Cut
+from rigright.base.words import Sentence, say
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
+from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.memory_serving import ServingMemory, stage_memories
+from rigright.cost.speed.work import InRam
+from rigright.cost.weights import on_cards, weigh
+from rigright.demand import Layout, Offload, Serving
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.hosts import Host, host_chip
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card
+
+FREE_SHARE = 0.03  # of main memory, for the engine's own buffers
+
+
+def can_offload(engine: Engine) -> bool:
+    """Whether an engine keeps a part of a model in main memory and works on it there."""
+    return engine.ram_tok is not None
+
+
+def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: Host) -> Offload | None:
+    """The least that has to leave the cards; None where main memory has no room for it."""
+    moe = sum(1 for by_cut in weigh(arch, serving.weights).layers if by_cut.get(Cut.EXPERT))
+    count = len(arch.trunk.layers)
+    tried = [Offload(experts=number) for number in range(1, moe + 1)]
+    tried += [Offload(layers=number, experts=max(moe - number, 0)) for number in range(1, count + 1)]
+    low, high = -1, len(tried) - 1
+    if not _hold(arch, serving, offload=tried[-1], cards=cards):
+        return None
+    while high - low > 1:  # what suffices, suffices with more in main memory
+        middle = (low + high) // 2
+        low, high = (
+            (low, middle) if _hold(arch, serving, offload=tried[middle], cards=cards) else (middle, high)
+        )
+    found = tried[high]
+    room = host_chip(host).mem_program_bytes - FREE_SHARE * host.ram_bytes
+    return found if ram_bytes(arch, serving, offload=found) <= room else None
+
+
+def _hold(arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]) -> bool:
+    return all(bool(one.fits) for one in memories_with(arch, serving, offload=offload, cards=cards))
+
+
+def memories_with(
+    arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]
+) -> tuple[ServingMemory, ...]:
+    """Memory of each card with so much in main memory, layers dealt out by what each has room for."""
+    asked = replace(serving, offload=offload)
+    engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
+    devices = [device_of(card, engine) for card in cards]
+    layout = Layout(pp=len(cards))
+    bounds = dealt_bounds(arch, weights, serving=asked, layout=layout, devices=devices)
+    places = list(zip(devices, bounds, strict=True))
+    return stage_memories(arch, weights, serving=asked, layout=layout, places=places)
+
+
+def ram_bytes(arch: Arch, serving: Serving, *, offload: Offload) -> float:
+    """What lies in main memory: weights, the token table, and caches of whole layers."""
+    weights = weigh(arch, serving.weights)
+    moved = weights.total_bytes - on_cards(weights, offload).total_bytes
+    table = sum(weights.entry.values())
+    every = float(token_bytes(arch, Layout(), element_bytes=find_kv_format(serving.kv).element_bytes))
+    return (
+        moved + table + every * float(serving.context_tok) * float(serving.batch) * kept_share(arch, offload)
+    )
+
+
+def kept_share(arch: Arch, offload: Offload) -> float:
+    """The share of layers with caches that lie in main memory."""
+    layers = arch.trunk.layers
+    inside = sum(len(mixers_of(layer)) for layer in layers[: offload.layers])
+    return inside / max(sum(lanes(arch).values()), 1)
+
+
+def in_ram(arch: Arch, offload: Offload) -> InRam:
+    """The same as shares of each kind of weight."""
+    layers = arch.trunk.layers
+    routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in layers]
+    inside = sum(routed[: offload.layers]) + offload.experts
+    whole = offload.layers / len(layers)
+    return InRam(experts=inside / max(sum(routed), 1), ffn=whole, attn=whole, kv=kept_share(arch, offload))
+
+
+def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
+    """What lies in main memory, in words, and how an engine is told so."""
+    layers = arch.trunk.layers
+    routed = sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts)
+    whole = say("{count} of {all} layers", count=offload.layers, all=len(layers))
+    experts = say("experts of {count} of {all} layers", count=offload.experts, all=routed)
+    both = say("{one} and {other}", one=whole, other=experts)
+    said = experts if not offload.layers else both if offload.experts else whole
+    told = flags(arch, offload, engine=engine)
+    return (
+        say("in RAM: {parts}; {flags}", parts=said, flags=told)
+        if told
+        else say("in RAM: {parts}", parts=said)
+    )
+
+
+def flags(arch: Arch, offload: Offload, *, engine: Engine) -> str:
+    """How an engine is told so."""
+    count = len(arch.trunk.layers)
+    said = []
+    if engine.id == "ktransformers":
+        return ""
+    said.append(f"-ngl {count + 1 - offload.layers}")
+    if offload.experts and engine.id != "ollama":
+        said.append(f"--n-cpu-moe {offload.layers + dense_first(arch) + offload.experts}")
+    return " ".join(said)
+
+
+def dense_first(arch: Arch) -> int:
+    """Layers before the first with experts: flags count them too."""
+    routed = [layer.ffn is not None and layer.ffn.experts > 0 for layer in arch.trunk.layers]
+    return routed.index(True) if any(routed) else 0

@@ -1,0 +1,319 @@
+"""A host in words: "64gb ddr5-6000 + 7950x", "epyc 7443, 256gb 8ch ddr4-3200", "cpu only, 64gb".
+
+A processor that no table knows is taken by its family: the name tells generation, channels and memory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole
+from rigright.base.units import GIB, GIGA, KIB, MEGA
+from rigright.facts.cpus import cpus
+from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Processor
+
+_CASE = re.IGNORECASE
+_SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
+_KIND = r"(?P<kind>lp-?ddr[45]x?|ddr[345])(?:[\s-]*(?P<speed>\d{4,5}))?"
+_RAM = r"(?:ram\b|dram\b|memory\b|system|host|main|内存|主存|ddr[345]|lpddr|[ru]dimm|so-?dimm|ecc\b|reg\b)"
+_COUNTED = r"\d{1,2}\s*-?\s*(?:ch(?:annels?)?\b|通道)"
+_SPOKEN = r"(?:single|dual|quad|hexa|octa|单|双|四|六|八|十二)[\s-]*(?:channel\b|通道)"
+_CHANNELS = re.compile(
+    r"(?P<count>\d{1,2})\s*-?\s*(?:ch(?:annels?)?\b|通道)"
+    r"|(?P<word>single|dual|quad|hexa|octa|单|双|四|六|八|十二)[\s-]*(?:channel\b|通道)",
+    _CASE,
+)
+_WORDS = {"single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8} | dict(
+    zip(("单", "双", "四", "六", "八", "十二"), (1, 2, 4, 6, 8, 12), strict=True)
+)
+_PARTS = re.compile(r"\s*(?:[+,，;；、&]|\bwith\b|\band\b|和|带)\s*", _CASE)
+_BEFORE = re.compile(
+    rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}\b(?=(?:\s+of)?\s*(?:(?:{_COUNTED}|{_SPOKEN})\s*)?{_RAM})", _CASE
+)
+_BEHIND = re.compile(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}\b", _CASE)
+_BARE = re.compile(rf"\s*{_SIZE}\s*", _CASE)
+_KINDS = re.compile(
+    rf"(?<![a-z]){_KIND}(?:\s*(?:mt/s|mhz))?(?:\s*(?:ecc|reg|rdimm|udimm|so-?dimm)\b)*", _CASE
+)
+_SPEED = re.compile(r"\b(?P<speed>\d{4,5})\s*(?:mt/?s|mhz)\b|(?<=ram )(?P<bare>\d{4})\b", _CASE)
+_LEFT = re.compile(
+    r"\b(?:of|ecc|reg|registered|[ru]dimms?|system|host|main|memory|ram|dram|cpu|processor)\b"
+    r"|内存|主存|处理器",
+    _CASE,
+)
+_OF_CPU = re.compile(
+    r"\b(?:amd|intel|ryzen|xeon|core|threadripper|epyc)\b|\((?:r|tm)\)|@ *[\d.]+ *ghz|\d+-core\b", _CASE
+)
+_DISK = re.compile(
+    r"(?:\d+\s*[x×*]\s*)?(?:\d+(?:\.\d+)?\s*[tg]b\s*)?"
+    r"(?:(?:pcie\s*)?(?:gen\s*)?(?P<gen>[345])(?:\.0)?\s*)?\b(?P<disk>nvme|m\.2|ssd|hdd|sata)\b(?:\s*ssd)?",
+    _CASE,
+)
+_COUNT = (
+    r"(?:(?P<sockets>[1248])\s*[x×*]\s*|(?P<dual>dual|two|双路?)\s+)?"
+    r"(?:amd\s+|intel\s+)?(?:processor\s+)?"
+)
+_CORES = re.compile(r"\s*(?P<cores>\d{1,3})[\s-]*(?:cores?|c\b|核)", _CASE)
+_ALONE = re.compile(r"\bcpu[\s-]*only\b|\b(?:no|without(?: a)?) gpus?\b|纯处理器|无显卡", _CASE)
+_LABELS = re.compile(r"\b(?:gpus?|cards?|cpu|ram|memory|board)\s*[:：]|(?:显卡|处理器|内存)\s*[:：]", _CASE)
+_TWICE = re.compile(r"\s*[x×*]\s*(?P<count>[248])\b")
+_MODEL = re.compile(r"[a-z]*\d+[a-z]*\d*[a-z]*")
+_BARE_MODEL = re.compile(
+    rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
+    _CASE,
+)
+DISK_BYTES_PER_S = {
+    "nvme": 5.0 * GIGA, "m.2": 5.0 * GIGA, "ssd": 0.5 * GIGA, "sata": 0.5 * GIGA, "hdd": 0.2 * GIGA,
+}  # fmt: skip
+_NVME_BYTES_PER_S = {3: 3.2 * GIGA, 4: 6.5 * GIGA, 5: 12.0 * GIGA}
+
+
+@cache
+def _families() -> tuple[tuple[re.Pattern[str], Processor], ...]:
+    readers: dict[str, CellReader] = dict.fromkeys(
+        ("pattern", "family", "architecture", "segment", "mem_type", "source", "as_of", "confidence"), text
+    )
+    readers |= dict.fromkeys(("max_sockets", "cores", "mem_channels", "pcie_gen", "pcie_lanes_free"), whole)
+    readers |= {"base_ghz": scaled(GIGA), "mem_mt_per_s": scaled(MEGA), "tdp_w": number}
+    rows = read_rows(DATA / "cpu_families.csv", readers, required=tuple(readers))
+    return tuple(
+        (
+            re.compile(rf"(?<![a-z0-9]){_COUNT}(?P<name>{row['pattern']})(?![a-z0-9])", re.IGNORECASE),
+            Processor(
+                name=row["family"],
+                architecture=row["architecture"],
+                segment=row["segment"],
+                cores=row["cores"],
+                base_hz=row["base_ghz"],
+                mem_kind=row["mem_type"].partition(" ")[0],
+                mem_channels=row["mem_channels"],
+                mem_transfers_per_s=row["mem_mt_per_s"],
+                pcie_gen=row["pcie_gen"],
+                pcie_lanes=row["pcie_lanes_free"],
+                max_sockets=row["max_sockets"],
+                tdp_w=row["tdp_w"],
+                source=row["source"],
+            ),
+        )
+        for row in rows
+    )
+
+
+@cache
+def _models() -> dict[str, tuple[str, int, float]]:
+    """Processors by the word of their name that no other bears: name, cores, clock."""
+    readers: dict[str, CellReader] = {"name": text, "cores": whole, "base_ghz": scaled(GIGA)}
+    benched = read_rows(DATA / "cpus_benched.csv", readers, required=tuple(readers))
+    known = [(row["name"], row["cores"], row["base_ghz"]) for row in benched]
+    known += [(cpu.name, cpu.cores, cpu.base_hz or 0.0) for cpu in cpus()]
+    found: dict[str, tuple[str, int, float]] = {}
+    for name, cores, base_hz in known:
+        model = " ".join(_MODEL.findall(name.lower().replace("-", " ").replace("+", "")))
+        found[model] = (name, cores, base_hz)
+    return found
+
+
+def find_processor(words: str) -> Processor | None:
+    """The processor a text names: by its own row, else by its family."""
+    found = _find(words)
+    return None if found is None else found[0]
+
+
+def _find(words: str) -> tuple[Processor, int, re.Match[str]] | None:
+    """A processor in a text, how many of it, and where it stands; the longest name wins."""
+    hits = [(one.search(words), own) for one, own in _families()]
+    named = [(hit, own) for hit, own in hits if hit is not None]
+    bare = _bare_model(words)
+    if bare is not None:
+        named = named or [bare]
+    if not named:
+        return None
+    hit, own = max(named, key=lambda one: (any(c.isdigit() for c in one[0]["name"]), len(one[0]["name"])))
+    model = " ".join(_MODEL.findall(hit["name"].lower().replace("-", " ").replace("+", "")))
+    exact = _models().get(model) or next(
+        (one for key, one in _models().items() if not model.isdigit() and key.endswith(f" {model}")), None
+    )
+    if exact is not None:
+        own = replace(own, name=exact[0], cores=exact[1], base_hz=exact[2])
+    elif own.name not in {name for name, _, _ in _models().values()} and any(map(str.isdigit, hit["name"])):
+        own = replace(own, name=hit["name"].strip())
+    said = hit.groupdict()
+    sockets = int(said.get("sockets") or (2 if said.get("dual") else 1))
+    return own, sockets, hit
+
+
+def _bare_model(words: str) -> tuple[re.Match[str], Processor] | None:
+    """A model without its maker or series: "7950x", "14900k", "w5-3425"; such words mean no card."""
+    for word in re.finditer(
+        rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
+        words,
+        re.IGNORECASE,
+    ):
+        exact = next(
+            (one for key, one in _models().items() if key.split()[-1:] == [word["name"].lower()]), None
+        )
+        own = None if exact is None else next((own for one, own in _families() if one.search(exact[0])), None)
+        if exact is not None and own is not None:
+            return word, replace(own, name=exact[0], cores=exact[1], base_hz=exact[2])
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A text without its words for the host, and what they say."""
+
+    plain: str
+    host: Host | None = None
+    only: bool = False  # the text names no cards
+
+
+def take_host(words: str) -> Taken:
+    """The host that a text tells of, and the rest of it."""
+    plain = _LABELS.sub(" ", words)
+    alone = _ALONE.search(plain)
+    plain = plain if alone is None else _cut(plain, alone)
+    cpu = _find(plain)
+    if cpu is not None:
+        after = _TWICE.match(plain[cpu[2].end() :])
+        plain = _cut(plain, cpu[2])
+        if after is not None:
+            cpu = (cpu[0], int(after["count"]), cpu[2])
+            plain = plain.replace(after[0], " ", 1)
+    cores = _CORES.search(plain) if cpu is not None else None
+    if cores is not None:
+        plain = _cut(plain, cores)
+    disk = _DISK.search(plain)
+    if disk is not None:
+        plain = _cut(plain, disk)
+    ram_bytes, plain = _take_size(plain, lonely=cpu is not None or alone is not None)
+    kind = _KINDS.search(plain)
+    if kind is not None:
+        plain = _cut(plain, kind)
+    speed = _SPEED.search(plain)
+    if speed is not None:
+        plain = _cut(plain, speed)
+    channels = _CHANNELS.search(plain)
+    if channels is not None and (ram_bytes or cpu or kind):
+        plain = _cut(plain, channels)
+    if cpu is None and ram_bytes is None and kind is None:
+        return Taken(plain=words)
+    plain = _LEFT.sub(" ", plain) if cpu is None else _OF_CPU.sub(" ", _LEFT.sub(" ", plain))
+    plain = " + ".join(part for part in _PARTS.split(plain) if part.strip())
+    own = None if cpu is None else cpu[0]
+    if own is not None and cores is not None:
+        own = replace(own, cores=int(cores["cores"]))
+    told = _Told(
+        cpu=own,
+        sockets=1 if cpu is None else cpu[1],
+        ram_bytes=ram_bytes,
+        kind=None if kind is None else kind["kind"].upper().replace("LP-", "LP"),
+        transfers_per_s=_transfers(kind, speed),
+        channels=_channels(channels),
+        disk_bytes_per_s=_disk_rate(disk),
+    )
+    return Taken(plain=plain.strip(), host=host_of(told), only=alone is not None or not plain.strip())
+
+
+def find_host(words: str) -> Host:
+    """The host a text tells of, all of it a host."""
+    found = take_host(words).host
+    return host_of(_Told()) if found is None else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    cpu: Processor | None = None
+    sockets: int = 1
+    ram_bytes: float | None = None
+    kind: str | None = None
+    transfers_per_s: float | None = None
+    channels: int | None = None
+    disk_bytes_per_s: float | None = field(default=None)
+
+
+def host_of(told: _Told) -> Host:
+    """A host with what nobody said taken as usual: processor and memory tell of each other."""
+    cpu, assumed = told.cpu, []
+    if cpu is None:
+        cpu = usual_processor(told)
+        assumed.append("cpu")
+    kind = told.kind or cpu.mem_kind
+    transfers = told.transfers_per_s
+    if transfers is None:
+        assumed.append("transfers")
+        transfers = (
+            cpu.mem_transfers_per_s if kind == cpu.mem_kind else USUAL_MTS.get(kind, cpu.mem_transfers_per_s)
+        )
+    channels = told.channels
+    if channels is None:
+        assumed.append("channels")
+        channels = cpu.mem_channels * told.sockets
+    if told.ram_bytes is None:
+        assumed.append("ram")
+    return Host(
+        cpu=cpu,
+        sockets=told.sockets,
+        ram_bytes=told.ram_bytes or max(USUAL_BYTES, channels * 16 * GIB if cpu.segment == "server" else 0.0),
+        ram_kind=kind,
+        channels=channels,
+        transfers_per_s=transfers,
+        disk_bytes_per_s=told.disk_bytes_per_s,
+        assumed=tuple(assumed),
+    )
+
+
+def usual_processor(told: _Told) -> Processor:
+    """What such memory usually stands beside: a server where it is much or has many channels."""
+    much = (told.ram_bytes or 0.0) > 256 * GIB or (told.channels or 0) > 4
+    old = (told.kind or "").startswith("DDR4")
+    name = {(True, False): "EPYC Genoa", (True, True): "EPYC Milan", (False, True): "Ryzen 5000"}
+    words = name.get((much, old), "Ryzen 7700")
+    found = _find(words)
+    if found is None:  # pragma: no cover - the table bears them
+        raise LookupError(words)
+    return found[0]
+
+
+def _cut(words: str, found: re.Match[str]) -> str:
+    return f"{words[: found.start()]} {words[found.end() :]}"
+
+
+def _take_size(plain: str, *, lonely: bool) -> tuple[float | None, str]:
+    """Bytes of memory: named as such, or a size that stands alone after a plus or beside a processor."""
+    found = _BEFORE.search(plain) or _BEHIND.search(plain)
+    if found is not None:
+        return _bytes(found), _cut(plain, found)
+    parts = _PARTS.split(plain)
+    marks = _PARTS.findall(plain)
+    for place, part in enumerate(parts):
+        alone = _BARE.fullmatch(part)
+        after_plus = place > 0 and "+" in marks[place - 1]
+        if alone is not None and (lonely or (after_plus and len(parts) > 1)):
+            kept = [other for where, other in enumerate(parts) if where != place]
+            return _bytes(alone), " + ".join(kept)
+    return None, plain
+
+
+def _bytes(found: re.Match[str]) -> float:
+    size = float(found["size"]) * GIB * (KIB if found["unit"].lower().startswith("t") else 1)
+    return int(found["many"] or 1) * size
+
+
+def _transfers(kind: re.Match[str] | None, speed: re.Match[str] | None) -> float | None:
+    told = (kind and kind["speed"]) or (speed and (speed["speed"] or speed["bare"]))
+    return float(told) * MEGA if told else None
+
+
+def _channels(found: re.Match[str] | None) -> int | None:
+    if found is None:
+        return None
+    return int(found["count"]) if found["count"] else _WORDS[found["word"].lower()]
+
+
+def _disk_rate(found: re.Match[str] | None) -> float | None:
+    if found is None:
+        return None
+    return _NVME_BYTES_PER_S.get(int(found["gen"] or 0)) or DISK_BYTES_PER_S[found["disk"].lower()]

@@ -1,0 +1,50 @@
+"""What of a case lies in main memory, what the processor does of each token, and the flags that say so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rigright.choice.case import Case
+from rigright.choice.offload import flags, in_ram, ram_bytes, told_in_ram
+from rigright.cost.speed.rates import beside, rates_of
+from rigright.cost.speed.step import ALONE, Pass, step
+from rigright.cost.speed.work import parted, work_of
+from rigright.facts.hosts import host_chip
+from rigright.report.explained import RamUse
+from rigright.verbs.serving.speed import traffic_of
+
+
+def ram_use(case: Case) -> RamUse | None:
+    """None where everything lies on the cards."""
+    offload, host = case.serving.offload, case.host
+    if offload is None or host is None:
+        return None
+    layers = case.arch.trunk.layers
+    processor, weights = host_chip(host), case.serving.weights
+    share, traffic = in_ram(case.arch, offload), traffic_of(case)
+    work = replace(work_of(case.arch, weights=weights, kv=case.serving.kv), ram=share)
+    _, inside = parted(work, share)
+    own = rates_of((processor,), case.engine, weights=weights)
+    content = Pass(
+        decode_seqs=float(traffic.concurrency or 1),
+        decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
+    )
+    alone_s = float(np.mean(step(inside, own, layout=ALONE, content=content).total_s))
+    card = case.cards[0].chip
+    rates = rates_of((card,), case.engine, weights=weights)
+    whole = beside(rates, (processor,), cards=(card,), engine=case.engine, weights=weights)
+    token_s = float(np.mean(step(work, whole, layout=ALONE, content=content).total_s))
+    return RamUse(
+        used_bytes=ram_bytes(case.arch, case.serving, offload=offload),
+        total_bytes=host.ram_bytes,
+        layers=offload.layers,
+        experts=offload.experts,
+        all_layers=len(layers),
+        moe_layers=sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts),
+        flags=flags(case.arch, offload, engine=case.engine),
+        said=told_in_ram(case.arch, offload, engine=case.engine),
+        token_s=alone_s,
+        cards_s=max(token_s - alone_s, 0.0),
+    )

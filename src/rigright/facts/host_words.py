@@ -19,8 +19,6 @@ _CASE = re.IGNORECASE
 _SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
 _KIND = r"(?P<kind>lp-?ddr[45]x?|ddr[345])(?:[\s-]*(?P<speed>\d{4,5}))?"
 _RAM = r"(?:ram\b|dram\b|memory\b|system|host|main|内存|主存|ddr[345]|lpddr|[ru]dimm|so-?dimm|ecc\b|reg\b)"
-_COUNTED = r"\d{1,2}\s*-?\s*(?:ch(?:annels?)?\b|通道)"
-_SPOKEN = r"(?:single|dual|quad|hexa|octa|单|双|四|六|八|十二)[\s-]*(?:channel\b|通道)"
 _CHANNELS = re.compile(
     r"(?P<count>\d{1,2})\s*-?\s*(?:ch(?:annels?)?\b|通道)"
     r"|(?P<word>single|dual|quad|hexa|octa|单|双|四|六|八|十二)[\s-]*(?:channel\b|通道)",
@@ -30,9 +28,7 @@ _WORDS = {"single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8} | dict(
     zip(("单", "双", "四", "六", "八", "十二"), (1, 2, 4, 6, 8, 12), strict=True)
 )
 _PARTS = re.compile(r"\s*(?:[+,，;；、&]|\bwith\b|\band\b|和|带)\s*", _CASE)
-_BEFORE = re.compile(
-    rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}\b(?=(?:\s+of)?\s*(?:(?:{_COUNTED}|{_SPOKEN})\s*)?{_RAM})", _CASE
-)
+_BEFORE = re.compile(rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}\b(?=(?:\s+of)?\s*{_RAM})", _CASE)
 _BEHIND = re.compile(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}\b", _CASE)
 _BARE = re.compile(rf"\s*{_SIZE}\s*", _CASE)
 _KINDS = re.compile(
@@ -188,6 +184,9 @@ def take_host(words: str) -> Taken:
     disk = _DISK.search(plain)
     if disk is not None:
         plain = _cut(plain, disk)
+    channels = _CHANNELS.search(plain)
+    if channels is not None:
+        plain = _cut(plain, channels)
     ram_bytes, plain = _take_size(plain, lonely=cpu is not None or alone is not None)
     kind = _KINDS.search(plain)
     if kind is not None:
@@ -195,9 +194,6 @@ def take_host(words: str) -> Taken:
     speed = _SPEED.search(plain)
     if speed is not None:
         plain = _cut(plain, speed)
-    channels = _CHANNELS.search(plain)
-    if channels is not None and (ram_bytes or cpu or kind):
-        plain = _cut(plain, channels)
     if cpu is None and ram_bytes is None and kind is None:
         return Taken(plain=words)
     plain = _LEFT.sub(" ", plain) if cpu is None else _OF_CPU.sub(" ", _LEFT.sub(" ", plain))

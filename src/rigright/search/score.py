@@ -109,14 +109,9 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
         kinds = [question.kinds[kind] for kind in places]
-        mix = kinds[0].mix
-        rates = (
-            _dealt_rates(question, alike, mix=mix, work=work, batch=1)
-            if mix
-            else rates_of([kind.chip for kind in kinds], way.engine, weights=way.weights)
-        )
         if way.offload is not None:
-            work, rates = _spilled(question, alike, work=work, rates=rates)
+            work = replace(work, ram=in_ram(question.arch, way.offload))
+        rates = _rates(question, alike, work=work)
         own = known_of(
             SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
         )
@@ -127,14 +122,22 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
                 yield replace(found, served=_anchored(served, own, row=found.points.row))
 
 
-def _spilled(question: Question, way: Way, *, work: Work, rates: Rates) -> tuple[Work, Rates]:
-    """The work with a part of it in main memory, and the processor beside the cards."""
+def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates:
+    """What the cards of a way reach: unlike ones are dealt layers for so many sequences.
+
+    Where a part lies in main memory, with the processor beside them.
+    """
     kinds = [question.kinds[place] for place in way.kinds]
+    mix, chips = kinds[0].mix, [kind.chip for kind in kinds]
+    rates = (
+        _dealt_rates(question, way, mix=mix, work=replace(work, ram=None), batch=batch)
+        if mix
+        else rates_of(chips, way.engine, weights=way.weights)
+    )
+    if way.offload is None:
+        return rates
     hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
-    share = None if way.offload is None else in_ram(question.arch, way.offload)
-    cards = [kind.chip for kind in kinds]
-    full = beside(rates, hosts, cards=cards, engine=way.engine, weights=way.weights)
-    return replace(work, ram=share), full
+    return beside(rates, hosts, cards=chips, engine=way.engine, weights=way.weights)
 
 
 def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict[str, Numbers]:
@@ -288,7 +291,7 @@ def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way:
         held = np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
     groups = [held == count for count in np.unique(held)] if mix else [held > 0] if sets_aside else []
     for mine in groups:
-        own = _dealt_rates(question, way, mix=mix, work=work, batch=int(held[mine].max())) if mix else rates
+        own = _rates(question, way, work=work, batch=int(held[mine].max())) if mix else rates
         again = _serve(
             question, found.take(mine), rates=own, slots=(held if sets_aside else slots)[mine], **asked
         )

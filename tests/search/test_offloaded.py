@@ -1,0 +1,106 @@
+"""Models that cards have no room for, beside main memory: as little leaves the cards as will do."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.arch.sources.open import open_model
+from rigright.choice.offload import flags, least_offload, memories_with, ram_bytes
+from rigright.demand import Offload, PlanWish, Serving, ServingWish
+from rigright.facts.engines import find_engine
+from rigright.facts.nodes import find_node
+from rigright.verbs.explain import explain
+from rigright.verbs.fit import fit
+from rigright.verbs.plan import plan
+
+ASKED = [
+    ("gpt-oss-120b", "rtx 4090 + 64gb ddr5-6000 + 7950x"),
+    ("qwen3-30b-a3b", "rtx 3060 12gb + 32gb"),
+    ("llama-3.3-70b", "rtx 4090 + 64gb"),
+    ("qwen3-235b-a22b", "2x rtx 3090 + epyc 7443 + 256gb 8ch"),
+]
+
+
+@pytest.mark.parametrize(("model", "machine"), ASKED)
+def test_plan_and_explain_leave_the_same_part_in_main_memory(model, machine):
+    told = explain(model, machine)
+    first = plan(model, wish=PlanWish(on=machine)).first
+    assert told.fits
+    assert told.ram is not None
+    assert first is not None
+    assert first.work.offload == told.serving.offload
+    assert first.work.weights == told.weights_format
+    assert first.figures["tpot_s"].value == pytest.approx(told.speed.tpot_s.value)
+    assert told.ram.used_bytes <= told.ram.total_bytes
+
+
+@pytest.mark.parametrize(("model", "machine"), ASKED)
+def test_one_layer_less_in_main_memory_overfills_a_card(model, machine):
+    arch, node = open_model(model), find_node(machine)
+    serving = Serving(engine="llama.cpp b7000", weights="gguf:Q4_K_M", context_tok=8192)
+    found = least_offload(arch, serving, cards=node.cards, host=node.host)
+    assert found is not None
+    less = (
+        Offload(layers=found.layers, experts=found.experts - 1)
+        if found.experts
+        else Offload(layers=found.layers - 1)
+    )
+    for offload, fits in ((found, True), (less, False)):
+        memory = memories_with(arch, serving, offload=offload, cards=node.cards)
+        assert all(bool(one.fits) for one in memory) == fits
+
+
+def test_main_memory_that_is_too_small_is_no_answer():
+    node = find_node("rtx 4090 + 32gb")
+    serving = Serving(engine="llama.cpp b7000", weights="gguf:MXFP4", context_tok=8192)
+    assert least_offload(open_model("gpt-oss-120b"), serving, cards=node.cards, host=node.host) is None
+
+
+def test_what_fits_on_the_cards_stays_there():
+    told = explain("qwen3-14b", "rtx 4090 + 64gb")
+    assert told.ram is None
+    assert told.serving.offload is None
+
+
+def test_flags_count_layers_as_llama_cpp_does():
+    arch = open_model("deepseek-r1")  # 61 layers, the first three without experts
+    engine = find_engine("llama.cpp")
+    assert flags(arch, Offload(experts=20), engine=engine) == "-ngl 62 --n-cpu-moe 23"
+    assert flags(open_model("llama-3.3-70b"), Offload(layers=30), engine=engine) == "-ngl 51"
+    assert "--n-cpu-moe" not in flags(arch, Offload(experts=20), engine=find_engine("ollama"))
+
+
+def test_cards_and_main_memory_hold_the_whole_model_together():
+    arch, node = open_model("gpt-oss-120b"), find_node("rtx 4090 + 64gb")
+    serving = Serving(engine="llama.cpp b7000", weights="gguf:MXFP4", context_tok=8192)
+    found = least_offload(arch, serving, cards=node.cards, host=node.host)
+    on_cards = sum(
+        float(one.weights_bytes) for one in memories_with(arch, serving, offload=found, cards=node.cards)
+    )
+    whole = memories_with(arch, serving, offload=Offload(), cards=node.cards)
+    table = ram_bytes(arch, serving, offload=Offload())
+    held = on_cards + ram_bytes(arch, serving, offload=found) - table
+    assert held == pytest.approx(sum(float(one.weights_bytes) for one in whole))
+
+
+def test_a_card_alone_is_told_how_much_main_memory_would_do():
+    told = explain("gpt-oss-120b", "rtx 4090")
+    assert not told.fits
+    best = next(one for one in told.remedies if one.fits)
+    assert "64gb" in best.flag
+    assert explain("gpt-oss-120b", best.flag.removeprefix("--on ").strip("'")).fits
+
+
+def test_processors_alone_run_what_their_memory_holds():
+    told = explain("llama-3.1-8b", "ryzen 7950x, 64gb", wish=ServingWish(weights="Q4_K_M"))
+    assert told.fits
+    assert 6 < told.speed.user_tok_per_s.value < 18
+    assert not explain("llama-3.3-70b", "ryzen 7950x, 32gb", wish=ServingWish(weights="Q8_0")).fits
+
+
+def test_fit_finds_more_beside_main_memory_and_never_puts_what_crawls_first():
+    alone, beside = fit("rtx 4090"), fit("rtx 4090 + 64gb")
+    assert beside.found > alone.found
+    assert any(row.ram_bytes for row in beside.rows)
+    assert beside.rows[0].user_tok_per_s.value > 5
+    assert fit("n100 16gb").rows[0].user_tok_per_s.value > 4

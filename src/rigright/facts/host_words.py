@@ -13,7 +13,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, KIB, MEGA
 from rigright.facts.cpus import cpus
-from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Processor
+from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket
 
 _CASE = re.IGNORECASE
 _SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
@@ -68,7 +68,7 @@ _NVME_BYTES_PER_S = {3: 3.2 * GIGA, 4: 6.5 * GIGA, 5: 12.0 * GIGA}
 
 
 @cache
-def _families() -> tuple[tuple[re.Pattern[str], Processor], ...]:
+def _families() -> tuple[tuple[re.Pattern[str], Socket], ...]:
     readers: dict[str, CellReader] = dict.fromkeys(
         ("pattern", "family", "architecture", "segment", "mem_type", "source", "as_of", "confidence"), text
     )
@@ -78,7 +78,7 @@ def _families() -> tuple[tuple[re.Pattern[str], Processor], ...]:
     return tuple(
         (
             re.compile(rf"(?<![a-z0-9]){_COUNT}(?P<name>{row['pattern']})(?![a-z0-9])", re.IGNORECASE),
-            Processor(
+            Socket(
                 name=row["family"],
                 architecture=row["architecture"],
                 segment=row["segment"],
@@ -112,13 +112,13 @@ def _models() -> dict[str, tuple[str, int, float]]:
     return found
 
 
-def find_processor(words: str) -> Processor | None:
+def find_processor(words: str) -> Socket | None:
     """The processor a text names: by its own row, else by its family."""
     found = _find(words)
     return None if found is None else found[0]
 
 
-def _find(words: str) -> tuple[Processor, int, re.Match[str]] | None:
+def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
     """A processor in a text, how many of it, and where it stands; the longest name wins."""
     hits = [(one.search(words), own) for one, own in _families()]
     named = [(hit, own) for hit, own in hits if hit is not None]
@@ -141,7 +141,7 @@ def _find(words: str) -> tuple[Processor, int, re.Match[str]] | None:
     return own, sockets, hit
 
 
-def _bare_model(words: str) -> tuple[re.Match[str], Processor] | None:
+def _bare_model(words: str) -> tuple[re.Match[str], Socket] | None:
     """A model without its maker or series: "7950x", "14900k", "w5-3425"; such words mean no card."""
     for word in re.finditer(
         rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
@@ -221,7 +221,7 @@ def find_host(words: str) -> Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    cpu: Processor | None = None
+    cpu: Socket | None = None
     sockets: int = 1
     ram_bytes: float | None = None
     kind: str | None = None
@@ -261,7 +261,7 @@ def host_of(told: _Told) -> Host:
     )
 
 
-def usual_processor(told: _Told) -> Processor:
+def usual_processor(told: _Told) -> Socket:
     """What such memory usually stands beside: a server where it is much or has many channels."""
     much = (told.ram_bytes or 0.0) > 256 * GIB or (told.channels or 0) > 4
     old = (told.kind or "").startswith("DDR4")

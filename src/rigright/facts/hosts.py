@@ -17,7 +17,7 @@ USUAL_MTS = {"DDR3": 1600 * MEGA, "DDR4": 3200 * MEGA, "DDR5": 5600 * MEGA, "LPD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Processor:
+class Socket:
     """One socket. None is not known."""
 
     name: str
@@ -37,9 +37,9 @@ class Processor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """Processor and memory of a machine; what nobody said is as such machines usually are."""
+    """Socket and memory of a machine; what nobody said is as such machines usually are."""
 
-    cpu: Processor
+    cpu: Socket
     sockets: int = 1
     ram_bytes: float = USUAL_BYTES
     ram_kind: str = "DDR5"

@@ -58,7 +58,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class HostParts:
     """What usually stands around so many cards, part by part."""
 
     around: str  # "desktop", "server", "baseboard", "used-baseboard", "superchip", "kit"
@@ -81,9 +81,9 @@ def _needs(cell: str) -> tuple[Need, ...]:
 
 
 @cache
-def hosts() -> tuple[Host, ...]:
+def hosts() -> tuple[HostParts, ...]:
     """Every host of the table; those of one kind from the smallest on."""
     words = ("around", "source", "as_of", "confidence", "notes")
     readers = {**dict.fromkeys(words, text), "cards": whole, "parts": _needs}
     rows = read_rows(DATA / "hosts.csv", readers, required=("around", "cards", "parts", "source", "as_of"))
-    return tuple(Host(**row) for row in rows)
+    return tuple(HostParts(**row) for row in rows)

@@ -32,16 +32,17 @@ def rules() -> tuple[BuildRule, ...]:
     return tuple(rule for found in shelf.load("rigright.build.rules", "RULES").values() for rule in found)
 
 
+@cache
+def rules_by_name() -> dict[str, BuildRule]:
+    """The same by name."""
+    return {rule.name: rule for rule in rules()}
+
+
 def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
     """What rules find, the worst first; `names`: only these rules."""
-    asked = None if names is None else frozenset(names)
-    found = [
-        replace(one, rule=rule.name)
-        for rule in rules()
-        if asked is None or rule.name in asked
-        for one in rule.judge(rig)
-    ]
-    for kind, text in rig.unknown if asked is None else ():
+    asked = rules() if names is None else [rules_by_name()[name] for name in names]
+    found = [replace(one, rule=rule.name) for rule in asked for one in rule.judge(rig)]
+    for kind, text in rig.unknown if names is None else ():
         found.append(Ruling(
             verdict=DOUBT, parts=(kind,), rule="unknown",
             says=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from rigright.base.record import dataclass
+from rigright.base.words import Sentence
 from rigright.build.machine import Rig
+from rigright.build.proposals.record import RECOMMENDED, BuildWish, Proposal, Proposed
 from rigright.build.ruling import OK, Ruling, worst
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
@@ -26,3 +28,29 @@ class CheckedList:
     def against(self) -> tuple[Ruling, ...]:
         """What is not fine, the worst first."""
         return tuple(one for one in self.rulings if one.verdict != OK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Machines around some cards, or around those of a plan."""
+
+    cards: str  # of one machine: "2x GeForce RTX 4090"
+    wanted: BuildWish
+    proposed: Proposed
+    today: str
+    model: str | None = None  # whose plan it is
+    notes: tuple[Sentence, ...] = ()
+    currency: str = "USD"
+    asked: str = ""  # the command that asks this again
+
+    @property
+    def first(self) -> Proposal | None:
+        """The one to take."""
+        made = self.proposed.variants
+        return next((one for one in made if one.label == RECOMMENDED), made[0] if made else None)
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether what it costs is more than was said."""
+        limit, first = self.wanted.budget_usd, self.first
+        return limit is not None and first is not None and first.usd.value * first.machines > limit

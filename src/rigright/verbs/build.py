@@ -2,31 +2,185 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded
+from rigright.base.units import MEGA, MIB
+from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import MOST_BYTES, lines_of
-from rigright.build.said import rig_of
-from rigright.report.assembled import CheckedList
+from rigright.build.machine import Circuit
+from rigright.build.proposals.record import BuildWish
+from rigright.build.said import rig_of, room_of
+from rigright.demand import PlanWish
+from rigright.facts.chips import by_id
+from rigright.facts.nodes import Node, find_node
+from rigright.report.assembled import Assembled, CheckedList
+from rigright.verbs.clock import today
 
 STDIN = "-"
+MOST_PLAN_BYTES = 16 * MIB
+MOST_IN_ONE = 64  # cards that one machine is asked to hold
+_STATE_BYTES, _KEPT, _TOKEN_BYTES = 14.0, 3, 2.0  # of a parameter in a checkpoint; checkpoints; of a token
 
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
     """Judge the list of parts in a file; `room` is a line `room:` more."""
-    if file == STDIN:
-        raw, name = sys.stdin.buffer.read(MOST_BYTES + 1)[:MOST_BYTES], "stdin"
-    else:
-        raw, name = read_bounded(file, MOST_BYTES), Path(file).name
-    return check_text(raw, name=name, room=room)
+    return check_text(_read(file, MOST_BYTES), name="stdin" if file == STDIN else Path(file).name, room=room)
 
 
 def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None) -> CheckedList:
     """Judge a list of parts."""
     lines = lines_of(raw, name=name)
     if room is not None:
+        circuit_of(room)
         lines = (*(one for one in lines if one.kind != "room"), *lines_of(f"room: {room}", name="--room"))
     rig = rig_of(lines)
     return CheckedList(rig=rig, rulings=judge(rig), lines=tuple((one.kind, one.text) for one in lines))
+
+
+def build(
+    what: str | None = None,
+    *,
+    wish: PlanWish | None = None,
+    from_file: str | None = None,
+    room: str | None = None,
+    asked: str = "",
+) -> Assembled:
+    """Machines around cards ("2x rtx 4090"), a model's plan, or one that `plan --json` wrote."""
+    wish = wish or PlanWish()
+    circuit = None if room is None else circuit_of(room)
+    if from_file is not None:
+        return _around_plan(_plan_in(from_file), wish, circuit=circuit, asked=asked)
+    if what is None:
+        raise AskError(
+            say("nothing to build"),
+            hint=say(
+                "name cards, a model, or a list of parts: {example}", example='rigright build "2x rtx 4090"'
+            ),
+        )
+    node = _cards_in(what)
+    if node is not None:
+        wanted = BuildWish(
+            cards=tuple(Counter(card.chip.id for card in node.cards).items()), machines=node.n_nodes,
+            circuit=circuit, budget_usd=wish.budget_usd,
+        )  # fmt: skip
+        return _assembled(wanted, wish, asked=asked, notes=node.notes)
+    from rigright.report.pages.plan_data import plain
+    from rigright.verbs.plan import plan
+
+    bought = wish if wish.buy is not None else replace(wish, buy=True)
+    return _around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+
+
+def circuit_of(text: str) -> Circuit:
+    """What a text says of the room's breaker."""
+    found = room_of(text)
+    if found is None or found.rated_w is None or not found.rated_w > 0:
+        raise AskError(
+            say('cannot read "{text}" as {what}', text=text[:60], what=say("volts and amperes")),
+            hint=say("write for example {example}", example="110V 15A, 220V 16A"),
+        )
+    return found
+
+
+def _read(file: str, most: int) -> bytes:
+    if file == STDIN:
+        return sys.stdin.buffer.read(most + 1)[:most]
+    return read_bounded(file, most)
+
+
+def _cards_in(what: str) -> Node | None:
+    """The cards a text names; None where it names something else, such as a model."""
+    try:
+        return find_node(what)
+    except AskError as error:
+        counted = what.strip()[:1].isdigit() and " " in what.strip()
+        if counted or "could mean" in str(error):
+            raise
+        return None
+
+
+def _plan_in(file: str) -> Mapping[str, Any]:
+    """What `plan --json` wrote."""
+    name = "stdin" if file == STDIN else Path(file).name
+    wrong = DataError(
+        say("{file} is no plan", file=name),
+        hint=say("write one with {command}", command="rigright plan MODEL --json"),
+    )
+    try:
+        found = json.loads(_read(file, MOST_PLAN_BYTES))
+    except (ValueError, RecursionError):
+        raise wrong from None
+    if not isinstance(found, dict) or not isinstance(found.get("plans"), list):
+        raise wrong
+    return found
+
+
+def _around_plan(
+    data: Mapping[str, Any], wish: PlanWish, *, circuit: Circuit | None, asked: str
+) -> Assembled:
+    """The machine of a plan: its cards, memory and disks for its model."""
+    plans = [one for one in (*data["plans"], data.get("nearest")) if isinstance(one, dict)]
+    chip = plans[0].get("chip") if plans else None
+    if not isinstance(chip, str) or chip not in by_id():
+        raise DataError(
+            say("the plan names no GPU that is known"),
+            hint=say("write one with {command}", command="rigright plan MODEL --buy --json"),
+        )
+    first = plans[0]
+    count, nodes = _whole(first.get("n_chips")), _whole(first.get("n_nodes"))
+    layout = first.get("layout")
+    ranks = _whole(layout.get("tp")) * _whole(layout.get("pp")) if isinstance(layout, dict) else 1
+    memory = first.get("memory")
+    share = (
+        memory[0].get("weights") if isinstance(memory, list) and memory and isinstance(memory[0], dict) else 0
+    )
+    weights = float(share) * ranks if isinstance(share, int | float) else 0.0
+    told = data.get("wish")
+    asked_for = told if isinstance(told, dict) else {}
+    trained = asked_for.get("work") in {"finetune", "pretrain"}
+    params = data.get("params")
+    size = float(params) if isinstance(params, int | float) else 0.0
+    tokens = asked_for.get("train_tok")
+    data_bytes = _KEPT * _STATE_BYTES * size + _TOKEN_BYTES * float(tokens or 0.0) if trained else 0.0
+    wanted = BuildWish(
+        cards=((chip, max(1, count // nodes)),), machines=nodes, weights_bytes=weights or 2.0 * size,
+        data_bytes=data_bytes, circuit=circuit, budget_usd=wish.budget_usd,
+    )  # fmt: skip
+    model = data.get("model")
+    return _assembled(wanted, wish, asked=asked, model=model if isinstance(model, str) else None)
+
+
+def _whole(value: object) -> int:
+    """A count from a file: at least one."""
+    return max(1, min(int(value), int(MEGA))) if isinstance(value, int | float) and value == value else 1  # noqa: PLR0124 - nan
+
+
+def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) -> Assembled:
+    """Put it together."""
+    from rigright.build.proposals.propose import propose
+
+    day = today()
+    each = sum(count for _, count in wanted.cards)
+    soldered = all(not by_id()[chip].form.startswith("PCIe") for chip, _ in wanted.cards)
+    if each > MOST_IN_ONE and not soldered:
+        raise AskError(
+            say("one machine holds no {count} cards", count=each),
+            hint=say(
+                "say several machines: {example}",
+                example=f'"{-(-each // 8)} nodes of 8x {wanted.cards[0][0]}"',
+            ),
+        )
+    shown = " + ".join(f"{count}x {by_id()[chip].name}" for chip, count in wanted.cards)
+    return Assembled(
+        cards=shown, wanted=wanted, proposed=propose(wanted, today=day), today=day.isoformat(),
+        currency=wish.currency, asked=asked, **told,
+    )  # fmt: skip

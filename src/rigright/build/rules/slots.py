@@ -159,11 +159,8 @@ def fits(rig: Rig, wide: list[int]) -> bool:
     if most is not None and sum(wide) > max(most, 0):
         return False
     if board is not None and board.places and board.slots:
-        places = sorted(
-            place
-            for place, long in zip(board.places, _in_order(board.places, board.slots), strict=False)
-            if long >= 8
-        )
+        lanes = board.together or (16,) * len(board.places)
+        places = sorted(place for place, one in zip(board.places, lanes, strict=False) if one >= 2)
         end, left = 0, list(wide)
         for place in places:
             if left and place > end and (most is None or place + left[0] - 1 <= max(most, min(7, most))):
@@ -172,11 +169,6 @@ def fits(rig: Rig, wide: list[int]) -> bool:
     if span is None:
         return True
     return sum(wide[:-1]) + 1 <= span
-
-
-def _in_order(places: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
-    """Lengths for places where the table states only how many there are of each."""
-    return tuple(slots[:1] * len(places)) if len(slots) >= len(places) else slots
 
 
 def spacing(rig: Rig) -> Iterator[Ruling]:
@@ -193,7 +185,9 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
     names = {"cards": rig.n_cards, "wide": shown(least), "board": rig.board.name,
              "case": "" if rig.case is None else rig.case.name}  # fmt: skip
     if not fits(rig, least):
-        if on_cables(rig) or (rig.case is None and rig.n_cards > 1):
+        if is_open(rig) and ON_CABLES.search(rig.remarks) is not None:
+            yield Ruling(verdict=OK, parts=("gpu", "case"), says=say("cards hang on riser cables"))
+        elif on_cables(rig) or (rig.case is None and rig.n_cards > 1):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),

@@ -14,25 +14,67 @@ SUMMARY = say("a whole machine around the cards: parts to order; or your own lis
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `build`."""
+    from rigright.faces.cli.options import add_options
+
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="CARDS|MODEL",
+        help=str(say('"2x rtx 4090", "8x h100 sxm"; or a model, planned first with the options below')),
+    )
     parser.add_argument(
         "--check",
         metavar="FILE",
         help=str(say("judge a list of parts, a part a line (cpu: ..., gpu: 2x RTX 4090); - is stdin")),
     )
+    parser.add_argument(
+        "--from",
+        dest="from_file",
+        metavar="PLAN.json",
+        help=str(say("the machine of a plan that `plan --json` wrote; - is stdin")),
+    )
     parser.add_argument("--room", metavar="TEXT", help=str(say('what feeds it: "110V 15A", "220V 16A"')))
+    add_options(parser, "plan")
 
 
 def answer(options: argparse.Namespace) -> Answer:
+    """Judge a list, or put a machine together."""
+    named = [one for one in (options.what, options.check, options.from_file) if one is not None]
+    if len(named) > 1:
+        raise AskError(
+            say("{first} and {second} exclude each other", first=named[0], second=named[1]),
+            hint=say("leave one of them out"),
+        )
+    if options.check is not None:
+        return _checked(options)
+    from rigright.faces.cli.options import said_in
+    from rigright.options.read import command, read_wish
+    from rigright.report.pages import build as pages
+    from rigright.verbs.build import build
+
+    said = said_in(options, "plan")
+    typed = [] if options.what is None else [options.what]
+    typed += [] if options.from_file is None else ["--from", options.from_file]
+    typed += [] if options.room is None else ["--room", options.room]
+    result = build(
+        options.what,
+        wish=read_wish(said),
+        from_file=options.from_file,
+        room=options.room,
+        asked=command("build", typed, said=said),
+    )
+    return Answer(
+        page=lambda: pages.page(result, why=options.why, details=options.details),
+        plain=lambda language: pages.plain(result, language),
+    )
+
+
+def _checked(options: argparse.Namespace) -> Answer:
     """Judge the list."""
     from rigright.report.assembled import EXITS
     from rigright.report.pages import build_check as pages
     from rigright.verbs.build import check
 
-    if options.check is None:
-        raise AskError(
-            say("nothing to build"),
-            hint=say("name a list of parts: {example}", example="rigright build --check parts.txt"),
-        )
     result = check(options.check, room=options.room)
     return Answer(
         page=lambda: pages.page(result, details=options.details),

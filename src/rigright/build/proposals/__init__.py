@@ -1,0 +1,1 @@
+"""Machines put together around cards, and what their parts cost."""

@@ -1,0 +1,439 @@
+"""Machines around cards: boards, processors, cases, supplies of the tables, cut by rules, the cheapest first.
+
+A board with its processor and memory is a base. Bases that break no rule are taken by price; each is given
+the first case, supplies and cooler that the rules allow, until no cheaper machine can follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import cache
+from itertools import product
+from typing import TypeVar
+
+from rigright.base.record import dataclass
+from rigright.base.units import GIB, TERA
+from rigright.base.words import Sentence, say
+from rigright.build.judge import judge
+from rigright.build.machine import SAFE_SHARE, Cards, Modules, Rig
+from rigright.build.proposals.order import cpu_usd, items_of, own_usd
+from rigright.build.proposals.record import (
+    CHEAPEST,
+    GROWING,
+    LABELS,
+    RECOMMENDED,
+    BuildWish,
+    Proposal,
+    Proposed,
+    Refusal,
+)
+from rigright.build.rules.power import BASE_W, EFFICIENCY, load_w
+from rigright.build.rules.slots import is_open
+from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
+from rigright.cost.prices import ram_usd
+from rigright.facts.chips import Chip, by_id
+from rigright.facts.cpus import cpus
+from rigright.facts.shop.cards import PASSIVE, SOLDERED, shape_of
+from rigright.facts.shop.cpus import CpuFamily, Processor, processor_named
+from rigright.facts.shop.tables import (
+    Board,
+    Cooler,
+    Enclosure,
+    Finished,
+    PowerSupply,
+    boards,
+    cases,
+    coolers,
+    finished,
+    supplies,
+)
+
+_OF_BASE = ("socket", "firmware", "cpu-count", "memory-type", "memory-slots", "memory-modules", "memory-size",
+            "memory-registered", "slots", "lanes", "shared-lanes", "pluggable", "makers")  # fmt: skip
+_OF_CASE = ("spacing", "case-board", "card-length", "air", "cooler-height")
+_OF_SUPPLY = ("watts", "plugs", "eps", "voltage")
+_MODULES_GB = (8, 16, 32, 48, 64, 96, 128)
+_SIZES_TB = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+_DOUBT_USD = 400.0  # what a doubt is worth avoiding
+_LEAST_RAM_BYTES = 32 * GIB
+_LEAST_LIMIT = 0.55  # of a card's power, below which a limit costs too much speed
+_GROWN = (2, 4, 8)
+_MOST_IN_BOX = 16  # modules; racks of more bring their own memory
+Bought = TypeVar("Bought", Cooler, Enclosure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BareRig:
+    """A board with its processors and memory."""
+
+    rig: Rig
+    usd: float
+    doubts: int  # a BIOS that may be old is none: who orders asks for a new one
+
+    @property
+    def socket(self) -> str | None:
+        """Of its processor."""
+        family = None if self.rig.processor is None else self.rig.processor.family
+        return None if family is None else family.socket
+
+
+def propose(wanted: BuildWish, *, today: date) -> Proposed:
+    """The cheapest machine, the one to take, and one with room to grow."""
+    cards = tuple(
+        Cards(chip=by_id()[chip], count=count, shape=shape_of(by_id()[chip])) for chip, count in wanted.cards
+    )
+    if any(one.chip.form.startswith(SOLDERED) for one in cards):
+        return sold_whole(wanted, cards, today=today)
+    refusals: dict[str, Refusal] = {}
+    made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
+    server = in_server(wanted, cards, today=today)
+    if server is not None:
+        passive = any(one.shape.cooling == PASSIVE for one in cards)
+        made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
+    found = tuple(
+        replace(one, label=label) for one, label in zip(made, LABELS, strict=True) if one is not None
+    )
+    told = None if found else nearest(wanted, cards, today=today)
+    return Proposed(variants=found, refusals=tuple(refusals.values()), nearest=told)
+
+
+def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposal | None:
+    """The smallest server that takes the cards without a doubt, with memory as large as theirs."""
+    count = sum(one.count for one in cards)
+    held = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(one.chip.mem_bytes * one.count for one in cards))
+    for machine in sorted(finished(), key=lambda one: (one.cards_max, one.card_m is None, one.name)):
+        rig = Rig(machine=machine, cards=cards, modules=(_filled(held),))
+        enough = machine.psu_w is None or (load_w(rig) or 0.0) <= machine.psu_w
+        if (
+            machine.kind != "server"
+            or not machine.passive_ok
+            or machine.cards_max < max(count, 2)
+            or not enough
+        ):
+            continue
+        if all(one.verdict == OK for one in judge(rig, ("machine",))):
+            limited, limit_w = _within(rig, wanted)
+            if limited is not None:
+                return finish(RECOMMENDED, limited, wanted=wanted, today=today, limit_w=limit_w)
+    return None
+
+
+def _filled(need: float) -> Modules:
+    """Sixteen registered modules or more that hold so much."""
+    each = next((one for one in (16, 32, 64, 96, 128) if 16 * one * GIB >= need), 128)
+    count = max(16, 8 * math.ceil(need / (8 * each * GIB)))
+    return Modules(
+        count=count, each_bytes=each * GIB, total_bytes=count * each * GIB, type="DDR5", registered=True
+    )
+
+
+def variant(
+    label: str, wanted: BuildWish, *, cards: tuple[Cards, ...], today: date, refusals: dict[str, Refusal]
+) -> Proposal | None:
+    """The cheapest machine of a kind; for the one to take, a doubt costs as much as money."""
+    grown = _grown(cards) if label == GROWING else cards
+    doubt_usd = 0.0 if label == CHEAPEST else _DOUBT_USD
+    bases = sorted(
+        _bases(wanted, grown, label=label, today=today, refusals=refusals),
+        key=lambda one: one.usd + doubt_usd * one.doubts,
+    )
+    best: tuple[float, Rig] | None = None
+    for base in bases:
+        if best is not None and base.usd + doubt_usd * base.doubts >= best[0]:
+            break
+        for usd, rig in _complete(base, wanted, doubt_usd=doubt_usd, refusals=refusals):
+            if best is None or usd < best[0]:
+                best = (usd, rig)
+    if best is None:
+        return None
+    rig = replace(
+        best[1],
+        cards=tuple(replace(one, count=now.count) for one, now in zip(best[1].cards, cards, strict=True)),
+    )
+    limited, limit_w = _within(rig, wanted)
+    if limited is None:
+        _refuse("--room", judge(replace(rig, room=wanted.circuit), ("breaker",)), refusals=refusals)
+        return None
+    return finish(label, limited, wanted=wanted, today=today, limit_w=limit_w)
+
+
+def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: float | None = None) -> Proposal:
+    """A machine with its order and its rulings."""
+    rig = replace(rig, room=wanted.circuit)
+    more = 2.0 if label == GROWING else 1.0
+    disks = tuple(_disks(wanted, more=more))
+    return Proposal(
+        label=label,
+        rig=rig,
+        items=tuple(items_of(rig, disks_tb=disks, today=today, machines=wanted.machines)),
+        rulings=judge(rig),
+        wall_w=_wall_w(rig),
+        limit_w=limit_w,
+        machines=wanted.machines,
+    )
+
+
+def _wall_w(rig: Rig) -> float | None:
+    """What it draws at the wall; of a finished machine what its supplies give at most."""
+    machine = rig.machine
+    if machine is not None and machine.psu_w is not None and machine.kind in {"modules", "closed"}:
+        return machine.psu_w
+    need = load_w(rig)
+    return None if need is None else need / EFFICIENCY
+
+
+def _disks(wanted: BuildWish, *, more: float) -> Iterator[tuple[str, float]]:
+    """Sizes in TB: the system with a copy of the weights, data and checkpoints, scratch."""
+    for kind, size in (
+        ("system", max(1 / 1.5 * TERA, 1.5 * wanted.weights_bytes)),
+        ("data", wanted.data_bytes),
+        ("scratch", wanted.data_bytes / 4),
+    ):
+        if size > 0 and (kind != "scratch" or size > TERA / 4):
+            wished = more * 1.5 * size / TERA
+            yield kind, next((one for one in _SIZES_TB if one >= wished), math.ceil(wished / 32) * 32.0)
+
+
+def _grown(cards: tuple[Cards, ...]) -> tuple[Cards, ...]:
+    """The same with the next usual count of the first kind."""
+    first = cards[0]
+    return (replace(first, count=next((one for one in _GROWN if one > first.count), first.count)), *cards[1:])
+
+
+def _bases(
+    wanted: BuildWish, cards: tuple[Cards, ...], *, label: str, today: date, refusals: dict[str, Refusal]
+) -> Iterator[BareRig]:
+    """Every board with the cheapest processor that suits it, and memory in its channels."""
+    count = sum(one.count for one in cards)
+    held = sum(one.chip.mem_bytes * one.count for one in cards)
+    share = {CHEAPEST: 0.5, RECOMMENDED: 1.0, GROWING: 1.0}[label]
+    need = max(_LEAST_RAM_BYTES * (1 if label == CHEAPEST else 2), share * held, wanted.ram_bytes)
+    if label == CHEAPEST and wanted.weights_bytes:
+        need = max(_LEAST_RAM_BYTES, min(need, wanted.weights_bytes), wanted.ram_bytes)
+    for board in boards():
+        price = own_usd(board)
+        if price is None or not board.together:
+            continue  # what its slots bear is not known
+        chosen = _processor(board, cores=max(6, 2 * count), today=today)
+        if chosen is None:
+            continue
+        processor, usd = chosen
+        n_cpus = board.cpus or 1
+        modules = _memory(board, processor.family, need=need, sockets=n_cpus)
+        if modules is None:
+            continue
+        rig = Rig(processor=processor, cpu_count=n_cpus, board=board, modules=(modules,), cards=cards)
+        found = judge(rig, _OF_BASE)
+        if _refuse(board.name, found, refusals=refusals, also=("slots", "display")):
+            continue
+        ram = ram_usd(
+            modules.type or "",
+            registered=bool(modules.registered),
+            gb=(modules.total_bytes or 0.0) / GIB,
+            today=today,
+        )
+        whole = price.value + usd * n_cpus + (0.0 if ram is None else ram.value)
+        yield BareRig(
+            rig=rig, usd=whole, doubts=sum(one.verdict == DOUBT and one.rule != "firmware" for one in found)
+        )
+
+
+@cache
+def priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
+    """Every processor of the table that has a price, the cheapest first."""
+    found = []
+    for row in cpus():
+        named, usd = processor_named(row.name), cpu_usd(row, today)
+        if named is not None and named.family is not None and usd is not None:
+            found.append((usd.value, named))
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+def _processor(board: Board, *, cores: int, today: date) -> tuple[Processor, float] | None:
+    """The cheapest processor of the table with enough cores that the board's chipset runs."""
+    for usd, named in priced_processors(today):
+        if named.family is None or named.row is None or named.family.socket != board.socket:
+            continue
+        if named.row.cores < cores or named.row.max_sockets < (board.cpus or 1):
+            continue
+        rig = Rig(processor=named, board=board)
+        if all(one.verdict != IMPOSSIBLE for one in judge(rig, ("socket", "firmware"))):
+            return named, usd
+    return None
+
+
+def _memory(board: Board, family: CpuFamily | None, *, need: float, sockets: int) -> Modules | None:
+    """Modules alike in all channels that hold what is needed."""
+    if family is None or board.mem_slots is None or board.mem_type is None:
+        return None
+    rows = family.channels * sockets
+    registered = "udimm" not in family.modules or bool(board.registered)
+    counts = [one for one in (rows, 2 * rows) if one <= board.mem_slots] or [board.mem_slots]
+    sizes = [one for one in _MODULES_GB if registered or one <= (32 if board.mem_type == "DDR4" else 64)]
+    sizes = (
+        [one for one in sizes if one in {16, 32, 64, 128}]
+        if registered or board.mem_type == "DDR4"
+        else sizes
+    )
+    for count, each in product(counts, sizes):
+        if count * each * GIB >= need:
+            return Modules(
+                count=count,
+                each_bytes=each * GIB,
+                total_bytes=count * each * GIB,
+                type=board.mem_type,
+                registered=registered,
+            )
+    return None
+
+
+def _refuse(
+    name: str, found: Iterable[Ruling], *, refusals: dict[str, Refusal], also: Sequence[str] = ()
+) -> bool:
+    """Whether something speaks against a part; the first such thing is kept."""
+    for one in found:
+        if one.verdict == IMPOSSIBLE or (one.verdict == DOUBT and one.rule in also):
+            refusals.setdefault(name, Refusal(name=name, rule=one.rule, why=one.says))
+            return True
+    return False
+
+
+def _complete(
+    base: BareRig, wanted: BuildWish, *, doubt_usd: float, refusals: dict[str, Refusal]
+) -> Iterator[tuple[float, Rig]]:
+    """A base in the cases that take it, the cheapest first, with supplies and a cooler."""
+    fans = _of_price(coolers(), lambda one: judge(replace(base.rig, cooler=one), ("cooler",)), also=True)
+    fans = [one for one in fans if one.holds_w and base.socket in (one.sockets or ())]
+    sets = _supplies(base.rig, wanted, refusals=refusals)
+    for case in sorted((one for one in cases() if one.usd_low), key=lambda one: one.usd_low or 0.0):
+        hung = case.kind in {"open frame", "rack 4U GPU"}
+        rig = replace(base.rig, case=case, remarks="riser" if hung else "")
+        if not _holds(case, rig):
+            continue
+        found = judge(rig, _OF_CASE)
+        if _refuse(case.name, found, refusals=refusals, also=() if hung else ("spacing",)):
+            continue
+        fits = (replace(rig, cooler=one) for one in fans)
+        cooled = next((one for one in fits if not _against(one, "cooler-height")), None)
+        units = next(
+            (
+                one
+                for one in sets
+                if (len(one) == 1 or is_open(rig)) and not _against(replace(rig, supplies=one), "psu-form")
+            ),
+            None,
+        )
+        if cooled is None or cooled.cooler is None or units is None:
+            continue
+        doubts = base.doubts + sum(one.verdict == DOUBT and one.rule != "spacing" for one in found)
+        around = [own_usd(case), own_usd(cooled.cooler), *map(own_usd, units)]
+        usd = base.usd + sum(one.value for one in around if one is not None) + 50.0 * hung * rig.n_cards
+        yield usd + doubt_usd * doubts, replace(cooled, supplies=units)
+        if doubts == base.doubts and not hung:
+            return
+
+
+def _against(rig: Rig, rule: str) -> bool:
+    """Whether a rule finds anything wrong."""
+    return any(one.verdict != OK for one in judge(rig, (rule,)))
+
+
+def _of_price(
+    table: Iterable[Bought], found: Callable[[Bought], Iterable[Ruling]], *, also: bool
+) -> list[Bought]:
+    """The rows with a price that no rule refuses (`also`: nor doubts), the cheapest first."""
+    bad = {IMPOSSIBLE, DOUBT} if also else {IMPOSSIBLE}
+    known = sorted((one for one in table if one.usd_high), key=lambda one: one.usd_high or 0.0)
+    return [one for one in known if not any(ruling.verdict in bad for ruling in found(one))]
+
+
+def _holds(case: Enclosure, rig: Rig) -> bool:
+    """Whether a frame has as many places; few cards need none."""
+    if case.kind not in {"open frame", "rack 4U GPU"}:
+        return True
+    places = [int(word) for word in case.name.split() if word.isdecimal()]
+    return rig.n_cards >= 3 and (not places or places[0] >= rig.n_cards) and case.name != "test bench"
+
+
+def _supplies(rig: Rig, wanted: BuildWish, *, refusals: dict[str, Refusal]) -> list[tuple[PowerSupply, ...]]:
+    """Supplies that carry the machine, those without a doubt first: one, or up to four alike."""
+    known = [one for one in supplies() if one.usd_low and one.form != "CRPS"]
+    tries = [
+        (count * (one.usd_low or 0.0), (one,) * count)
+        for one, count in product(known, (1, 2, 3, 4))
+        if count == 1 or (one.watts or 0) >= 1200
+    ]
+    fine: list[tuple[PowerSupply, ...]] = []
+    doubted: list[tuple[PowerSupply, ...]] = []
+    for _, units in sorted(tries, key=lambda pair: pair[0]):
+        found = judge(replace(rig, supplies=units, room=wanted.circuit), _OF_SUPPLY)
+        name = f"{len(units)}x {units[0].name}" if len(units) > 1 else units[0].name
+        if not _refuse(name, found, refusals=refusals):
+            doubt = any(one.verdict == DOUBT and one.rule != "voltage" for one in found)
+            (doubted if doubt else fine).append(units)
+    return fine + doubted
+
+
+def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:
+    """The rig as the breaker bears it, its cards limited where they must be; None: not even then."""
+    need, circuit = load_w(rig), wanted.circuit
+    if circuit is None or circuit.rated_w is None or need is None or not rig.cards:
+        return rig, None
+    safe = circuit.rated_w * SAFE_SHARE * EFFICIENCY
+    if need <= safe:
+        return rig, None
+    share = (safe - rig.cpu_w - BASE_W) / (rig.cards_w or 1.0)
+    if share < _LEAST_LIMIT:
+        return None, None
+    limited = tuple(
+        replace(one, limit_w=math.floor(share * (one.watts or 0.0) / 10) * 10.0) for one in rig.cards
+    )
+    return replace(rig, cards=limited), limited[0].limit_w
+
+
+def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposed:
+    """The machine that chips are part of, as many times as it takes."""
+    first = cards[0]
+    names = {"chip": first.chip.name, "form": first.chip.form, "count": first.count}
+    machine = _machine_of(first.chip, first.count)
+    if machine is None or len(cards) > 1:
+        says = say("{chip} is {form}: it is sold in finished machines alone", **names)
+        return Proposed(variants=(), refusals=(), nearest=says)
+    held = max(machine.cards_max, 1)
+    number = math.ceil(first.count / held)
+    whole = replace(first, count=held if machine.kind == "modules" else 1)
+    rig = Rig(machine=machine, cards=(whole,))
+    if machine.kind == "modules" and held <= _MOST_IN_BOX:
+        rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held),))
+    made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
+    if first.count % held == 0:
+        return Proposed(variants=(made,), refusals=())
+    says = say("{machine} is sold with {held}, not with {count}", machine=machine.name, held=held, **names)
+    return Proposed(variants=(made,), refusals=(), nearest=says)
+
+
+def _machine_of(chip: Chip, count: int) -> Finished | None:
+    """The smallest finished machine that holds such chips."""
+    fitting = [
+        one
+        for one in finished()
+        if any(chip.id.startswith(begin) for begin in one.chips or ()) and one.kind != "desktop"
+    ]
+    roomy = [one for one in fitting if one.cards_max >= count] or fitting
+    return min(roomy, key=lambda one: one.cards_max, default=None)
+
+
+def nearest(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Sentence:
+    """What comes nearest where one machine cannot hold it: several alike, a server, fewer cards."""
+    count = sum(one.count for one in cards)
+    for each in (one for one in range(count // 2, 0, -1) if count % one == 0 and len(cards) == 1):
+        fewer = (replace(cards[0], count=each),)
+        if variant(CHEAPEST, wanted, cards=fewer, today=today, refusals={}) is not None:
+            return say(
+                "nearest: {machines} machines with {each}x {chip} each",
+                machines=count // each, each=each, chip=cards[0].chip.name,
+            )  # fmt: skip
+    return say("nearest: a rented machine, or fewer cards; `--why` names what speaks against each part")

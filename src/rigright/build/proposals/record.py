@@ -1,0 +1,101 @@
+"""A machine put together: what to order, what it costs, what rules say of it, and what was left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence
+from rigright.build.machine import Circuit, Rig
+from rigright.build.ruling import DOUBT, Ruling
+from rigright.cost.estimate import Estimate
+
+CHEAPEST, RECOMMENDED, GROWING = "cheapest", "recommended", "growing"
+LABELS = (CHEAPEST, RECOMMENDED, GROWING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildWish:
+    """What a machine is built for."""
+
+    cards: tuple[tuple[str, int], ...]  # ids of chips and counts, of one machine
+    machines: int = 1
+    weights_bytes: float = 0.0  # of the model, as it is loaded
+    ram_bytes: float = 0.0  # main memory that somebody needs at least
+    data_bytes: float = 0.0  # data sets and checkpoints
+    circuit: Circuit | None = None
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One line of an order."""
+
+    kind: str  # a key of `report.pages.build.KINDS`
+    count: int
+    name: str | Sentence
+    usd: Estimate | None  # of all of them; None: nobody knows
+
+    @property
+    def value(self) -> float:
+        """Dollars, 0 where nobody knows."""
+        return 0.0 if self.usd is None else self.usd.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One machine."""
+
+    label: str
+    rig: Rig
+    items: tuple[Item, ...]
+    rulings: tuple[Ruling, ...]
+    wall_w: float | None
+    limit_w: float | None = None  # to which each card is held, for the breaker's sake
+    machines: int = 1  # such machines that are ordered
+
+    @property
+    def usd(self) -> Estimate:
+        """Of the whole."""
+        return total(self.items)
+
+    @property
+    def around_usd(self) -> Estimate:
+        """Of all but the cards."""
+        return total(one for one in self.items if one.kind != "gpu")
+
+    @property
+    def doubts(self) -> tuple[Ruling, ...]:
+        """What somebody should look into."""
+        return tuple(one for one in self.rulings if one.verdict == DOUBT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A part that would not do, by which rule and why."""
+
+    name: str
+    rule: str
+    why: Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """Every variant, and what was left behind."""
+
+    variants: tuple[Proposal, ...]
+    refusals: tuple[Refusal, ...]
+    nearest: Sentence | None = None  # where nothing does what was asked: what comes nearest
+
+
+def total(items: Iterable[Item]) -> Estimate:
+    """The sum of what is known."""
+    known = [one.usd for one in items if one.usd is not None]
+    dates = sorted(one.as_of for one in known if one.as_of)
+    return Estimate(
+        value=sum(one.value for one in known),
+        low=sum(one.low for one in known),
+        high=sum(one.high for one in known),
+        mark="stated",
+        as_of=dates[0] if dates else None,
+    )

@@ -1,0 +1,254 @@
+"""Machines put together, as a page to order from and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.money import show_money
+from rigright.base.units import show_watts, to_gib
+from rigright.base.words import Sentence, say, tell
+from rigright.build.machine import SAFE_SHARE
+from rigright.build.proposals.order import called
+from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item, Proposal
+from rigright.cost.estimate import Estimate
+from rigright.report.assembled import Assembled
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.pages.build_check import plain_ruling, ruling_line
+
+KINDS = {
+    "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("processor"),
+    "cooler": say("cooler"), "ram": say("memory"), "system": say("system drive"), "data": say("data drive"),
+    "scratch": say("scratch drive"), "psu": say("power supply"), "sync": say("power supply"),
+    "case": say("case"), "riser": say("riser cables"), "nic": say("network"),
+}  # fmt: skip
+LABELS = {
+    CHEAPEST: say("cheapest that works"), RECOMMENDED: say("recommended"), GROWING: say("room to grow"),
+}  # fmt: skip
+_CIRCUITS = (  # what usual outlets carry for hours
+    (120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0),
+)  # fmt: skip
+
+
+def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page:
+    """The page for people."""
+    first, parts = result.first, list[Part]()
+    if first is None:
+        parts += [Points(title=say("what speaks against it"), items=tuple(_refusals(result)), tone="bad")]
+        return Page(title=verdict(result), tone="bad", parts=tuple(parts))
+    made = result.proposed.variants
+    for one in made if details else (first,):
+        parts.append(_order(one, result))
+    if len({one.items for one in made}) > 1:
+        parts.append(_variants(result))
+    if first.doubts:
+        parts.append(Points(title=say("look into"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
+    parts += [Line(said=said, tone="warn") for said in _warnings(result)]
+    parts += [Line(said=said, tone="dim") for said in (*_assumed(result), *result.notes)]
+    if why:
+        columns = (
+            Column(head=say("part")),
+            Column(head=say("rule")),
+            Column(head=say("why not"), flexible=True),
+        )
+        rows = tuple((one.name, one.rule, one.why) for one in result.proposed.refusals)
+        parts.append(Table(title=say("left behind"), columns=columns, rows=rows))
+    if result.asked and not (why and details):
+        more = f"{result.asked} --details --why"
+        parts.append(Commands(items=(more,), title=say("next")))
+    warned = result.over_budget or result.proposed.nearest is not None
+    return Page(title=verdict(result), tone="warn" if warned else "good", parts=tuple(parts))
+
+
+def verdict(result: Assembled) -> Sentence:
+    """The answer."""
+    first = result.first
+    if first is None:
+        return say(
+            "no machine here holds {cards}; {nearest}",
+            cards=result.cards,
+            nearest=result.proposed.nearest or "",
+        )
+    whole, around = (_money(one, result, count=first.machines) for one in (first.usd, first.around_usd))
+    number = "" if first.machines == 1 else f"{first.machines}x "
+    names = {"number": number, "cards": _cards(first, result), "usd": whole, "around": around}
+    if any(one.usd is None and one.kind in {"gpu", "machine"} for one in first.items):
+        said = say("{number}{cards}: {around} for all but what has no price here", **names)
+    elif first.rig.machine is not None and first.rig.machine.kind == "closed":
+        said = say("{number}{cards}: {usd}", **names)
+    else:
+        said = say("{number}{cards}: {usd} for the whole machine, {around} of it around the cards", **names)
+    if result.over_budget:
+        limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
+        return say("{said}; over the budget of {limit}", said=said, limit=limit)
+    return said
+
+
+def _cards(one: Proposal, result: Assembled) -> str:
+    machine = one.rig.machine
+    if machine is not None and machine.kind == "closed":
+        return machine.name
+    if machine is not None and machine.kind == "modules":
+        return " + ".join(f"{cards.count}x {cards.chip.name}" for cards in one.rig.cards)
+    return result.cards
+
+
+def _money(usd: Estimate, result: Assembled, *, count: int = 1) -> str:
+    return show_money(usd.value * count, result.currency)
+
+
+def _range(usd: Estimate | None, result: Assembled) -> Shown:
+    if usd is None:
+        return say("no price")
+    low, high = (show_money(one, result.currency) for one in (usd.low, usd.high))
+    return low if low == high else f"{low}-{high}"
+
+
+def _order(one: Proposal, result: Assembled) -> Table:
+    """What to order, with the range of its price."""
+    rows = [
+        (
+            KINDS[item.kind],
+            _counted(item),
+            "" if item.kind == "nic" and item.usd is None else _range(item.usd, result),
+        )
+        for item in one.items
+    ]
+    rows.append((say("total"), "", _range(one.usd, result)))
+    columns = (
+        Column(head=say("part")),
+        Column(head=say("what to order"), flexible=True),
+        Column(head=result.currency, right=True),
+    )
+    return Table(title=LABELS[one.label], columns=columns, rows=tuple(rows))
+
+
+def _counted(item: Item) -> Shown:
+    return item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
+
+
+def _variants(result: Assembled) -> Table:
+    heads = (say("variant"), say("machine"), say("memory"), say("power"), say("total"))
+    columns = tuple(
+        Column(head=head, right=place > 1, flexible=place == 1) for place, head in enumerate(heads)
+    )
+    rows: list[tuple[Shown, ...]] = []
+    shown = {one.items: one for one in reversed(result.proposed.variants)}
+    for one in reversed(shown.values()):
+        rig = one.rig
+        board = "" if rig.board is None else called(rig.board)
+        name = (
+            rig.machine.name
+            if rig.machine is not None
+            else f"{board}, {rig.processor.name if rig.processor else ''}"
+        )
+        ram = sum(modules.total_bytes or 0.0 for modules in rig.modules)
+        watts = "" if one.wall_w is None else show_watts(one.wall_w)
+        rows.append(
+            (LABELS[one.label], name, f"{to_gib(ram):.0f} GB" if ram else "", watts, _money(one.usd, result))
+        )
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def _warnings(result: Assembled) -> Iterator[Sentence]:
+    first = result.first
+    if first is None:
+        return
+    if result.proposed.nearest is not None:
+        yield result.proposed.nearest
+    if first.limit_w is not None:
+        yield say(
+            "for this breaker each card is held to {watts}: nvidia-smi -pl {number}",
+            watts=show_watts(first.limit_w),
+            number=f"{first.limit_w:.0f}",
+        )
+    unknown = [item.name for item in first.items if item.usd is None and item.kind != "nic"]
+    if unknown:
+        yield say("no price known: {names}", names=", ".join(map(str, unknown)))
+
+
+def _assumed(result: Assembled) -> Iterator[Sentence]:
+    first = result.first
+    if first is None:
+        return
+    if first.wall_w is not None:
+        fits = next((one for one in _CIRCUITS if one[0] * one[1] * SAFE_SHARE >= first.wall_w), None)
+        watts = show_watts(first.wall_w)
+        if fits is None:
+            yield say("draws up to {watts} at the wall: several circuits, or three phases", watts=watts)
+        else:
+            volts, amps = (f"{one:.0f}" for one in fits)
+            said = say(
+                "draws up to {watts} at the wall: {volts} V and {amps} A or more",
+                watts=watts,
+                volts=volts,
+                amps=amps,
+            )
+            yield said
+    if first.usd.as_of:
+        yield say("oldest price of {date}: check before you pay", date=first.usd.as_of)
+
+
+def _refusals(result: Assembled) -> Iterator[Shown]:
+    by_rule = {one.rule: one for one in reversed(result.proposed.refusals)}
+    for one in by_rule.values():
+        yield say("{name}: {why}", name=one.name, why=one.why)
+
+
+def plain(result: Assembled, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "answer": tell(verdict(result), language),
+        "buildable": result.first is not None,
+        "cards": result.cards,
+        "machines": result.wanted.machines,
+        "model": result.model,
+        "variants": [_plain(one, language) for one in result.proposed.variants],
+        "nearest": None if result.proposed.nearest is None else tell(result.proposed.nearest, language),
+        "rejected": [
+            {"part": one.name, "rule": one.rule, "reason": tell(one.why, language)}
+            for one in result.proposed.refusals
+        ],
+        "over_budget": result.over_budget,
+        "budget_usd": result.wanted.budget_usd,
+        "today": result.today,
+        "notes": [tell(note, language) for note in result.notes],
+    }
+
+
+def _plain(one: Proposal, language: str) -> dict[str, Any]:
+    return {
+        "label": one.label,
+        "machines": one.machines,
+        "items": [
+            {
+                "kind": item.kind,
+                "count": item.count,
+                "name": tell(item.name, language),
+                "usd": _plain_usd(item.usd),
+            }
+            for item in one.items
+        ],
+        "usd": _plain_usd(one.usd),
+        "around_usd": _plain_usd(one.around_usd),
+        "wall_w": one.wall_w,
+        "limit_w": one.limit_w,
+        "rules": [plain_ruling(ruling, language) for ruling in one.rulings],
+        "list": "\n".join(listed(one)),
+    }
+
+
+def _plain_usd(usd: Estimate | None) -> dict[str, Any] | None:
+    return None if usd is None else {"value": usd.value, "low": usd.low, "high": usd.high, "as_of": usd.as_of}
+
+
+def listed(one: Proposal) -> Iterator[str]:
+    """The machine as a list that `build --check` reads."""
+    drives = dict.fromkeys(("system", "data", "scratch"), "ssd")
+    same = {kind: kind for kind in ("gpu", "machine", "board", "cpu", "cooler", "ram", "psu", "case")}
+    keys = {**same, **drives, "riser": "risers"}
+    limit = "" if one.limit_w is None else f" ({one.limit_w:.0f} W)"
+    for item in one.items:
+        if item.kind in keys:
+            count = "" if item.count == 1 or item.kind == "cooler" else f"{item.count}x "
+            yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"

@@ -1,0 +1,187 @@
+"""Machines put together: each keeps every rule, can be ordered, and is read back by `--check`."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+
+from rigright.base.errors import RigError
+from rigright.build.judge import judge
+from rigright.build.proposals.propose import propose
+from rigright.build.proposals.record import CHEAPEST, GROWING, LABELS, RECOMMENDED, BuildWish
+from rigright.build.ruling import IMPOSSIBLE, worst
+from rigright.build.said import room_of
+from rigright.facts.chips import chips
+from rigright.report.pages.build import listed, plain
+from rigright.verbs.build import build, check_text, circuit_of
+
+DAY = date(2026, 11, 22)
+DESKS = [
+    "rtx 5090",
+    "2x rtx 3090",
+    "2x rtx 4090",
+    "4x rtx 4090",
+    "4x rtx a6000",
+    "tesla p40",
+    "2x mi50 32gb",
+    "4x l40s",
+]
+
+
+@pytest.fixture(autouse=True)
+def day(monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_TODAY", DAY.isoformat())
+
+
+def made(*cards, **wish):
+    return propose(BuildWish(cards=cards, **wish), today=DAY)
+
+
+@pytest.mark.parametrize("cards", DESKS)
+def test_every_machine_keeps_every_rule(cards):
+    found = build(cards).proposed.variants
+    assert found
+    for one in found:
+        assert worst(one.rulings) != IMPOSSIBLE, one
+        assert {item.kind for item in one.items} >= {"gpu", "ram", "system", "nic"}
+        assert one.usd.low <= one.usd.value <= one.usd.high
+
+
+@pytest.mark.parametrize("cards", DESKS)
+def test_its_list_is_read_back_and_not_refused(cards):
+    for one in build(cards).proposed.variants:
+        text = "\n".join(listed(one))
+        found = check_text(text)
+        assert found.verdict != IMPOSSIBLE, (text, found.against)
+        assert found.rig.unknown == ()
+        assert found.rig.n_cards == one.rig.n_cards
+
+
+@pytest.mark.parametrize("chip", [one.id for one in chips()][::6])
+def test_one_of_any_chip_is_built_or_told_where_it_is_sold(chip):
+    found = made((chip, 1))
+    assert found.variants or found.nearest is not None
+
+
+def test_the_cheapest_costs_least_and_growing_takes_more_cards():
+    found = {one.label: one for one in build("2x rtx 3090").proposed.variants}
+    assert list(found) == list(LABELS)
+    assert found[CHEAPEST].usd.value <= found[RECOMMENDED].usd.value <= found[GROWING].usd.value
+    grown = found[GROWING].rig
+    assert len([one for one in grown.board.together or () if one >= 8]) >= 4
+
+
+@pytest.mark.parametrize(
+    ("cards", "says"),
+    [
+        ("8x rtx 5090", "2 machines with 4x"),
+        ("10x rtx 5090", "2 machines with 5x"),
+        ("3x h100 sxm", "sold with 8"),
+    ],
+)
+def test_where_nothing_holds_them_the_nearest_is_said(cards, says):
+    assert says in str(build(cards).proposed.nearest)
+
+
+@pytest.mark.parametrize(
+    ("cards", "machine", "count"),
+    [
+        ("8x h100 sxm", "DGX H100", 1),
+        ("2x dgx spark", "DGX Spark", 2),
+        ("gb200", "NVL72", 1),
+        ("16x mi300x", "MI300X", 2),
+    ],
+)
+def test_modules_come_in_finished_machines(cards, machine, count):
+    first = build(cards).first
+    assert machine in first.rig.machine.name
+    assert first.machines == count
+
+
+def test_every_part_left_behind_has_a_rule_and_a_reason():
+    found = build("4x rtx 4090").proposed.refusals
+    assert {one.rule for one in found} >= {"slots", "spacing", "watts"}
+    assert all(str(one.why) for one in found)
+
+
+def test_a_weak_breaker_limits_the_cards_or_refuses():
+    assert made(("rtx-4090", 4), circuit=room_of("110V 15A")).variants == ()
+    (first, *_) = made(("rtx-4090", 2), circuit=room_of("110V 12A")).variants
+    assert first.limit_w is not None
+    assert first.limit_w < 450
+    assert worst(judge(first.rig, ["breaker"])) != IMPOSSIBLE
+    assert made(("rtx-4090", 2), circuit=room_of("230V 16A")).variants[0].limit_w is None
+
+
+def test_memory_and_disks_follow_the_model(tmp_path):
+    def drives(params):
+        data = {"model": "m", "params": params, "plans": [{"chip": "rtx-4090", "n_chips": 2}]}
+        (tmp_path / "plan.json").write_text(json.dumps(data))
+        first = build(from_file=str(tmp_path / "plan.json")).first
+        return next(item.name for item in first.items if item.kind == "system")
+
+    assert drives(8e9).startswith("1 TB")
+    assert drives(671e9).startswith("4 TB")
+
+
+def test_training_keeps_checkpoints(tmp_path):
+    data = {"model": "m", "params": 8e9, "wish": {"work": "pretrain", "train_tok": 1e12},
+            "plans": [{"chip": "h100-pcie-80gb", "n_chips": 4, "layout": {"tp": 2, "pp": 1}}]}  # fmt: skip
+    (tmp_path / "plan.json").write_text(json.dumps(data))
+    assert {item.kind for item in build(from_file=str(tmp_path / "plan.json")).first.items} >= {
+        "data",
+        "scratch",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"plans": []}',
+        '{"plans": [{"chip": "nosuch"}]}',
+        '{"plans": [{"chip": 7}]}',
+        "[" * 9000,
+    ],
+)
+def test_what_is_no_plan_is_refused_with_a_hint(tmp_path, text):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(RigError) as caught:
+        build(from_file=str(tmp_path / "plan.json"))
+    assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    "odd", [{"n_chips": -3}, {"n_chips": "x", "memory": [3]}, {"layout": 5, "n_nodes": 0}]
+)
+def test_odd_figures_of_a_plan_are_bounded(tmp_path, odd):
+    (tmp_path / "plan.json").write_text(
+        json.dumps({"plans": [{"chip": "rtx-4090", **odd}], "params": "x", "wish": 3})
+    )
+    assert build(from_file=str(tmp_path / "plan.json")).first is not None
+
+
+@pytest.mark.parametrize("text", ["110", "fast", "0V 0A", "-5V 10A"])
+def test_a_room_that_says_nothing_is_refused(text):
+    with pytest.raises(RigError) as caught:
+        circuit_of(text)
+    assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize("what", ["4x frobnitz 9000", "100x rtx 4090", None, "nosuch-model-7b"])
+def test_wrong_asks_have_a_hint(what):
+    with pytest.raises(RigError) as caught:
+        build(what)
+    assert caught.value.hint is not None
+
+
+def test_the_json_names_what_the_page_does():
+    data = plain(build("2x rtx 4090"), "en")
+    assert data["buildable"] is True
+    assert [one["label"] for one in data["variants"]] == list(LABELS)
+    assert all(one["rules"] and one["list"] for one in data["variants"])
+    assert json.loads(json.dumps(data)) == data

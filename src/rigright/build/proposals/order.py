@@ -62,7 +62,7 @@ def cpu_usd(row: Cpu, today: date) -> Estimate | None:
 
 def card_usd(chip: Chip, today: date) -> Estimate | None:
     """What a card costs on its market."""
-    quote = quote_of(chip)
+    quote = quote_of(chip, today=today)
     return None if quote is None else priced(quote, today)
 
 

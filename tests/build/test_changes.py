@@ -185,3 +185,43 @@ def test_for_the_same_gain_the_cheaper_comes_first():
     order = [worth.change.usd.value for worth in ranked([one(900), one(300), one(600)], {"disk": 0.5})]
     assert order == [300, 600, 900]
     assert ranked([one(300, Fit(says="no", holds=False))], {"disk": 0.5}) == ()
+
+
+@pytest.fixture(scope="module")
+def edge():
+    """What may stand in the place of a T4, and what may not."""
+    changes = list(
+        shelf.load("rigright.build.changes", "propose")["cards"](
+            Standing(today=TODAY, chips=(by_id()["t4"],))
+        )
+    )
+    possible = {
+        one.possible: {str(two.title) for two in changes if two.possible is one.possible} for one in changes
+    }
+    return possible[True], possible[False]
+
+
+def test_an_edge_node_takes_what_its_slot_feeds(edge):
+    possible, refused = edge
+    assert "1x L4 instead of T4" in possible
+    assert "1x GeForce RTX 5090 instead of T4" in refused
+    assert all("one more" in one or one.startswith(("1x L4", "1x A2")) for one in possible)
+
+
+def test_a_server_bay_takes_no_card_that_is_wider_or_longer():
+    standing = Standing(today=TODAY, chips=(by_id()["tesla-p40"],))
+    found = {
+        str(one.title): one for one in shelf.load("rigright.build.changes", "propose")["cards"](standing)
+    }
+    assert not found["1x GeForce RTX 4090 instead of Tesla P40"].possible
+    assert found["1x RTX A6000 instead of Tesla P40"].possible
+
+
+def test_a_desktop_card_is_replaced_as_its_case_allows():
+    standing = Standing(today=TODAY, chips=(by_id()["rtx-2060-6gb"],))
+    found = {
+        str(one.title): one for one in shelf.load("rigright.build.changes", "propose")["cards"](standing)
+    }
+    wide = found["1x GeForce RTX 4090 instead of GeForce RTX 2060"]
+    assert wide.possible
+    assert any(fit.holds is None and "wide" in str(fit.says) for fit in wide.fits)

@@ -31,7 +31,7 @@ from rigright.machine.device import Device
 from rigright.machine.record import Machine
 
 BENCH = "rigright.machine.bench.parts"
-KINDS = ("nvme", "sata", "memory", "nic", "psu", "cooling")
+KINDS = ("nvme", "sata", "memory", "nic", "psu", "cooling", "riser", "sync")
 LINKS = {  # data sheets: links to others of a chip
     "tesla-p100-sxm2": 4, "v100-sxm2-32gb": 6, "a100-sxm4-80gb": 12, "h100-sxm5-80gb": 18,
     "h200-sxm-141gb": 18, "b200-sxm": 18, "gb200": 18, "rtx-3090": 4, "rtx-4090": 0, "rtx-5090": 0,
@@ -176,8 +176,8 @@ def test_a_part(part):
     assert 0 < part.usd_low < part.usd_high <= 5 * part.usd_low, (
         "a price is a range, and no guess at all is wider"
     )
-    assert part.id.startswith(("nvme-", "sata-", "ddr", "nic-", "psu-", "fans"))
-    if part.needs_gen:
+    assert part.id.startswith(("nvme-", "sata-", "ddr", "nic-", "psu-", "fans", "riser-"))
+    if part.needs_gen and part.rate:
         assert part.needs_gen in {3, 4, 5, 6}
         assert part.needs_lanes in {1, 2, 4, 8, 16}
         assert part.rate <= pcie_bytes_per_s(part.needs_gen, part.needs_lanes), "its slot carries it"

@@ -19,7 +19,7 @@ class Part:
     """One kind of part."""
 
     id: str
-    kind: str  # "nvme", "sata", "memory", "nic", "psu", "cooling"
+    kind: str  # "nvme", "sata", "memory", "nic", "psu", "cooling", "riser", "sync"
     name: str
     rate: float | None  # bytes a second, bytes or watts, as its kind goes
     needs_gen: int | None  # PCIe

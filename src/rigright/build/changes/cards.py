@@ -6,15 +6,21 @@ import math
 from collections.abc import Iterator
 
 from rigright.base.words import say
+from rigright.build.judge import judge
+from rigright.build.machine import Cards, Rig
 from rigright.build.record import Change, Fit, Standing
+from rigright.build.ruling import IMPOSSIBLE, OK
 from rigright.cost.estimate import Estimate
 from rigright.cost.prices import priced, quote_of
 from rigright.facts.chips import Chip, chips
+from rigright.facts.shop.cards import PASSIVE, Plugs, shape_of
+from rigright.facts.shop.tables import Finished
 
 _LEAST_FASTER = 1.15
 _SHARED_OUT = 0.9  # of what another card adds, where work can be shared out
 _HOST_W, _SPARE = 250.0, 1.25  # of the machine without cards; what a supply should have above its load
 _STEP_W = 50.0
+SLOT_W = 75.0  # what a slot feeds without a plug
 _EXAMPLE = "llama-3.1-8b"  # a comparison is of some model's work
 _MODULES = ("SXM", "OAM", "module", "SoC", "cloud")
 
@@ -107,10 +113,46 @@ def _fits(standing: Standing, new: Chip, *, watts: float) -> Iterator[Fit]:
                      have=standing.slot_gen, can=new.pcie_gen),
             holds=True,
         )  # fmt: skip
-    if new.slots is not None and standing.chips[0].slots is not None and new.slots > standing.chips[0].slots:
-        yield Fit(
-            says=say("it is {slots} slots wide: look whether it fits", slots=f"{new.slots:g}"), holds=None
-        )
+    yield from _by_rules(standing.chips[0], new)
+
+
+def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
+    """What the rules of whole machines say of a card in the place of another."""
+    shape = shape_of(new)
+    wide = shape.least_slots
+    if old.slots is not None and wide is not None and wide > old.slots and not _bay_of(old):
+        yield Fit(says=say("it is {slots} slots wide: look whether it fits", slots=f"{wide:g}"), holds=None)
+    bay = _bay_of(old)
+    if bay is not None:
+        rig = Rig(machine=bay, cards=(Cards(chip=new, count=1, shape=shape),))
+        for one in judge(rig, ("machine",)):
+            if one.verdict != OK:
+                yield Fit(says=one.says, holds=False if one.verdict == IMPOSSIBLE else None)
+
+
+def _bay_of(old: Chip) -> Finished | None:
+    """The place of a card that relies on its machine: fed by the slot alone, or cooled by the chassis.
+
+    None: it brings its own plugs and fans, and what else goes in depends on a case nobody described.
+    """
+    shape = shape_of(old)
+    passive = shape.cooling == PASSIVE
+    slot_fed = shape.plugs == Plugs() and (old.tdp_w or 0.0) <= SLOT_W
+    if not passive and not slot_fed:
+        return None
+    return Finished(
+        name=f"a place of {old.name}",
+        words=(),
+        kind="slim" if slot_fed else "server",
+        cards_max=1,
+        card_slots=old.slots,
+        card_m=old.length_m,
+        passive_ok=passive,
+        card_w=SLOT_W if slot_fed else old.tdp_w,
+        source=old.sources,
+        as_of=old.as_of,
+        confidence=old.confidence,
+    )
 
 
 def _supply(standing: Standing, cards_w: float) -> Fit:

@@ -61,6 +61,7 @@ _DOUBT_USD = 400.0  # what a doubt is worth avoiding
 _LEAST_RAM_BYTES = 32 * GIB
 _LEAST_LIMIT = 0.55  # of a card's power, below which a limit costs too much speed
 _GROWN = (2, 4, 8)
+_DDR5_SINCE = "2022-09"  # servers of cards since then
 _MOST_IN_BOX = 16  # modules; racks of more bring their own memory
 Bought = TypeVar("Bought", Cooler, Enclosure)
 
@@ -105,7 +106,7 @@ def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Pr
     count = sum(one.count for one in cards)
     held = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(one.chip.mem_bytes * one.count for one in cards))
     for machine in sorted(finished(), key=lambda one: (one.cards_max, one.card_m is None, one.name)):
-        rig = Rig(machine=machine, cards=cards, modules=(_filled(held),))
+        rig = Rig(machine=machine, cards=cards, modules=(_filled(held, cards),))
         enough = machine.psu_w is None or (load_w(rig) or 0.0) <= machine.psu_w
         if (
             machine.kind != "server"
@@ -121,12 +122,13 @@ def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Pr
     return None
 
 
-def _filled(need: float) -> Modules:
-    """Sixteen registered modules or more that hold so much."""
+def _filled(need: float, cards: tuple[Cards, ...]) -> Modules:
+    """Sixteen registered modules or more that hold so much, of the cards' time."""
+    kind = "DDR5" if max(one.chip.launch for one in cards) >= _DDR5_SINCE else "DDR4"
     each = next((one for one in (16, 32, 64, 96, 128) if 16 * one * GIB >= need), 128)
     count = max(16, 8 * math.ceil(need / (8 * each * GIB)))
     return Modules(
-        count=count, each_bytes=each * GIB, total_bytes=count * each * GIB, type="DDR5", registered=True
+        count=count, each_bytes=each * GIB, total_bytes=count * each * GIB, type=kind, registered=True
     )
 
 
@@ -407,7 +409,7 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     whole = replace(first, count=held if machine.kind == "modules" else 1)
     rig = Rig(machine=machine, cards=(whole,))
     if machine.kind == "modules" and held <= _MOST_IN_BOX:
-        rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held),))
+        rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held, cards),))
     made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
     if first.count % held == 0:
         return Proposed(variants=(made,), refusals=())

@@ -67,7 +67,11 @@ def test_flags_count_layers_as_llama_cpp_does():
     engine = find_engine("llama.cpp")
     assert flags(arch, Offload(experts=20), engine=engine) == "-ngl 62 --n-cpu-moe 23"
     assert flags(open_model("llama-3.3-70b"), Offload(layers=30), engine=engine) == "-ngl 51"
-    assert "--n-cpu-moe" not in flags(arch, Offload(experts=20), engine=find_engine("ollama"))
+    serving = Serving(engine="ollama", weights="gguf:Q4_K_M", context_tok=8192)
+    node = find_node("rtx 3060 12gb + 64gb")
+    found = least_offload(open_model("qwen3-30b-a3b"), serving, cards=node.cards, host=node.host)
+    assert found is not None
+    assert found.experts == 0, "Ollama moves whole layers"
 
 
 def test_cards_and_main_memory_hold_the_whole_model_together():

@@ -111,8 +111,10 @@ def test_what_does_not_fit_is_told_with_what_would():
 
 def test_layers_can_stay_on_the_host_where_the_engine_allows():
     found = explain("llama-3.1-70b", "rtx 4090", wish=ServingWish(engine="llama.cpp"))
-    host = [remedy for remedy in found.remedies if "CPU" in str(remedy.change)]
+    host = [remedy for remedy in found.remedies if "GB of RAM" in str(remedy.change)]
     assert len(host) == 1
+    assert host[0].fits
+    assert "-ngl" in str(host[0].price)
     assert host[0].saves_bytes >= -found.fullest.spare_bytes
 
 

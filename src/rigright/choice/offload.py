@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rigright.arch.record import Arch, Cut
 from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import ServingMemory, stage_memories
-from rigright.cost.speed.work import InRam
+from rigright.cost.speed.rates import Rates, beside
+from rigright.cost.speed.work import InRam, Work
 from rigright.cost.weights import on_cards, weigh
 from rigright.demand import Layout, Offload, Serving
+from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
@@ -34,6 +39,7 @@ def can_offload(engine: Engine) -> bool:
 def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: Host) -> Offload | None:
     """The least that has to leave the cards; None where main memory has no room for it."""
     moe = sum(1 for by_cut in weigh(arch, serving.weights).layers if by_cut.get(Cut.EXPERT))
+    moe = moe if find_engine(serving.engine).ram_experts else 0
     count = len(arch.trunk.layers)
     tried = [Offload(experts=number) for number in range(1, moe + 1)]
     tried += [Offload(layers=number, experts=max(moe - number, 0)) for number in range(1, count + 1)]
@@ -94,6 +100,25 @@ def in_ram(arch: Arch, offload: Offload) -> InRam:
     return InRam(experts=inside / max(sum(routed), 1), ffn=whole, attn=whole, kv=kept_share(arch, offload))
 
 
+def beside_cards(case: Case, work: Work, *, rates: Rates, chips: Sequence[Chip]) -> tuple[Work, Rates]:
+    """The work of a case and what its chips reach, with what lies in main memory, where anything does.
+
+    Unlike cards that count as one by now have the first one's slot.
+    """
+    offload, host = case.serving.offload, case.host
+    if offload is None or host is None:
+        return work, rates
+    processors = (host_chip(host),) * np.size(rates.layer_s)
+    full = beside(
+        rates,
+        processors,
+        cards=tuple(chips)[: len(processors)],
+        engine=case.engine,
+        weights=case.serving.weights,
+    )
+    return replace(work, ram=in_ram(case.arch, offload)), full
+
+
 def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
     """What lies in main memory, in words, and how an engine is told so."""
     layers = arch.trunk.layers
@@ -117,7 +142,7 @@ def flags(arch: Arch, offload: Offload, *, engine: Engine) -> str:
     if engine.id == "ktransformers":
         return ""
     said.append(f"-ngl {count + 1 - offload.layers}")
-    if offload.experts and engine.id != "ollama":
+    if offload.experts:
         said.append(f"--n-cpu-moe {offload.layers + dense_first(arch) + offload.experts}")
     return " ".join(said)
 

@@ -15,6 +15,7 @@ from rigright.base.units import GIB, GIGA, KIB, MEGA
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket
 
+RAM_GIB = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # sizes that machines are built with
 _CASE = re.IGNORECASE
 _SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
 _KIND = r"(?P<kind>lp-?ddr[45]x?|ddr[345])(?:[\s-]*(?P<speed>\d{4,5}))?"

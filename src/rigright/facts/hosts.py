@@ -46,6 +46,7 @@ class Host:
     channels: int = 2  # of all sockets, filled
     transfers_per_s: float = USUAL_MTS["DDR5"]
     disk_bytes_per_s: float | None = None
+    free_bytes: float | None = None  # that programs could take now, where somebody looked
     assumed: tuple[str, ...] = ()  # fields that nobody said
 
     @property
@@ -57,7 +58,7 @@ class Host:
     def shown(self) -> str:
         """The host for people: "Ryzen 9 7950X, 64 GB DDR5-6000"; a processor nobody named is left out."""
         cpu = f"{self.sockets}x {self.cpu.name}" if self.sockets > 1 else self.cpu.name
-        size = f"{self.ram_bytes / GIB:g} GB {self.ram_kind}-{self.transfers_per_s / MEGA:.0f}"
+        size = f"{_gib(self.ram_bytes)} GB {self.ram_kind}-{self.transfers_per_s / MEGA:.0f}"
         return size if "cpu" in self.assumed else f"{cpu}, {size}"
 
     @property
@@ -65,7 +66,7 @@ class Host:
         """The same as words that mean it again."""
         count = f"{self.sockets}x " if self.sockets > 1 else ""
         kind = f"{self.channels}ch {self.ram_kind.lower()}-{self.transfers_per_s / MEGA:.0f}"
-        told = f"{self.ram_bytes / GIB:g}gb {kind}"
+        told = f"{_gib(self.ram_bytes)}gb {kind}"
         return told if "cpu" in self.assumed else f"{count}{self.cpu.name} + {told}"
 
     @property
@@ -73,12 +74,17 @@ class Host:
         """What was taken as usual, in one line."""
         told: dict[str, str | Sentence] = {
             "cpu": self.cpu.name,
-            "ram": f"{self.ram_bytes / GIB:g} GB",
+            "ram": f"{_gib(self.ram_bytes)} GB",
             "transfers": f"{self.ram_kind}-{self.transfers_per_s / MEGA:.0f}",
             "channels": say("{count} memory channels", count=self.channels),
         }
         shown = with_commas([words for name, words in told.items() if name in self.assumed])
         return () if shown is None else (say("assumed: {parts}", parts=shown),)
+
+
+def _gib(size_bytes: float) -> str:
+    """A size as people say it: "64", "23.5"."""
+    return f"{size_bytes / GIB:.1f}".removesuffix(".0")
 
 
 def host_chip(host: Host, *, threads: int | None = None) -> Chip:
@@ -94,7 +100,7 @@ def host_chip(host: Host, *, threads: int | None = None) -> Chip:
     return Chip(
         **dict.fromkeys(_UNTOLD),
         id=f"cpu-{slug}",
-        name=f"{name} ({host.ram_bytes / GIB:g} GB {host.ram_kind}-{host.transfers_per_s / MEGA:.0f})",
+        name=f"{name} ({_gib(host.ram_bytes)} GB {host.ram_kind}-{host.transfers_per_s / MEGA:.0f})",
         vendor=CPU,
         segment="soc",
         architecture=("two sockets" if host.sockets > 1 else host.cpu.segment)
@@ -104,7 +110,7 @@ def host_chip(host: Host, *, threads: int | None = None) -> Chip:
         mem_bytes=host.ram_bytes,
         mem_options_bytes=(host.ram_bytes,),
         mem_usable_bytes=host.ram_bytes,
-        mem_program_bytes=host.ram_bytes * share.program,
+        mem_program_bytes=min(host.ram_bytes * share.program, host.free_bytes or host.ram_bytes),
         mem_estimated=True,
         mem_source=share.why,
         mem_confidence="low",

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
+from rigright.choice.work import USUAL_TOK_PER_S
+from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.report.explained import Reason
 from rigright.search.record import Found, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """Something to add to a machine, or to rent instead, and what it then does."""
+
+    kind: str  # "memory", "cards", "rent"
+    label: Sentence
+    on: str | None  # the machine as --on takes it
+    plan: Plan
+    usd: Estimate | None = None  # of what is added; None: no price is known
+    usd_per_h: Estimate | None = None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether people would not wait for its words."""
+        return self.plan.figures["tpot_s"].value > 1 / USUAL_TOK_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +40,7 @@ class Planned:
     found: Found
     today: str  # prices are stale or not against this
     reasons: tuple[Reason, ...] = ()  # of the first plan
+    steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
     notes: tuple[Sentence, ...] = ()
     seen_cards: int = 0  # of the machine on, where it was looked at and not named
     asked: str = ""  # the command that asks this again

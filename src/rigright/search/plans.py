@@ -24,7 +24,7 @@ from rigright.cost.speed.told import at, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
-from rigright.facts.hosts import host_chip
+from rigright.facts.hosts import CPU
 from rigright.search.drafts import head_bytes
 from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
@@ -224,10 +224,10 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     told = {name: float(column[place]) for name, column in table.figures.items()}
     served = {name: told[name] for name in BANDED}
     apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
-    chips = kind.chips
-    if way.offload is not None and kind.host is not None:
-        chips = (host_chip(kind.host),)  # of the two it decides, and is known less of
-    bands = tell(served, arch=table.question.arch, engine=way.engine, chips=chips, apart=apart)
+    alone = kind.chip.vendor == CPU
+    host = kind.host if way.offload is not None or alone else None
+    arch = table.question.arch
+    bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, apart=apart, host=host)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]
     found |= {

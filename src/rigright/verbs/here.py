@@ -37,7 +37,7 @@ def looked_at(on: str | None) -> Node | None:
         from rigright.machine.world import here
         from rigright.verbs.seen import node_of
 
-        return node_of(probe(here()))
+        return node_of(probe(here()), alone=on is not None)
     if not is_place(on):
         return None
     from rigright.machine.opened import open_machine

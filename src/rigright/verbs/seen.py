@@ -11,18 +11,25 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.recognise import chip_of
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import with_memory
-from rigright.facts.nodes import Card, Node, device_of
+from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
 from rigright.machine.record import Machine
 from rigright.machine.room import free_bytes, total_bytes
+from rigright.verbs.hosted import host_of
 
 _CUT = 7  # compute shares that MIG cuts a card into
 _WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
-def node_of(machine: Machine) -> Node:
-    """Its cards, those left out that no program could use, with what is free now."""
+def node_of(machine: Machine, *, alone: bool = False) -> Node:
+    """Its cards, those left out that no program could use, with what is free now.
+
+    `alone`: where it has none, its processor does all the work.
+    """
+    host = host_of(machine)
+    if alone and not machine.devices and host is not None:
+        return Node(cards=(host_card(host),), host=host, notes=(_no_cards(), *host.notes))
     if not machine.devices and machine.origin != "live":
         # cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell
         listed = {number: chip for chip in chips() for number in chip.pci_ids}
@@ -56,6 +63,7 @@ def node_of(machine: Machine) -> Node:
     return Node(
         cards=tuple(replace(card, index=place) for place, card in enumerate(cards)),
         notes=(*_told(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
+        host=host,
     )
 
 
@@ -174,6 +182,10 @@ def _told(cards: list[Card]) -> Iterator[Sentence]:
         free=show_bytes(free),
         total=show_bytes(total),
     )
+
+
+def _no_cards() -> Sentence:
+    return say("no GPU was found here: the CPU does all the work; `rigright doctor` tells why")
 
 
 def _left_out(gone: list[Device], strangers: list[Device]) -> Iterator[Sentence]:

@@ -16,9 +16,11 @@ from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
-from rigright.facts.hosts import CPU
+from rigright.facts.hosts import CPU, Host, host_chip
 
 SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
+UNSAID = {"cpu": 0.35, "transfers": 0.1, "channels": 0.0}  # of a host: how much wider a band is for it
+HOSTED = ("decode", "prefill", "tpot", "ttft", "output")
 Measured = tuple[str, bool]  # the figure that runs measured; whether ours is one over it
 MEASURED: dict[str, Mapping[str, Measured]] = {
     SERVING: {
@@ -50,17 +52,34 @@ def subject_of(engine: Engine, chip: Chip) -> str:
 
 
 def tell(
-    figures: Mapping[str, float], *, arch: Arch, engine: Engine, chips: Sequence[Chip], apart: bool = False
+    figures: Mapping[str, float],
+    *,
+    arch: Arch,
+    engine: Engine,
+    chips: Sequence[Chip],
+    apart: bool = False,
+    host: Host | None = None,
 ) -> dict[str, Estimate]:
-    """Each figure with the band of the least known of the chips; `apart`: prompts have their own workers."""
+    """Each figure with the band of the least known of the chips; `apart`: prompts have their own workers.
+
+    `host`: what works on a part in main memory; of the two it decides, and is known less of.
+    """
+    chips = chips if host is None else (host_chip(host),)
     subject = subject_of(engine, chips[0])
-    known = least_known(subject, arch=arch, engine=engine, chips=chips)
+    known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips), host=host)
     found = {
         name: _told(subject, name, value=value, known=known, apart=apart) for name, value in figures.items()
     }
     if not transcribes(arch):
         return found
     return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
+
+
+def unsaid(known: Known, *, host: Host | None) -> Known:
+    """The same with bands as much wider as what nobody said of a host makes them."""
+    width = 1.0 if host is None else 1.0 + sum(UNSAID.get(name, 0.0) for name in host.assumed)
+    wider = {figure: width * np.asarray(known.narrow.get(figure, 1.0)) for figure in HOSTED}
+    return known if width == 1.0 else replace(known, narrow={**known.narrow, **wider})
 
 
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:

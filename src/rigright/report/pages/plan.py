@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
-from rigright.base.units import show_bytes, to_gib
+from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
-from rigright.report.page import Bar, Bars, Commands, Line, Page, Part, Piece, Shown
+from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
+    again,
     deciding,
     memory_bar,
     memory_name,
@@ -40,10 +42,13 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     parts: list[Part] = list(detailed(result)) if details else list(_brief(result))
     if why and result.reasons:
         parts.append(reasons_table(result.reasons, NAMES))
+    if result.steps:
+        parts.append(steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details)
     if result.asked and (first or other):
         found = list(next_commands(result, first) if first else [on_instead(result, other)] if other else [])
-        typed = found if details else [*found[:1], f"{result.asked} --details"]
+        changed = [again(result.asked, f"--on {shlex.quote(one.on)}") for one in result.steps if one.on]
+        typed = [*found, *changed] if details else [*(changed or found)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
@@ -79,6 +84,37 @@ def _brief(result: Planned) -> Iterator[Part]:
         yield Line(said=said, tone="dim")
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
         yield Line(said=words.USED_CARDS, tone="warn")
+
+
+def steps_table(result: Planned) -> Table:
+    """What may be added or rented, what it costs, and what the model then does."""
+    wish, rows = result.wish, list[tuple[Shown, ...]]()
+    for step in result.steps:
+        cost: Shown = say("no price known")
+        if step.usd is not None:
+            cost = show_money(step.usd.value, wish.currency)
+        elif step.usd_per_h is not None:
+            cost = say("{usd}/hour", usd=show_money(step.usd_per_h.value, wish.currency))
+        rows.append(
+            (
+                step.label,
+                cost,
+                words.formats(step.plan),
+                show_short(1 / step.plan.figures["tpot_s"].value),
+                show_short(step.plan.figures["ttft_s"].value),
+            )
+        )
+    return Table(
+        title=say("ways to get there"),
+        columns=(
+            Column(head=say("change"), flexible=True),
+            Column(head=say("cost"), right=True),
+            Column(head=say("format")),
+            Column(head=say("tok/s"), right=True),
+            Column(head=say("TTFT, s"), right=True),
+        ),
+        rows=tuple(rows),
+    )
 
 
 def verdict(result: Planned) -> Line:
@@ -168,6 +204,10 @@ def _refused(result: Planned) -> Sentence:
         said = say("does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason)
     elif broken:
         said = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
+    if result.steps:
+        step = result.steps[0]
+        told = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
+        return say("{said}; {change} does, in {format}: {figures}", said=said, **told)
     if other is None:
         return said
     figures = with_commas([words.speed(other), words.money_of(other, result.wish)])

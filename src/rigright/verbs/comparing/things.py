@@ -8,7 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, offers
 from rigright.facts.counting import read_counts
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import find_node
@@ -60,7 +60,7 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
         return Thing(asked=asked, wish=replace(wish, on=asked), market=seen, notes=looked.notes)
     node = find_node(asked)
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
-    if counted or node.n_cards > node.cards[0].chip.devices:
+    if counted or node.host is not None or node.n_cards > node.cards[0].chip.devices:
         return Thing(asked=asked, wish=replace(wish, on=asked), market=market, notes=node.notes)
     few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
     most = wish.most_chips or FEW[-1]
@@ -74,11 +74,11 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
 
 
 def _is_provider(name: str) -> bool:
-    return bool(providers_of(name))
+    return name.casefold() in {offer.provider.casefold() for offer in offers()}
 
 
 def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
-    there = [one for one in offers() if one.provider in providers_of(provider)]
+    there = [one for one in offers() if one.provider.casefold() == provider.casefold()]
     found = [one for one in there if one.instance.casefold() == instance.casefold()]
     if not found:
         known = sorted({one.instance for one in there}, key=lambda name: (name[:2] != instance[:2], name))

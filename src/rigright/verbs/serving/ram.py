@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rigright.choice.case import Case
-from rigright.choice.offload import flags, in_ram, ram_bytes, told_in_ram
-from rigright.cost.speed.rates import beside, rates_of
+from rigright.choice.offload import beside_cards, flags, in_ram, ram_bytes, told_in_ram
+from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import ALONE, Pass, step
 from rigright.cost.speed.work import parted, work_of
 from rigright.facts.hosts import host_chip
@@ -24,7 +22,7 @@ def ram_use(case: Case) -> RamUse | None:
     layers = case.arch.trunk.layers
     processor, weights = host_chip(host), case.serving.weights
     share, traffic = in_ram(case.arch, offload), traffic_of(case)
-    work = replace(work_of(case.arch, weights=weights, kv=case.serving.kv), ram=share)
+    work = work_of(case.arch, weights=weights, kv=case.serving.kv)
     _, inside = parted(work, share)
     own = rates_of((processor,), case.engine, weights=weights)
     content = Pass(
@@ -32,10 +30,9 @@ def ram_use(case: Case) -> RamUse | None:
         decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
     )
     alone_s = float(np.mean(step(inside, own, layout=ALONE, content=content).total_s))
-    card = case.cards[0].chip
-    rates = rates_of((card,), case.engine, weights=weights)
-    whole = beside(rates, (processor,), cards=(card,), engine=case.engine, weights=weights)
-    token_s = float(np.mean(step(work, whole, layout=ALONE, content=content).total_s))
+    chips = (case.cards[0].chip,)
+    full, whole = beside_cards(case, work, rates=rates_of(chips, case.engine, weights=weights), chips=chips)
+    token_s = float(np.mean(step(full, whole, layout=ALONE, content=content).total_s))
     return RamUse(
         used_bytes=ram_bytes(case.arch, case.serving, offload=offload),
         total_bytes=host.ram_bytes,

@@ -14,7 +14,7 @@ from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
 from rigright.demand import Layout
 from rigright.facts.formats import find_format
-from rigright.facts.host_words import find_host
+from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Node
 from rigright.report.explained import Remedy
@@ -22,7 +22,6 @@ from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.limits import largest_batch, largest_context
 from rigright.verbs.serving.speed import speed
 
-RAM_GIB = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
 
 Change = tuple[Sentence, Sentence, str | None, Case]
@@ -173,7 +172,8 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
 
     Nobody spoke of the host: it is one as such cards usually stand in, with as much memory as it takes.
     """
-    if not can_offload(case.engine) or not generates(case.arch) or case.cards[0].chip.unified_memory:
+    shared = case.serving.batch > 1 or case.cards[0].chip.unified_memory  # by people, or with the processor
+    if shared or not can_offload(case.engine) or not generates(case.arch):
         return
     known = case.host
     for size_gib in (
@@ -195,7 +195,7 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
             change=say("{size} GB of RAM", size=size_gib),
             price=say("{rate} tok/s: {parts}", rate=show_short(paced.user_tok_per_s.value),
                       parts=told_in_ram(case.arch, offload, engine=case.engine)),
-            saves_bytes=max(-float(worst(case).spare_bytes), 0.0),
+            saves_bytes=float(worst(changed).spare_bytes - worst(case).spare_bytes),
             fits=True,
             flag=f"--on {shlex.quote(machine)}",
         )  # fmt: skip

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rigright.choice.case import Case
-from rigright.choice.offload import in_ram
+from rigright.choice.offload import beside_cards
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import pool_tok
-from rigright.cost.speed.rates import Rates, beside, rates_of
+from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.told import at, tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
-from rigright.facts.hosts import host_chip
+from rigright.facts.hosts import CPU
 from rigright.report.timed import Speed, TimeParts
 from rigright.search.room import whole_rates
 from rigright.verbs.serving.cards import dealt_of, memories
@@ -56,14 +54,8 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
             dealt, case.engine, weights=weights, work=work, chunk_tok=_chunk_tok(traffic, limits)
         )
     )
-    offload, judged = case.serving.offload, chips
-    if offload is not None and case.host is not None:
-        processor = host_chip(case.host)
-        work = replace(work, ram=in_ram(case.arch, offload))
-        # unlike cards count as one by now
-        hosts = (processor,) * np.size(rates.layer_s)
-        rates = beside(rates, hosts, cards=chips[: len(hosts)], engine=case.engine, weights=weights)
-        judged = (processor,)
+    work, rates = beside_cards(case, work, rates=rates, chips=chips)
+    host = case.host if rates.host is not None or chips[0].vendor == CPU else None
     found = serve(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     running = _least(found.running)
     prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
@@ -77,7 +69,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         "output_tok_per_s": _least(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s / gain * chunks),
     }
-    told = tell(seen, arch=case.arch, engine=case.engine, chips=judged)
+    told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host)
     audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
         audio_s=audio_s,

@@ -11,6 +11,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
+from rigright.choice.offload import beside_cards
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.dealt import Dealt
@@ -52,6 +53,8 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
     rates = _rates(case, dealt)
     if dealt is not None:
         rates = dealt.evened(rates, work=work, chunk_tok=budget)
+    chips = tuple(card.chip for card in case.cards) if dealt is None else dealt.chips
+    work, rates = beside_cards(case, work, rates=rates, chips=chips)
     law = law_of(
         work,
         rates,

@@ -12,8 +12,11 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
+from rigright.choice.offload import in_ram as shares_of
+from rigright.choice.offload import least_offload
 from rigright.cost.speed.work import Gemm, InRam, Work, work_of
 from rigright.cost.weights import weights_bytes
+from rigright.demand import Serving
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.find import find_chip
@@ -21,10 +24,13 @@ from rigright.facts.formats import find_format
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card
 from rigright.verbs.validate.models import model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
 USUAL_FORMAT = "gguf:Q4_K_M"
+RAM_SHARE = 0.9  # of main memory, that weights may fill
+LARGEST_GIB, USUAL_CONTEXT = 4096, 8192
 USUAL_TOK = {"prompt_tok": 512.0, "output_tok": 128.0}
 _BPW = re.compile(r"([\d.]+) ?bpw", re.IGNORECASE)
 _FILE = re.compile(r"([\d.]+) ?(GiB|GB)\)?")
@@ -60,6 +66,7 @@ class HybridAsk:
     host: Host
     threads: int | None
     ram: InRam
+    disk_share: float  # of what lies in main memory, that has no room there and is read from the disk
     computes: bool  # the processor works on prompts of any length: rows of weights lie as only it reads them
     ubatch_tok: int | None
     prompt_tok: float
@@ -80,7 +87,10 @@ def read_hybrid(row: Row) -> HybridAsk:
     offload = row.get("offload") or ""
     if "built-in GPU" in offload:
         raise AskError(say("the graphics of the processor did the work: that is no offload"))
+    host = _host(row)
     ram = in_ram(row, work)
+    if chips and ram == InRam():
+        ram = _filled(row, arch, weights=weights, engine=engine, chips=chips, host=host)
     repacked = bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload
     ubatch = _UBATCH.search(offload)
     threads = _THREADS.search(offload) or _THREADS.search(row.get("note") or "")
@@ -95,7 +105,8 @@ def read_hybrid(row: Row) -> HybridAsk:
         work=work,
         weights=weights,
         chips=chips,
-        host=_host(row),
+        host=host,
+        disk_share=_beyond(row, work, ram=ram),
         threads=None if threads is None else int(next(filter(None, threads.groups()))),
         ram=ram,
         computes=repacked,
@@ -127,11 +138,20 @@ def _weights(row: Row, arch: Arch) -> tuple[str, float]:
         form = find_format(f"gguf:{_REPACKED.sub('', said)}").id
     except RigError:
         plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
-        form = next((own for word, own in plain.items() if said.lower().startswith(word)), USUAL_FORMAT)
+        form = next((own for word, own in plain.items() if said.lower().startswith(word)), "")
+        form = form or _held(row, arch)
     told = _MODEL_GIB.search(row.get("vram_note") or "") or _FILE.search(row.get("model") or "")
     if told is None:
         return form, 1.0
     return form, min(max(from_gib(float(told[1])) / weights_bytes(arch, form), 0.5), 2.0)
+
+
+def _held(row: Row, arch: Arch) -> str:
+    """The usual format of a file that nobody names: the next smaller ones where memory would not hold it."""
+    vram = sum(chip.mem_bytes for chip in _chips(row))
+    room = from_gib(row["ram_gb"]) * RAM_SHARE + vram if row.get("ram_gb") else None
+    forms = (USUAL_FORMAT, "gguf:Q3_K_M", "gguf:Q2_K", "gguf:IQ1_M")
+    return next((form for form in forms if room is None or weights_bytes(arch, form) <= room), forms[-1])
 
 
 def _fitted(gemm: Gemm, row: Row, *, share: float) -> Gemm:
@@ -168,6 +188,25 @@ def _host(row: Row) -> Host:
     if cores:
         host = replace(host, cpu=replace(host.cpu, cores=max(int(cores) // host.sockets, 1)))
     return host
+
+
+def _filled(
+    row: Row, arch: Arch, *, weights: str, engine: Engine, chips: tuple[Chip, ...], host: Host
+) -> InRam:
+    """Where a row does not say what lies where: cards are filled, and the rest is in main memory."""
+    cards = tuple(Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes) for chip in chips)
+    roomy = replace(host, ram_bytes=max(host.ram_bytes, from_gib(LARGEST_GIB)))
+    context = int(float(row.get("context_depth") or 0) + _tok(row, "prompt_tok") + _tok(row, "output_tok"))
+    serving = Serving(engine=engine.id, weights=weights, context_tok=max(context, USUAL_CONTEXT))
+    found = least_offload(arch, serving, cards=cards, host=roomy)
+    return InRam() if found is None else shares_of(arch, found)
+
+
+def _beyond(row: Row, work: Work, *, ram: InRam) -> float:
+    """The share of weights in main memory that it has no room for, where the row tells its size."""
+    held = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
+    room = from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else held
+    return max(1 - room / held, 0.0) if held else 0.0
 
 
 def in_ram(row: Row, work: Work) -> InRam:

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from rigright.base.units import KILO
+from rigright.base.units import GIGA, KILO
 from rigright.cost.speed.rates import beside
-from rigright.cost.speed.step import Pass
+from rigright.cost.speed.step import Pass, sent_bytes
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.demand import Layout
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.hybrid_asks import HybridAsk
+
+USUAL_DISK_BYTES_PER_S = 3.0 * GIGA  # of a machine that nobody says more of
+PAGED = 0.25  # of a disk's rate in a row, that pages of a mapped file come at
 
 
 def hybrid_figure(ask: HybridAsk) -> float:
@@ -41,6 +44,9 @@ def hybrid_figure(ask: HybridAsk) -> float:
     # unlike cards have each their share of the layers
     token = float(np.mean(token_s(work, stream, layout=Layout(), seqs=ask.seqs, context_tok=context)))
     prompt = float(np.mean(prompt_s(work, stream, layout=Layout(), content=content)))
+    if ask.disk_share:
+        token += _disk_s(ask, tok=1.0)
+        prompt += _disk_s(ask, tok=ask.prompt_tok)
     total = prompt + ask.output_tok * token
     by_metric = {
         "decode_tok_s_per_user": 1 / token,
@@ -51,3 +57,9 @@ def hybrid_figure(ask: HybridAsk) -> float:
         "total_tok_s": ask.seqs * (ask.output_tok + ask.prompt_tok) / total,
     }
     return by_metric.get(ask.metric, float("nan"))
+
+
+def _disk_s(ask: HybridAsk, *, tok: float) -> float:
+    """What reading takes of weights that main memory has no room for: pages here and there, not in a row."""
+    rate = (ask.host.disk_bytes_per_s or USUAL_DISK_BYTES_PER_S) * PAGED
+    return float(sent_bytes(ask.work, ask.ram, tok=tok)) * ask.disk_share / rate

@@ -9,7 +9,7 @@ from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.known import kind_of, known_of_one
-from rigright.cost.speed.told import HYBRID
+from rigright.cost.speed.told import HYBRID, unsaid
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
@@ -36,7 +36,9 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     value = hybrid_figure(ask)
     if not np.isfinite(value) or value <= 0:
         raise AskError(say('"{metric}" is no figure of one stream', metric=ask.metric))
-    known = known_of_one(HYBRID, host_chip(ask.host), engine=ask.engine.id, kind=kind_of(ask.arch))
+    chip = host_chip(ask.host)
+    known = known_of_one(HYBRID, chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    known = unsaid(known, host=ask.host)
     found = banded(HYBRID, ask.metric, value=value, known=known)
     return (
         Prediction(

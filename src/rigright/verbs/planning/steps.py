@@ -1,0 +1,122 @@
+"""What to add to a machine with no room for a model, or slow with it: memory, cards, or a rented one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.arch.record import Arch
+from rigright.base.errors import RigError
+from rigright.base.units import from_gib, to_gib
+from rigright.base.words import say
+from rigright.choice.offload import can_offload, least_offload
+from rigright.choice.ways import Site, ways_on
+from rigright.choice.work import USUAL_TOK_PER_S
+from rigright.cost.estimate import Estimate
+from rigright.cost.prices import priced, ram_usd
+from rigright.demand import PlanWish, Serving
+from rigright.facts.host_words import RAM_GIB, find_host
+from rigright.facts.hosts import Host
+from rigright.facts.nodes import Node, find_node
+from rigright.report.planned import Addition
+from rigright.search.find import find
+from rigright.search.market import Market
+from rigright.search.record import Found, Plan
+
+DESK, SERVER = (2, 3, 4), (2, 4, 8)  # cards of one machine
+FASTER = 1.3  # a step that brings less is none
+
+
+def steps(arch: Arch, wish: PlanWish, *, found: Found, market: Market) -> tuple[Addition, ...]:
+    """Each with the plan it makes possible; none where the machine does well as it is.
+
+    `wish` is the filled one: all answers hold the same work, so they can be held against each other.
+    """
+    named = wish.on if wish.on is not None else wish.owned
+    node = market.there if market.there is not None else None if named is None else find_node(named)
+    first = found.plans[0] if found.plans else found.nearest
+    if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
+        return ()
+    told = [*_memory(arch, wish, node=node, market=market), *_cards(arch, wish, node=node, market=market)]
+    told += _rented(arch, wish, market=market)
+    least = 0.0 if first is None else _rate(first) * FASTER
+    worth = [step for step in told if _rate(step.plan) >= least]
+    return tuple(sorted(worth, key=lambda one: (one.is_slow, one.usd is None, one.usd and one.usd.value)))
+
+
+def _slow(plan: Plan) -> bool:
+    return isinstance(plan.work, Serving) and "tpot_s" in plan.figures and _rate(plan) < USUAL_TOK_PER_S
+
+
+def _rate(plan: Plan) -> float:
+    return 1 / plan.figures["tpot_s"].value if "tpot_s" in plan.figures else 0.0
+
+
+def _best(arch: Arch, wish: PlanWish, *, market: Market) -> Plan | None:
+    try:
+        found = find(arch, wish, market=replace(market, there=None))
+    except RigError:
+        return None
+    return found.plans[0] if found.plans else found.nearest
+
+
+def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterator[Addition]:
+    """As much more main memory as holds what the cards have no room for."""
+    if node.has_no_cards or node.cards[0].chip.unified_memory:
+        return
+    site = Site(chips=tuple(dict.fromkeys(card.chip for card in node.cards)), cards=node.n_cards, mixed=True)
+    way = next((one for one in ways_on(arch, wish, site=site) if can_offload(one.engine)), None)
+    if way is None:
+        return
+    there = 0.0 if node.host is None else node.host.ram_bytes
+    for size in (gib for gib in RAM_GIB if from_gib(gib) > there):
+        host = _with(node.host, size)
+        serving = Serving(
+            engine=way.engine.id, weights=way.weights, kv=way.kv, context_tok=wish.context_tok or 1
+        )
+        if least_offload(arch, serving, cards=node.cards, host=host) is None:
+            continue
+        on = f"{replace(node, host=None).shown} + {host.said if node.host else f'{size}gb'}"
+        plan = _best(arch, replace(wish, on=on, owned=None), market=market)
+        if plan is not None and plan.host is not None:
+            server = host.cpu.segment == "server"
+            usd = ram_usd(host.ram_kind, registered=server, gb=size - to_gib(there), today=market.today)
+            yield Addition(kind="memory", label=say("{size} GB of RAM", size=size), on=on, plan=plan, usd=usd)
+        return
+
+
+def _with(host: Host | None, size_gib: int) -> Host:
+    return find_host(f"{size_gib} gb ram") if host is None else replace(host, ram_bytes=from_gib(size_gib))
+
+
+def _cards(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterator[Addition]:
+    """The fewest more cards of the same kind."""
+    chip = node.cards[0].chip
+    price = market.quote(chip)
+    if node.is_mixed or chip.unified_memory or node.has_no_cards:
+        return
+    desk = chip.segment != "datacenter"
+    for count in (one for one in (DESK if desk else SERVER) if one > node.n_cards):
+        around = "" if node.host is None else f" + {node.host.said}"
+        on = f"{count}x {chip.name}{around}"
+        plan = _best(arch, replace(wish, on=on, owned=None), market=market)
+        if plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
+            continue
+        more = count - node.n_cards
+        one = None if price is None else priced(price, market.today)
+        usd = None if one is None else _times(one, more)
+        label = say("{count} more {chip}", count=more, chip=chip.name)
+        yield Addition(kind="cards", label=label, on=on, plan=plan, usd=usd)
+        return
+
+
+def _rented(arch: Arch, wish: PlanWish, *, market: Market) -> Iterator[Addition]:
+    """The cheapest machine that somebody rents out."""
+    plan = _best(arch, replace(wish, on=None, owned=None, buy=False), market=market)
+    if plan is not None and plan.supply.how == "rent" and plan.supply.usd_per_h is not None:
+        label = say("rent {label}", label=plan.supply.label)
+        yield Addition(kind="rent", label=label, on=None, plan=plan, usd_per_h=plan.supply.usd_per_h)
+
+
+def _times(one: Estimate, count: int) -> Estimate:
+    return replace(one, value=one.value * count, low=one.low * count, high=one.high * count)

@@ -13,7 +13,7 @@ from rigright.base.units import GIB, GIGA
 from rigright.cost.prices import part_usd
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, production
-from rigright.facts.clouds import find_instance, offers
+from rigright.facts.clouds import find_instance, offers, providers_of
 from rigright.facts.cpus import cpus
 from rigright.facts.features import features, features_of
 from rigright.facts.part_prices import all_part_prices, hosts
@@ -298,3 +298,19 @@ def test_every_row_of_the_starting_tables_is_here(shared):
         found, known = (len(list(raw_rows(path))) for path in (DATA / ours, shared / "facts" / theirs))
         assert found >= known if ours in GREW else found == known, ours
     assert {row["id"] for _, row in raw_rows(shared / "facts" / "gpus.csv")} <= by_id().keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "providers"),
+    [
+        ("aws", {"aws"}), ("AutoDL", {"autodl"}), ("算力云", {"autodl"}), ("Vast.ai", {"vast"}),
+        ("aliyun", {"alibaba", "alibaba-pai"}), ("阿里云", {"alibaba", "alibaba-pai"}),
+        ("腾讯云", {"tencent-ti", "tencent-hai"}), ("Tencent Cloud", {"tencent-ti", "tencent-hai"}),
+        ("华为云", {"huawei-modelarts"}), ("优云智算", {"compshare"}), ("恒源云", {"gpushare"}),
+        ("my cloud", set()), ("", set()),
+    ],
+)  # fmt: skip
+def test_clouds_answer_to_their_usual_names(name, providers):
+    assert providers_of(name) == providers
+    rented = {offer.provider for offer in offers()}
+    assert providers_of(name) <= rented

@@ -123,7 +123,7 @@ def test_own_prices_in_yuan(tmp_path):
     ("table", "said"),
     [
         ("chip,usd\n4090,\n", "line 2.*price"),
-        ("chip,usd\n4090,many\n", "line 2, column usd"),
+        ("chip,usd\n4090,many\n", "line 2: column usd"),
         ("chip,usd\nno such card,5\n", "line 2"),
         ("chip,usd,as_of\n4090,5,someday\n", "as_of"),
         ("card,usd\n4090,5\n", "chip"),

@@ -15,8 +15,9 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
+from rigright.facts.own_prices import in_force
 from rigright.facts.part_prices import PartPrice, part_prices
-from rigright.facts.prices import STALE_DAYS, USED, Price, dated, launch_price, newest_prices
+from rigright.facts.prices import OWN_USED, STALE_DAYS, USED, Price, dated, launch_price, newest_prices
 
 DAYS_PER_YEAR = 365.25
 
@@ -45,9 +46,12 @@ class Quote:
 def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = False) -> Quote | None:
     """What a card is bought for on its market; None where nobody says.
 
-    Of a whole machine that is made no more, where nobody says what a used one goes for: its first price,
-    less what such machines lose in so many years.
+    The user's own prices go before ours. Of a whole machine that is made no more, where nobody says what a
+    used one goes for: its first price, less what such machines lose in so many years.
     """
+    own = in_force().get(chip.id)
+    if own:
+        return quoted(newest_own(own, used=used or chip.ended is not None))
     rows = newest_prices(chip, currency=currency, used=used)
     if rows:
         return quoted(rows)
@@ -62,6 +66,14 @@ def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = Fal
         used=True, mark="fitted", as_of=first.as_of, currency=first.currency,
         source=f"{first.source}; less the loss of {years:.1f} years",
     )  # fmt: skip
+
+
+def newest_own(rows: Sequence[Price], *, used: bool) -> tuple[Price, ...]:
+    """Of the user's own prices of a chip those that count: as new or used as asked, the newest half year."""
+    fit = [row for row in rows if (row.kind == OWN_USED) is used] or rows
+    newest = max(dated(row.as_of) for row in fit)
+    recent = [row for row in fit if (newest - dated(row.as_of)).days <= STALE_DAYS]
+    return tuple(sorted(recent, key=lambda row: dated(row.as_of), reverse=True))
 
 
 def kept_share(years: float, *, segment: str, used: bool = False) -> dict[str, float]:
@@ -89,7 +101,7 @@ def quoted(rows: Sequence[Price]) -> Quote:
         usd=median(found),
         usd_low=min(found + ends),
         usd_high=max(found + ends),
-        used=newest.kind == USED,
+        used=newest.kind in {USED, OWN_USED},
         mark="measured" if newest.kind == "shop" else "stated",
         as_of=newest.as_of,
         source="; ".join(dict.fromkeys(row.source for row in rows)),

@@ -88,6 +88,23 @@ def offers() -> tuple[Offer, ...]:
     return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
 
 
+@cache
+def _called() -> dict[str, frozenset[str]]:
+    """What clouds are called, and which of them bear the name."""
+    found: dict[str, set[str]] = {}
+    for offer in offers():
+        found.setdefault(_joined(offer.provider), set()).add(offer.provider)
+    for row in read_rows(DATA / "cloud_names.csv", {"provider": text, "names": text}):
+        for name in row["names"].split("|"):
+            found.setdefault(_joined(name), set()).add(row["provider"])
+    return {name: frozenset(providers) for name, providers in found.items()}
+
+
+def providers_of(name: str) -> frozenset[str]:
+    """The providers that a name means: both of Alibaba's for "aliyun" and "阿里云"; none: it is unknown."""
+    return _called().get(_joined(name), frozenset())
+
+
 def _fixed() -> Iterator[Offer]:
     """Instances with a name of their own; what is billed by the GPU is called after the GPU."""
     return (offer for offer in offers() if offer.most_chips is None)

@@ -11,7 +11,7 @@ from rigright.base.units import GIB
 from rigright.facts.chips import Chip
 
 STALE_DAYS = 180
-USED, OWN = "used", "own"
+USED, OWN, OWN_USED = "used", "own", "own-used"
 NEW = ("shop", "street")  # what a new card goes for; only where neither is known, what its maker asked
 _MID_YEAR, _MID_MONTH = 7, 15
 

@@ -8,10 +8,11 @@ from datetime import date
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
-from rigright.cost.prices import Quote, quote_of, quoted
+from rigright.cost.prices import Quote, newest_own, quote_of, quoted
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.nodes import Node
+from rigright.facts.own_prices import in_force
 from rigright.facts.prices import Price
 
 
@@ -43,10 +44,17 @@ def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD", 
     for offer in map(_in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
-    named = {price.chip: quoted([price]) for price in own}
+    listed: dict[str, tuple[Price, ...]] = {}
+    for price in own:
+        listed[price.chip] = (*listed.get(price.chip, ()), price)
+    named = {
+        chip: quoted(newest_own(rows, used=used or by_id()[chip].ended is not None))
+        for chip, rows in listed.items()
+    }
     return Market(
-        today=today, cards=cards | named, offers=rented, own=frozenset(named), used=used, currency=currency
-    )
+        today=today, cards=cards | named, offers=rented, own=frozenset({*named, *in_force()}), used=used,
+        currency=currency,
+    )  # fmt: skip
 
 
 def _in_usd(offer: Offer) -> Offer:

@@ -15,7 +15,7 @@ from rigright.cost.prices import priced
 from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import by_id
-from rigright.facts.clouds import Offer
+from rigright.facts.clouds import Offer, providers_of
 from rigright.facts.prices import is_stale
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question
@@ -134,13 +134,13 @@ def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]
 
     Clouds that bill in yuan rent to those who pay in yuan, and the others hardly do.
     """
-    clouds = {cloud.casefold() for cloud in wish.clouds}
+    clouds = {provider for cloud in wish.clouds for provider in providers_of(cloud)}
     at_home = wish.currency == CNY
     return tuple(
         offer
         for offer in market.offers.get(chip, ())
         if price_of(offer, spot=wish.spot)
-        and (offer.provider.casefold() in clouds if clouds else (offer.currency == CNY) == at_home)
+        and (offer.provider in clouds if wish.clouds else (offer.currency == CNY) == at_home)
     )
 
 

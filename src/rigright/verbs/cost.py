@@ -38,7 +38,7 @@ from rigright.facts.tariffs import carbon_at, currency_at, find_place
 from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, Output
 from rigright.verbs.clock import today
 from rigright.verbs.costing import Asset, subject_of
-from rigright.verbs.plan import market_of, tariff_notes
+from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
 if TYPE_CHECKING:
     from rigright.search.market import Market
@@ -100,12 +100,18 @@ def cost(
     if wish.buy is not True:
         ways += _rented(subject, market=market, wish=wish, duty=duty)
         ways += _served(output, spend=spend, months=months)
+    if not ways and wish.buy is False:
+        raise AskError(
+            say("nobody known rents {machine} out", machine=subject.node.shown),
+            hint=say("leave {option} out, or name another cloud", option="--rent"),
+        )
     if not ways:
         raise AskError(
             say("no price known for {machine}", machine=subject.node.shown),
             hint=say("name yours: {option}", option="--prices FILE.csv"),
         )
     notes = [*subject.notes, *subject.node.notes]
+    notes += own_notes((card.chip.id for card in subject.node.cards), market)
     if wish.place is not None:
         notes += tariff_notes(wish.place, chip.segment, currency=wish.currency)
     return Costed(

@@ -13,7 +13,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
-from rigright.facts.clouds import offers
+from rigright.facts.clouds import offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
@@ -62,7 +62,7 @@ def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
     _check_alone(wish, what=what)
     provider, _, instance = what.strip().partition(":")
     named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
-    named = [one for one in named if one.provider.casefold() == provider.strip().casefold()]
+    named = [one for one in named if one.provider in providers_of(provider)]
     if named and named[0].chip is not None and named[0].n_chips >= 1:
         node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
         return Asset(node=node, wish=wish, clouds=(named[0].provider,))

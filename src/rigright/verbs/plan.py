@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.words import Sentence, say
 from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish
+from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.facts.tariffs import HOME, places
 from rigright.report.planned import Planned
@@ -48,7 +49,14 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         wish=filled,
         found=found,
         today=day.isoformat(),
-        notes=(*named, *_rate(wish), *_tariff(wish, found), *found.notes, *arch.warnings),
+        notes=(
+            *named,
+            *_rate(wish),
+            *_tariff(wish, found),
+            *_own(found, market),
+            *found.notes,
+            *arch.warnings,
+        ),
         seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
         asked=asked,
         model_asked=model,
@@ -81,9 +89,9 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
 
     own: tuple[Price, ...] = ()
     if wish.prices_file is not None:
-        from rigright.verbs.planning.prices import own_prices
+        from rigright.facts.own_prices import read_own
 
-        own = own_prices(wish.prices_file, today=day)
+        own = read_own(wish.prices_file, today=day)
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
     return replace(market_on(day, own=own, currency=wish.currency, used=wish.used), there=there)
@@ -119,6 +127,17 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
             date=known.as_of,
         ),
     )
+
+
+def _own(found: Found, market: Market) -> tuple[Sentence, ...]:
+    """That prices of the user's own were taken."""
+    return own_notes((plan.chip.id for plan in found.plans if plan.supply.how == "buy"), market)
+
+
+def own_notes(chips: Iterable[str], market: Market) -> tuple[Sentence, ...]:
+    """Which cards have a price of the user's own."""
+    named = sorted({by_id()[chip].name for chip in chips if chip in market.own})
+    return (say("your own price: {names}", names=", ".join(named)),) if named else ()
 
 
 def _tariff(wish: PlanWish, found: Found) -> tuple[Sentence, ...]:

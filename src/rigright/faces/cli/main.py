@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
@@ -36,6 +37,7 @@ DETAILED = {
     "sweep",
     "cost",
 }  # whose short answer has a long one behind it
+PRICED = {"plan", "compare", "cost", "prices", "sweep", "upgrade", "build", "export"}  # that tell prices
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
 
@@ -86,14 +88,18 @@ def _run(arguments: list[str], language: str) -> int:
     file = verb.replace("-", "_")
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
-    if verb not in own_runs.VERBS:
-        answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
-        _show(answer, options, language=language)
-        return answer.exit_code
-    from rigright.verbs.own_runs import use
+    with ExitStack() as stack:
+        if verb in PRICED:
+            from rigright.verbs.own_prices import use as use_prices
 
-    with use(options.anchors) as used:
-        answer = own_runs.noted(shelf.take(ASKS, file, bears="answer")(options), used)
+            stack.enter_context(use_prices())
+        if verb not in own_runs.VERBS:
+            answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
+        else:
+            from rigright.verbs.own_runs import use
+
+            used = stack.enter_context(use(options.anchors))
+            answer = own_runs.noted(shelf.take(ASKS, file, bears="answer")(options), used)
         _show(answer, options, language=language)
     return answer.exit_code
 

@@ -8,7 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
-from rigright.facts.clouds import Offer, offers
+from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import find_node
@@ -74,11 +74,11 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
 
 
 def _is_provider(name: str) -> bool:
-    return name.casefold() in {offer.provider.casefold() for offer in offers()}
+    return bool(providers_of(name))
 
 
 def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
-    there = [one for one in offers() if one.provider.casefold() == provider.casefold()]
+    there = [one for one in offers() if one.provider in providers_of(provider)]
     found = [one for one in there if one.instance.casefold() == instance.casefold()]
     if not found:
         known = sorted({one.instance for one in there}, key=lambda name: (name[:2] != instance[:2], name))

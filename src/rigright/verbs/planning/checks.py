@@ -11,7 +11,7 @@ from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
-from rigright.facts.clouds import offers
+from rigright.facts.clouds import offers, providers_of
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
@@ -129,5 +129,6 @@ def _names(wish: PlanWish) -> Iterator[AskError]:
     rented = sorted({offer.provider for offer in offers()})
     for kind, asked, there in (("vendor", wish.vendors, known), ("cloud", wish.clouds, rented)):
         for name in asked:
-            if name.casefold() not in {one.casefold() for one in there}:
+            is_there = name.casefold() in {one.casefold() for one in there}
+            if not is_there and not (kind == "cloud" and providers_of(name)):
                 yield unknown(say("{text}", text=kind), name, known=there)

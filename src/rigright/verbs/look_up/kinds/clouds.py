@@ -6,7 +6,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
 from rigright.facts.chips import by_id
-from rigright.facts.clouds import BITS, Offer, offers
+from rigright.facts.clouds import BITS, Offer, offers, providers_of
 from rigright.facts.find import find_chips
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Shown
@@ -18,9 +18,8 @@ _MONEY = "{:,.2f}"
 
 def _find(asked: Asked) -> tuple[Offer, ...]:
     """Offers of the providers named, of the instances or chips the other words mean."""
-    providers = {offer.provider for offer in offers()}
-    named = {word.casefold() for word in asked.words if word.casefold() in providers}
-    rest = " ".join(word for word in asked.words if word.casefold() not in providers)
+    named = {provider for word in asked.words for provider in providers_of(word)}
+    rest = " ".join(word for word in asked.words if not providers_of(word))
     of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
     by_name = tuple(offer for offer in of_provider if rest.casefold() in offer.instance.casefold())
     if by_name:

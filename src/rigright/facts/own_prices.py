@@ -1,0 +1,267 @@
+"""The user's own prices: a CSV or JSON list, checked row by row, and the list that `prices import` keeps.
+
+The list that is kept stands in the user's folder of settings; `use` puts it in force for a while.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError, RigError
+from rigright.base.files import read_bounded, write_whole
+from rigright.base.money import USD, currency_of, from_currency
+from rigright.base.record import dataclass
+from rigright.base.tables import delimiter
+from rigright.base.units import MIB
+from rigright.base.words import Sentence, say
+from rigright.facts.prices import OWN, OWN_USED, Price, dated, is_stale
+
+FILE = "prices.csv"
+MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
+MOST_USD, MOST_CHARS = 1e7, 200
+COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source")
+NAMES = {  # what people write over a column
+    "gpu": "chip", "name": "chip", "型号": "chip", "显卡": "chip", "typical": "price", "价格": "price",
+    "date": "as_of", "日期": "as_of", "货币": "currency", "成色": "condition", "来源": "source",
+}  # fmt: skip
+CONDITIONS = {"": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED}
+_IN_FORCE: ContextVar[bool] = ContextVar("own_prices", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """What is wrong with a row of a list, or doubtful in it."""
+
+    line: int
+    said: Sentence
+    wrong: bool = True  # it cannot be used; else it is only doubted
+    hint: Sentence | None = None
+
+
+def place() -> Path:
+    """Where the list stands that `prices import` keeps."""
+    windows = os.environ.get("APPDATA")
+    home = os.environ.get("XDG_CONFIG_HOME") or windows or str(Path.home() / ".config")
+    return Path(home) / "rigright" / FILE
+
+
+@contextmanager
+def use() -> Iterator[None]:
+    """Put the list that is kept in force."""
+    before = _IN_FORCE.set(True)
+    try:
+        yield
+    finally:
+        _IN_FORCE.reset(before)
+
+
+def in_force() -> Mapping[str, tuple[Price, ...]]:
+    """The prices that are kept, by chip; none outside of `use`."""
+    path = place()
+    if not _IN_FORCE.get() or not path.is_file():
+        return {}
+    return _by_chip(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _by_chip(path: Path, written_ns: int) -> Mapping[str, tuple[Price, ...]]:
+    written = datetime.fromtimestamp(written_ns // 10**9, tz=UTC).date()
+    found: dict[str, tuple[Price, ...]] = {}
+    for price in read_own(path, today=written):
+        found[price.chip] = (*found.get(price.chip, ()), price)
+    return found
+
+
+def read_own(file: str | Path, *, today: date) -> tuple[Price, ...]:
+    """Every price of a list; one without a date is of today. The first that is wrong is an error."""
+    prices, flaws = examine(file, today=today)
+    for flaw in flaws:
+        if flaw.wrong:
+            name = Path(file).name
+            raise DataError(
+                say("{file}, line {line}: {why}", file=name, line=flaw.line, why=flaw.said), hint=flaw.hint
+            )
+    return prices
+
+
+def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[Flaw, ...]]:
+    """The prices of a list that can be used, and all that is wrong or doubtful in it."""
+    prices: dict[tuple[str, str, str], Price] = {}
+    flaws: list[Flaw] = []
+    count = 0
+    for line, row in _rows(Path(file)):
+        count += 1
+        if count > MOST_ROWS:
+            raise DataError(
+                say("{file} has more than {most} rows", file=Path(file).name, most=f"{MOST_ROWS:,}")
+            )
+        try:
+            price = _price(row, source=Path(file).name, today=today)
+        except RigError as wrong:
+            flaws.append(Flaw(line=line, said=wrong.sentence, hint=wrong.hint))
+            continue
+        key = (price.chip, price.kind, price.as_of)
+        if key in prices and prices[key].typical != price.typical:
+            flaws.append(
+                Flaw(
+                    line=line,
+                    wrong=False,
+                    said=say("{chip} has another price of that day above", chip=price.chip),
+                )
+            )
+        if is_stale(price.as_of, today):
+            flaws.append(
+                Flaw(
+                    line=line,
+                    wrong=False,
+                    said=say("{chip}: the price is of {date}", chip=price.chip, date=price.as_of),
+                )
+            )
+        prices[key] = price
+    return tuple(prices.values()), tuple(flaws)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row's line, or its place in a list of JSON, and its cells by our names."""
+    raw = read_bounded(path, MOST_BYTES)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(say("{file} is not a CSV table: {why}", file=path.name, why=error)) from None
+    if text.lstrip()[:1] in {"[", "{"}:
+        yield from _json_rows(path, text)
+        return
+    head, _, _ = text.partition("\n")
+    try:
+        table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(head), strict=True)
+        columns = [_column(cell) for cell in next(table, [])]
+        if "chip" not in columns:
+            raise DataError(say("{file} lacks the column {column}", file=path.name, column="chip"))
+        for cells in table:
+            if any(cell.strip() for cell in cells):
+                yield table.line_num, dict(zip(columns, (cell.strip() for cell in cells), strict=False))
+    except csv.Error as error:
+        raise DataError(say("{file} is not a CSV table: {why}", file=path.name, why=error)) from None
+
+
+def _column(name: str) -> str:
+    plain = name.strip().casefold()
+    return NAMES.get(plain, plain)
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = str(error) or type(error).__name__
+        raise DataError(say("{file} is not JSON: {why}", file=path.name, why=why[:MOST_CHARS])) from None
+    rows = found.get("prices", [found]) if isinstance(found, dict) else found
+    for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
+        if not isinstance(row, dict):
+            raise DataError(say("{file}: entry {number} is no object", file=path.name, number=number))
+        yield number, {_column(str(name)): _plain(cell) for name, cell in row.items()}
+
+
+def _plain(cell: object) -> str:
+    if cell is None or isinstance(cell, dict | list):
+        return ""
+    return str(cell)[:MOST_CHARS].strip()
+
+
+def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
+    """One row as a price; what cannot be one is an error without its place."""
+    from rigright.facts.find import find_chip
+
+    for column, cell in row.items():
+        if len(cell) > MOST_CHARS:
+            raise DataError(say("column {column} is too long", column=column[:MOST_CHARS]))
+    if not row.get("chip"):
+        raise DataError(say("no chip is named"))
+    chip = find_chip(row["chip"])
+    currency = currency_of(row.get("currency") or USD).code
+    column = "usd" if row.get("usd") else "price"
+    if column == "usd":
+        currency = USD
+    typical = _amount(row, column)
+    if typical is None:
+        raise DataError(say("a price above zero is missing, in usd or in price and currency"))
+    low, high = _amount(row, "low"), _amount(row, "high")
+    if not (low or typical) <= typical <= (high or typical):
+        raise DataError(say("low, price and high are not in order"))
+    if from_currency(high or typical, currency) > MOST_USD:
+        raise DataError(
+            say("{price} {currency} is more than any card costs", price=f"{typical:,.12g}", currency=currency)
+        )
+    kind = CONDITIONS.get((row.get("condition") or "").casefold())
+    if kind is None:
+        raise DataError(
+            say('unknown condition "{text}"', text=row["condition"]), hint=say("write new or used")
+        )
+    as_of = _day(row.get("as_of") or today.isoformat(), today=today)
+    return Price(
+        chip=chip.id, kind=kind, currency=currency, low=low, typical=typical, high=high, as_of=as_of,
+        source=row.get("source") or source, confidence="high",
+    )  # fmt: skip
+
+
+def _day(as_of: str, *, today: date) -> str:
+    """A date as it was written, which is past."""
+    try:
+        day = dated(as_of)
+    except ValueError:
+        raise DataError(
+            say('column {column}: cannot read "{cell}"', column="as_of", cell=as_of),
+            hint=say("write a date: 2026-11-22, 2026-11 or 2026"),
+        ) from None
+    slack = {len("2026"): 190, len("2026-11"): 31}.get(len(as_of), 1)
+    if (day - today).days > slack:
+        raise DataError(say("{date} has not come yet", date=as_of))
+    return as_of
+
+
+def _amount(row: Mapping[str, str], column: str) -> float | None:
+    """A number above zero; None where the cell is empty."""
+    cell = row.get(column) or ""
+    if not cell:
+        return None
+    try:
+        found = float(cell.replace(",", "") if cell.replace(",", "").replace(".", "", 1).isdigit() else cell)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(say('column {column}: cannot read "{cell}"', column=column, cell=cell))
+    if found <= 0:
+        raise DataError(say("a price above zero is missing, in usd or in price and currency"))
+    return found
+
+
+def keep(prices: Iterable[Price], *, today: date) -> int:
+    """Add prices to the list that is kept, in the place of older ones of the same card and condition."""
+    new = tuple(prices)
+    path = place()
+    named = {(price.chip, price.kind) for price in new}
+    old = read_own(path, today=today) if path.is_file() else ()
+    rows = [price for price in old if (price.chip, price.kind) not in named] + list(new)
+    if len(rows) > MOST_ROWS:
+        raise DataError(say("{file} has more than {most} rows", file=path.name, most=f"{MOST_ROWS:,}"))
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for price in rows:
+        condition = "used" if price.kind == OWN_USED else "new"
+        ends = ["" if end is None else f"{end:.12g}" for end in (price.low, price.typical, price.high)]
+        table.writerow([price.chip, condition, *ends, price.currency, price.as_of, price.source])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text.getvalue())
+    return len(rows)

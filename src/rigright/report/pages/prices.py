@@ -1,0 +1,230 @@
+"""The pages of `prices`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from rigright.base.money import from_currency, show_money
+from rigright.base.words import Sentence, say, tell
+from rigright.facts.prices import Price
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.report.pages.brief import amount, short, symbol
+from rigright.report.pages.speed import plain_estimate
+from rigright.report.priced import ChipPrices, Priced, PriceList
+
+MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
+KINDS = {
+    "launch": say("new, launch price"), "shop": say("new, shop median"), "street": say("new, street price"),
+    "used": say("used"), "claim": say("a claim"), "own": say("your own, new"),
+    "own-used": say("your own, used"),
+}  # fmt: skip
+
+
+def page(result: Priced, *, why: bool = False) -> Page:
+    """The page for people: what is taken, and all that is known."""
+    if result.parts:
+        return Page(title=say("prices of {names}", names=result.names), parts=(_parts_table(result),))
+    if len(result.chips) != 1:
+        return _many(result)
+    one = result.chips[0]
+    parts: list[Part] = [Line(said=one.why, tone="dim"), _known(one, result.currency, why=why)]
+    rents = one.rents[:MOST_RENTS]
+    if rents:
+        told = ", ".join(
+            f"{offer.provider} {show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency)} "
+            f"({offer.as_of or '?'})"
+            for offer in rents
+        )
+        parts.append(Line(said=say("rent of one, an hour: {offers}", offers=told)))
+    if one.stale:
+        parts.append(Line(said=say("old: check before you pay; the band is wider for it"), tone="warn"))
+    parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
+    return Page(title=_taken(one, result.currency), tone="plain", parts=tuple(parts))
+
+
+def _taken(one: ChipPrices, currency: str) -> Sentence:
+    name = short(one.name)
+    if one.taken is None:
+        return say("{name}: no price known", name=name)
+    band = f"{show_money(one.taken.low, currency)}-{show_money(one.taken.high, currency)}"
+    told = {"name": name, "usd": show_money(one.taken.value, currency), "band": band}
+    return (
+        say("{name}: {usd} used ({band})", **told) if one.used else say("{name}: {usd} new ({band})", **told)
+    )
+
+
+def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
+    sign = symbol(currency)
+
+    def cell(row: Price, end: float | None) -> str:
+        return "" if end is None else amount(from_currency(end, row.currency), currency)
+
+    rows = tuple(
+        (
+            "*" if row in one.counted else "", KINDS.get(row.kind, say("unknown")), cell(row, row.low),
+            cell(row, row.typical), cell(row, row.high), row.currency, row.as_of,
+            *((row.source,) if why else ()),
+        )
+        for row in one.rows
+    )  # fmt: skip
+    columns = (
+        Column(head=""), Column(head=say("condition"), flexible=True),
+        *(Column(head=head, right=True) for head in (
+            say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))),
+        Column(head=say("market")), Column(head=say("as of")),
+        *((Column(head=say("source"), flexible=True),) if why else ()),
+    )  # fmt: skip
+    return Table(title=say("all that is known (* taken)"), columns=columns, rows=rows)
+
+
+def _many(result: Priced) -> Page:
+    """One row a card, the newest price first."""
+    known = [one for one in result.chips if one.taken is not None]
+    ordered = sorted(known, key=lambda one: str(one.taken.as_of if one.taken else ""), reverse=True)
+    old = sum(one.stale for one in known)
+    parts: list[Part] = [_list(ordered[:MOST_ROWS], result.currency)]
+    if len(ordered) > MOST_ROWS:
+        parts.append(
+            Line(
+                said=say("{count} more: --csv lists all, a name shows one", count=len(ordered) - MOST_ROWS),
+                tone="dim",
+            )
+        )
+    title = say("{count} cards have a price, {old} of them an old one", count=len(known), old=old)
+    return Page(title=title, parts=tuple(parts))
+
+
+def _list(found: list[ChipPrices], currency: str) -> Table:
+    sign = symbol(currency)
+    rows: list[tuple[Shown, ...]] = []
+    tones: list[Tone] = []
+    for one in found:
+        if one.taken is None:
+            continue
+        ends = (one.taken.low, one.taken.value, one.taken.high)
+        state = say("used") if one.used else say("new")
+        rows.append((short(one.name), state, *(amount(end, currency) for end in ends), str(one.taken.as_of)))
+        tones.append("dim" if one.stale else "plain")
+    heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
+    columns = (
+        Column(head=say("chip"), flexible=True), Column(head=say("condition")),
+        *(Column(head=head, right=True) for head in heads), Column(head=say("as of")),
+    )  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows), tones=tuple(tones))
+
+
+def _parts_table(result: Priced) -> Table:
+    currency = result.currency
+    rows = tuple(
+        (
+            row.name, say("used") if row.condition == "used" else say("new"),
+            amount(from_currency(row.typical, row.currency), currency), row.as_of, row.left_out or "",
+        )
+        for row in result.parts
+    )  # fmt: skip
+    columns = (
+        Column(head=say("part"), flexible=True), Column(head=say("condition")),
+        Column(head=say("typical {sign}", sign=symbol(currency)), right=True), Column(head=say("as of")),
+        Column(head=say("left out, since it is"), flexible=True),
+    )  # fmt: skip
+    return Table(columns=columns, rows=rows)
+
+
+def plain(result: Priced, language: str) -> dict[str, Any]:
+    """The same for scripts, in dollars."""
+    return {
+        "names": result.names,
+        "chips": [
+            {
+                "chip": one.chip,
+                "name": one.name,
+                "ended": one.ended,
+                "usd": plain_estimate(one.taken),
+                "as_of": None if one.taken is None else one.taken.as_of,
+                "used": one.used,
+                "stale": one.stale,
+                "why": tell(one.why, language),
+                "prices": [_plain_price(row) | {"taken": row in one.counted} for row in one.rows],
+                "rent_usd_per_h": [
+                    {"provider": offer.provider, "instance": offer.instance, "as_of": offer.as_of,
+                     "usd_per_chip_h": (offer.usd_per_h or 0.0) / offer.n_chips}
+                    for offer in one.rents
+                ],
+            }
+            for one in result.chips
+        ],
+        "parts": [{one.name: getattr(row, one.name) for one in fields(row)} for row in result.parts],
+    }  # fmt: skip
+
+
+def _plain_price(row: Price) -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in fields(row)}
+
+
+def sheet(result: Priced) -> Page:
+    """For a spreadsheet: every price of a card that was named; else one row a card, or a part."""
+    if result.parts:
+        return Page(title="", parts=(_parts_table(result),))
+    if len(result.chips) == 1:
+        return Page(title="", parts=(_known(result.chips[0], result.currency, why=True),))
+    return Page(title="", parts=(_list([one for one in result.chips if one.taken], result.currency),))
+
+
+def judged(result: PriceList) -> Page:
+    """A list: how many prices, and what is wrong or doubtful."""
+    wrong = [flaw for flaw in result.flaws if flaw.wrong]
+    doubts = [flaw for flaw in result.flaws if not flaw.wrong]
+    count = len(result.prices)
+    tone: Tone = "bad" if wrong else "warn" if doubts else "good"
+    if wrong:
+        title = say("{wrong} rows cannot be used, nothing is kept", wrong=len(wrong))
+    elif result.kept is not None:
+        title = say(
+            "{count} prices kept, {all} in all: every command takes them from now on",
+            count=count,
+            all=result.kept,
+        )
+    else:
+        title = say("{count} prices can be used, {doubts} doubts", count=count, doubts=len(doubts))
+    parts: list[Part] = []
+    for flaws, head in ((wrong, say("cannot be used")), (doubts, say("look again"))):
+        items = tuple(_flaw(flaw.line, flaw.said, flaw.hint) for flaw in flaws[:MOST_FLAWS])
+        if len(flaws) > MOST_FLAWS:
+            items = (*items, say("{count} more", count=len(flaws) - MOST_FLAWS))
+        if items:
+            parts.append(Points(items=items, title=head, tone="bad" if flaws is wrong else "warn"))
+    if result.place:
+        parts.append(Line(said=say("kept in {file}", file=result.place), tone="dim"))
+    if result.kept is not None and result.prices:
+        chips = list(dict.fromkeys(price.chip for price in result.prices))
+        parts.append(
+            Commands(items=(f"rigright prices show {chips[0]}", "rigright prices forget"), title=say("next"))
+        )
+    return Page(title=title, tone=tone, parts=tuple(parts))
+
+
+def _flaw(line: int, said: Shown, hint: Shown | None) -> Shown:
+    told = say("line {line}: {said}", line=line, said=said) if line else said
+    return told if hint is None else say("{said} ({hint})", said=told, hint=hint)
+
+
+def forgotten(place: str) -> Page:
+    """The list is gone."""
+    return Page(title=say("removed: {file}", file=place), tone="good", parts=())
+
+
+def plain_list(result: PriceList, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "file": result.file,
+        "exit_code": result.exit_code,
+        "kept": result.kept,
+        "place": result.place or None,
+        "prices": [_plain_price(row) for row in result.prices],
+        "flaws": [
+            {"line": flaw.line or None, "wrong": flaw.wrong, "said": tell(flaw.said, language),
+             "hint": None if flaw.hint is None else tell(flaw.hint, language)}
+            for flaw in result.flaws
+        ],
+    }  # fmt: skip

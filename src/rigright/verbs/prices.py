@@ -1,0 +1,155 @@
+"""Prices: what is known, what is taken and why; lists of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.money import from_currency
+from rigright.base.words import Sentence, say
+from rigright.cost.prices import Quote, newest_own, priced
+from rigright.demand import PlanWish
+from rigright.facts import own_prices
+from rigright.facts.chips import Chip, by_id, chips
+from rigright.facts.find import find_chips, match_chip
+from rigright.facts.own_prices import Flaw
+from rigright.facts.part_prices import PartPrice, all_part_prices
+from rigright.facts.prices import NEW, USED, Price, dated, is_stale, newest_prices
+from rigright.facts.prices import prices as known_prices
+from rigright.report.priced import ChipPrices, Priced, PriceList
+from rigright.search.market import Market
+from rigright.verbs.clock import today
+from rigright.verbs.plan import market_of
+
+CALLED = {  # what people call kinds of parts
+    "memory": "ram", "内存": "ram", "ssd": "disk", "硬盘": "disk", "supply": "psu", "电源": "psu",
+    "motherboard": "board", "主板": "board", "处理器": "cpu", "机箱": "case", "散热": "cooler",
+}  # fmt: skip
+FAR_OFF = 4.0  # times what is known: one of the two is wrong
+
+
+def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: str = "") -> Priced:
+    """Every price of the cards or parts that are meant; of all cards where none is named."""
+    wish = wish or PlanWish()
+    market = market_of(wish, day=today())
+    text = " ".join(names).strip()
+    parts: tuple[PartPrice, ...] = ()
+    if text:
+        parts = _parts(text)
+        meant = () if parts else _meant(text)
+    else:
+        meant = tuple(chip for chip in chips() if chip.id in market.cards)
+    found = tuple(_one(chip, market, wish=wish) for chip in meant)
+    return Priced(names=text, currency=wish.currency, chips=found, parts=parts, asked=asked)
+
+
+def _parts(text: str) -> tuple[PartPrice, ...]:
+    """Prices of memory, processors and the rest whose words hold all that was asked."""
+    asked = {CALLED.get(word, word) for word in text.casefold().split()}
+
+    def words(row: PartPrice) -> set[str]:
+        told = f"{row.kind} {row.variant} {row.name}".casefold()
+        return {*told.split(), *told.replace("-", " ").split()}
+
+    return tuple(row for row in all_part_prices() if asked <= words(row))
+
+
+def _meant(text: str) -> tuple[Chip, ...]:
+    """The chip a name means, or all it could mean."""
+    try:
+        return (match_chip(text).chip,)
+    except AskError as unknown:
+        found = find_chips(text)
+        if not found:
+            raise unknown from None
+        return tuple(found)
+
+
+def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
+    quote = market.quote(chip)
+    own = own_prices.in_force().get(chip.id, ())
+    if wish.prices_file is not None:
+        listed = own_prices.read_own(wish.prices_file, today=market.today)
+        own = tuple(price for price in listed if price.chip == chip.id) or own
+    ours = [row for row in known_prices() if row.chip == chip.id and row.mem_bytes in {None, chip.mem_bytes}]
+    used = wish.used or chip.ended is not None
+    counted = (
+        newest_own(own, used=used) if own else newest_prices(chip, currency=wish.currency, used=wish.used)
+    )
+    offers = [offer for offer in market.offers.get(chip.id, ()) if offer.usd_per_h]
+    return ChipPrices(
+        chip=chip.id, name=chip.name, ended=chip.ended is not None,
+        taken=None if quote is None else priced(quote, market.today),
+        used=quote is not None and quote.used, why=_why(chip, quote, own=bool(own), counted=counted),
+        rows=tuple(sorted([*own, *ours], key=lambda row: dated(row.as_of), reverse=True)),
+        counted=tuple(counted), stale=quote is not None and is_stale(quote.as_of, market.today),
+        rents=tuple(sorted(offers, key=lambda offer: (offer.usd_per_h or 0.0) / offer.n_chips)),
+    )  # fmt: skip
+
+
+def _why(chip: Chip, quote: Quote | None, *, own: bool, counted: Sequence[Price]) -> Sentence:
+    """Why just this price is taken."""
+    if quote is None or own:
+        lacks = say("no price known: such a card is ranked last")
+        return say("your own price goes before all others") if own else lacks
+    if not counted:
+        return say("no used price known: the first price, less what such machines lose in a year")
+    kinds = {row.kind for row in counted}
+    if kinds == {USED}:
+        if chip.ended:
+            return say("made no more: used prices of the newest half year")
+        return say("asked for used: used prices of the newest half year")
+    shops = say("new: shops and street prices of the newest half year")
+    return shops if kinds & set(NEW) else say("only its maker's first price is known")
+
+
+def check(file: str | None = None) -> PriceList:
+    """Judge a list, or the one that is kept: what cannot be used, what is old, what is far off."""
+    path = own_prices.place() if file is None else Path(file)
+    if file is None and not path.is_file():
+        raise MissingError(
+            say("no list is kept yet"),
+            hint=say("name a file, or keep one: {command}", command="rigright prices import FILE"),
+        )
+    found, flaws = own_prices.examine(path, today=today())
+    every = (*flaws, *_far_off(found))
+    return PriceList(file=str(path), prices=found, flaws=tuple(sorted(every, key=lambda flaw: flaw.line)))
+
+
+def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
+    """Prices that nobody would take for those of the card."""
+    market = market_of(PlanWish(), day=today())
+    for price in found:
+        known = market.cards.get(price.chip)
+        if known is None or price.chip in market.own:
+            continue
+        ratio = from_currency(price.typical, price.currency) / known.usd
+        if not 1 / FAR_OFF <= ratio <= FAR_OFF:
+            yield Flaw(
+                line=0, wrong=False,
+                said=say("{chip}: {ratio} times what is known of {date}", chip=by_id()[price.chip].name,
+                         ratio=f"{ratio:.2g}", date=known.as_of),
+            )  # fmt: skip
+
+
+def keep(file: str) -> PriceList:
+    """Keep a list, so that every verb takes its prices from now on."""
+    judged = check(file)
+    if any(flaw.wrong for flaw in judged.flaws):
+        return judged
+    if not judged.prices:
+        raise DataError(say("{file} names no price", file=Path(file).name))
+    count = own_prices.keep(judged.prices, today=today())
+    return PriceList(
+        file=judged.file, prices=judged.prices, flaws=judged.flaws, kept=count, place=str(own_prices.place())
+    )
+
+
+def forget() -> str:
+    """Remove the list that is kept."""
+    path = own_prices.place()
+    if not path.is_file():
+        raise MissingError(say("no list is kept yet"))
+    path.unlink()
+    return str(path)

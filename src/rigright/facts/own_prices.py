@@ -23,7 +23,7 @@ from rigright.base.files import read_bounded, write_whole
 from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
 from rigright.base.tables import delimiter
-from rigright.base.units import MIB
+from rigright.base.units import GIGA, MIB
 from rigright.base.words import Sentence, say
 from rigright.facts.prices import OWN, OWN_USED, Price, dated, is_stale
 
@@ -76,7 +76,7 @@ def in_force() -> Mapping[str, tuple[Price, ...]]:
 
 @cache
 def _by_chip(path: Path, written_ns: int) -> Mapping[str, tuple[Price, ...]]:
-    written = datetime.fromtimestamp(written_ns // 10**9, tz=UTC).date()
+    written = datetime.fromtimestamp(written_ns / GIGA, tz=UTC).date()
     found: dict[str, tuple[Price, ...]] = {}
     for price in read_own(path, today=written):
         found[price.chip] = (*found.get(price.chip, ()), price)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rigright.base.money import from_currency, show_money
 from rigright.base.words import Sentence, say, tell
+from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.pages.brief import amount, short, symbol
@@ -189,7 +190,7 @@ def judged(result: PriceList) -> Page:
         title = say("{count} prices can be used, {doubts} doubts", count=count, doubts=len(doubts))
     parts: list[Part] = []
     for flaws, head in ((wrong, say("cannot be used")), (doubts, say("look again"))):
-        items = tuple(_flaw(flaw.line, flaw.said, flaw.hint) for flaw in flaws[:MOST_FLAWS])
+        items = tuple(_flaw(flaw) for flaw in flaws[:MOST_FLAWS])
         if len(flaws) > MOST_FLAWS:
             items = (*items, say("{count} more", count=len(flaws) - MOST_FLAWS))
         if items:
@@ -204,9 +205,9 @@ def judged(result: PriceList) -> Page:
     return Page(title=title, tone=tone, parts=tuple(parts))
 
 
-def _flaw(line: int, said: Shown, hint: Shown | None) -> Shown:
-    told = say("line {line}: {said}", line=line, said=said) if line else said
-    return told if hint is None else say("{said} ({hint})", said=told, hint=hint)
+def _flaw(flaw: Flaw) -> Shown:
+    told = say("line {line}: {said}", line=flaw.line, said=flaw.said) if flaw.line else flaw.said
+    return told if flaw.hint is None else say("{said} ({hint})", said=told, hint=flaw.hint)
 
 
 def forgotten(place: str) -> Page:

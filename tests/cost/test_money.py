@@ -22,6 +22,7 @@ from rigright.cost.money import (
 )
 from rigright.cost.prices import assumptions, part_usd, price_width, priced, quoted, ram_usd
 from rigright.facts.chips import by_id, chips
+from rigright.facts.nodes import find_node
 from rigright.facts.prices import prices
 
 PLAIN = Tariff(usd_per_kwh=0.1, pue=1.0, years=3, duty=1.0)
@@ -153,3 +154,21 @@ def test_an_old_price_of_a_part_has_the_wider_band():
     fresh, old = (part_usd("cpu", "am5", size=12, today=date(year, 6, 1)) for year in (2026, 2027))
     assert fresh.value == old.value
     assert old.low < fresh.low < fresh.high < old.high
+
+
+def test_what_was_said_of_the_host_is_what_is_paid_for():
+    """A usual machine for one card has 32 GB of DDR5; 512 GB registered and an EPYC take their place."""
+    card, usual = by_id()["rtx-4090"], host_usd(by_id()["rtx-4090"], 1, today=DAY)
+    more = find_node("rtx 4090 + 64gb ddr5-6000").host
+    large = host_usd(card, 1, today=DAY, host=more)
+    ram = [ram_usd("ddr5", registered=False, gb=gb, today=DAY).value for gb in (32, 64)]
+    assert large.value - usual.value == pytest.approx(ram[1] - ram[0])
+    epyc = host_usd(card, 1, today=DAY, host=find_node("rtx 4090 + epyc 9354 + 512gb ddr5").host)
+    assert epyc.value > ram_usd("ddr5", registered=True, gb=512, today=DAY).value
+    assert host_usd(card, 1, today=DAY, host=find_node("rtx 4090 + ryzen 5 5600").host).value != usual.value
+
+
+def test_a_machine_without_cards_is_its_host():
+    small, desk = (find_node(name) for name in ("n100, 16gb", "ryzen 7950x, 64gb"))
+    cheap, dear = (host_usd(one.cards[0].chip, 1, today=DAY, host=one.host).value for one in (small, desk))
+    assert 100 < cheap < 600 < dear

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 
@@ -10,14 +10,16 @@ import numpy as np
 
 from rigright.base.money import USD, from_currency
 from rigright.base.record import dataclass
-from rigright.base.units import KILO, MEGA
+from rigright.base.units import KILO, MEGA, to_gib
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.cost.power import pue_of
-from rigright.cost.prices import assumptions, part_usd
+from rigright.cost.prices import assumptions, cpu_usd, part_usd, ram_usd
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
-from rigright.facts.part_prices import hosts
+from rigright.facts.cpus import cpus
+from rigright.facts.hosts import CPU, Host
+from rigright.facts.part_prices import Need, hosts
 from rigright.facts.prices import host_around
 from rigright.facts.tariffs import KwhPrice, find_place, tariff_at
 
@@ -68,29 +70,59 @@ def _told(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def host_usd(chip: Chip, n_chips: int, *, today: date | None = None) -> Estimate:
-    """The machines around so many chips: full ones, and the smallest that holds the rest; 0 where none is."""
-    around = host_around(chip)
-    return _hosts_usd(around, -(-n_chips // chip.devices), today=today) if around and n_chips else NO_HOST
+def host_usd(chip: Chip, n_chips: int, *, today: date | None = None, host: Host | None = None) -> Estimate:
+    """The machines around so many chips: full ones, and the smallest that holds the rest; 0 where none is.
+
+    `host`: what somebody said of processor and memory, instead of what such a machine usually has.
+    """
+    around = host_around(chip) if chip.vendor != CPU else "desktop"
+    if host is not None and host.cpu.segment == "mobile":
+        around = "mini"
+    if around is None or not n_chips:
+        return NO_HOST
+    return _hosts_usd(around, -(-n_chips // chip.devices), today=today, host=host)
 
 
 @cache
-def _hosts_usd(around: str, cards: int, *, today: date | None) -> Estimate:
-    sizes = [host for host in hosts() if host.around == around]
+def _hosts_usd(around: str, cards: int, *, today: date | None, host: Host | None) -> Estimate:
+    sizes = [one for one in hosts() if one.around == around]
     full, rest = divmod(cards, sizes[-1].cards)
     boxes = [(sizes[-1], full)] if full else []
-    boxes += [(next(host for host in sizes if host.cards >= rest), 1)] if rest else []
-    parts = [
-        (priced, count)
-        for host, count in boxes
-        for part in host.parts
-        if (priced := part_usd(part.kind, part.variant, size=part.size, today=today)) is not None
-    ]
+    boxes += [(next(one for one in sizes if one.cards >= rest), 1)] if rest else []
+    parts = [(part, count) for box, count in boxes for part in _parts_usd(box.parts, host, today=today)]
     return Estimate(
         value=sum(part.value * count for part, count in parts),
         low=sum(part.low * count for part, count in parts),
         high=sum(part.high * count for part, count in parts),
         mark="stated", as_of=boxes[0][0].as_of, why=boxes[0][0].source,
+    )  # fmt: skip
+
+
+def _parts_usd(needs: Sequence[Need], host: Host | None, *, today: date | None) -> Iterator[Estimate]:
+    """Each part of one host; processor, board and memory as they were said."""
+    row = None
+    if host is not None and "cpu" not in host.assumed:
+        row = next((one for one in cpus() if one.name == host.cpu.name), None)
+    for need in needs:
+        found = None
+        if host is not None and need.kind == "ram" and "ram" not in host.assumed:
+            serves = host.cpu.segment == "server"
+            found = ram_usd(host.ram_kind, registered=serves, gb=to_gib(host.ram_bytes), today=today)
+        elif host is not None and row is not None and need.kind == "cpu":
+            one = None if today is None else cpu_usd(row, today)
+            found = None if one is None else times(one, host.sockets)
+        elif row is not None and need.kind == "board" and not need.variant.startswith(row.socket.lower()):
+            found = part_usd("board", row.socket.lower().partition(" ")[0], today=today)
+        found = found or part_usd(need.kind, need.variant, size=need.size, today=today)
+        if found is not None:
+            yield found
+
+
+def times(one: Estimate, count: float) -> Estimate:
+    """So many of a thing at its price."""
+    return Estimate(
+        value=one.value * count, low=one.low * count, high=one.high * count,
+        mark=one.mark, as_of=one.as_of, why=one.why,
     )  # fmt: skip
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
-from math import exp
+from math import exp, inf, log
 from typing import Any
-
-import numpy as np
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
+from rigright.facts.cpus import Cpu
 from rigright.facts.own_prices import in_force
 from rigright.facts.part_prices import PartPrice, part_prices
 from rigright.facts.prices import OWN_USED, STALE_DAYS, USED, Price, dated, launch_price, newest_prices
@@ -140,6 +139,20 @@ def ram_usd(kind: str, *, registered: bool, gb: float, today: date | None = None
     return part_usd("ram", f"{plain}-registered" if registered else plain, size=gb, today=today)
 
 
+def cpu_usd(row: Cpu, today: date) -> Estimate | None:
+    """What a processor costs: in the street, else as such ones of its socket do, else as its maker asks."""
+    if row.street_price_usd is not None:
+        width, usd = price_width(row.street_as_of, today), row.street_price_usd
+        return Estimate(value=usd, low=usd * (1 - width), high=usd * (1 + width), mark="stated",
+                        as_of=row.street_as_of, why=row.source)  # fmt: skip
+    near = part_usd("cpu", row.socket.lower().partition(" ")[0], size=row.cores, today=today)
+    asked = row.list_price_usd
+    if near is not None or asked is None:
+        return near
+    return Estimate(value=asked * 0.95, low=asked * 0.8, high=asked * 1.1, mark="stated", as_of=row.as_of,
+                    why=row.source)  # fmt: skip
+
+
 def part_usd(
     kind: str, variant: str = "", *, size: float = 1.0, today: date | None = None
 ) -> Estimate | None:
@@ -182,9 +195,11 @@ def _sized(rows: Sequence[PartPrice], size: float, *, end: str) -> float:
     if rows[0].kind in DIVISIBLE:
         usable = [one for one in sizes if one <= size] or sizes[:1]
         larger = [min(by_size[one]) for one in sizes if one > size]
-        return float(min(pool(usd / one for one in usable for usd in by_size[one]) * size, *larger, np.inf))
+        return float(min(pool(usd / one for one in usable for usd in by_size[one]) * size, *larger, inf))
     known = [float(pool(by_size[one])) for one in sizes]
     if not sizes[0] < size < sizes[-1]:
         nearest = 0 if size <= sizes[0] else -1
         return known[nearest] * size / sizes[nearest]
-    return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(known))))
+    place = next(place for place, one in enumerate(sizes) if one >= size)
+    (left, right), (less, more) = sizes[place - 1 : place + 1], known[place - 1 : place + 1]
+    return float(less * (more / less) ** (log(size / left) / log(right / left)))

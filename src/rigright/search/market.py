@@ -11,6 +11,7 @@ from rigright.base.record import dataclass
 from rigright.cost.prices import Quote, newest_own, quote_of, quoted
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
+from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
 from rigright.facts.prices import Price
@@ -30,6 +31,9 @@ class Market:
 
     def quote(self, chip: Chip) -> Quote | None:
         """What a card goes for; one with another memory than usual has a price of its own."""
+        if chip.vendor == CPU:  # the host is all there is to buy
+            return Quote(chip=chip.id, usd=0.0, usd_low=0.0, usd_high=0.0, used=False, mark="stated",
+                         as_of=self.today.isoformat(), source="", currency=self.currency)  # fmt: skip
         usual = by_id().get(chip.id)
         if chip.id in self.own or usual is None or usual.mem_bytes == chip.mem_bytes:
             return self.cards.get(chip.id)

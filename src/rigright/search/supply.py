@@ -10,7 +10,7 @@ import numpy as np
 from rigright.base.money import CNY
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import NO_HOST, host_usd
+from rigright.cost.money import NO_HOST, host_usd, times
 from rigright.cost.prices import priced
 from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
 from rigright.demand import Numbers, PlanWish
@@ -111,7 +111,7 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
 
 def _host_of(kind: Kind, n_chips: int, *, today: date) -> Estimate:
     """The machines around so many; what is there stands in one already."""
-    return NO_HOST if kind.owned else host_usd(kind.chip, n_chips, today=today)
+    return NO_HOST if kind.owned else host_usd(kind.chip, n_chips, today=today, host=kind.host)
 
 
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
@@ -210,14 +210,6 @@ def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Su
         stale=is_stale(lease.offer.as_of, market.today),
         n_chips=lease.n_chips,
     )
-
-
-def times(one: Estimate, count: float) -> Estimate:
-    """So many of a thing."""
-    return Estimate(
-        value=one.value * count, low=one.low * count, high=one.high * count,
-        mark=one.mark, as_of=one.as_of, why=one.why,
-    )  # fmt: skip
 
 
 def _cards(kind: Kind, n_chips: int) -> str:

@@ -174,7 +174,7 @@ def _bought(node: Node, market: Market) -> Bought | None:
     chip = node.cards[0].chip
     return Bought(
         cards=added([one for _, one in ones]),
-        host=host_usd(chip, node.n_cards, today=market.today),
+        host=host_usd(chip, node.n_cards, today=market.today, host=node.host),
         segment="soc" if chip.unified_memory else chip.segment,
         used=any(quote.used for quote, _ in ones),
         as_of=min(quote.as_of for quote, _ in ones),

@@ -12,9 +12,8 @@ from rigright.build.prices import part_usd as listed_usd
 from rigright.build.proposals.record import Item
 from rigright.build.rules.slots import is_open
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import part_usd, price_width, priced, quote_of, ram_usd
+from rigright.cost.prices import cpu_usd, part_usd, priced, quote_of, ram_usd
 from rigright.facts.chips import Chip
-from rigright.facts.cpus import Cpu
 from rigright.facts.parts import parts
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, Finished, PowerSupply
 
@@ -43,21 +42,6 @@ def own_usd(part: Board | PowerSupply | Enclosure | Cooler) -> Estimate | None:
     if part.usd_low is None or part.usd_high is None:
         return None
     return ranged(part.usd_low, part.usd_high, as_of=part.as_of)
-
-
-def cpu_usd(row: Cpu, today: date) -> Estimate | None:
-    """What a processor costs: in the street, else as such ones of its socket do, else as its maker asks."""
-    if row.street_price_usd is not None:
-        width = price_width(row.street_as_of, today)
-        usd = row.street_price_usd
-        return Estimate(
-            value=usd, low=usd * (1 - width), high=usd * (1 + width), mark="stated", as_of=row.street_as_of
-        )
-    near = part_usd("cpu", row.socket.lower().partition(" ")[0], size=row.cores, today=today)
-    if near is not None:
-        return near
-    asked = row.list_price_usd
-    return None if asked is None else ranged(asked * 0.8, asked * 1.1, as_of=row.as_of)
 
 
 def card_usd(chip: Chip, today: date) -> Estimate | None:

@@ -19,7 +19,7 @@ from rigright.base.units import GIB, TERA
 from rigright.base.words import Sentence, say
 from rigright.build.judge import judge
 from rigright.build.machine import SAFE_SHARE, Cards, Modules, Rig
-from rigright.build.proposals.order import cpu_usd, items_of, own_usd
+from rigright.build.proposals.order import items_of, own_usd
 from rigright.build.proposals.record import (
     CHEAPEST,
     GROWING,
@@ -33,7 +33,7 @@ from rigright.build.proposals.record import (
 from rigright.build.rules.power import BASE_W, EFFICIENCY, load_w
 from rigright.build.rules.slots import is_open
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
-from rigright.cost.prices import ram_usd
+from rigright.cost.prices import cpu_usd, ram_usd
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.cpus import cpus
 from rigright.facts.shop.cards import PASSIVE, SOLDERED, shape_of

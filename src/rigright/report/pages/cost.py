@@ -215,13 +215,11 @@ def _sums(result: Costed) -> Iterator[Sentence]:
     own = result.way(BUY)
     if own is not None and result.cards is not None:
         shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
-        told = [
-            say("cards {usd}", usd=show_money(result.cards.value, currency))
-            if result.host and result.host.value
-            else say("machine {usd}", usd=show_money(result.cards.value, currency))
-        ]
-        if result.host and result.host.value:
-            told.append(say("the machine around them {usd}", usd=show_money(result.host.value, currency)))
+        around = result.host.value if result.host else 0.0
+        cards, rest = (show_money(usd, currency) for usd in (result.cards.value, around))
+        told = [say("cards {usd}", usd=cards), say("the machine around them {usd}", usd=rest)]
+        if not around or not result.cards.value:
+            told = [say("machine {usd}", usd=show_money(result.cards.value + around, currency))]
         told += [
             say("{name} {usd}", name=PARTS[name], usd=show_money(one.value, currency))
             for name, one in shares.items()

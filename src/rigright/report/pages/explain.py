@@ -80,7 +80,8 @@ def _brief(result: Explained) -> Iterator[Part]:
         return
     if result.speed is not None:
         yield figures_table(result.speed, more=tuple(_reach(result)))
-        yield limited_by(result.speed)
+        alone = result.fullest.chip_id.startswith("cpu-")
+        yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
         yield samples_table(result.samples)
 
@@ -393,6 +394,7 @@ def plain(result: Explained, language: str) -> dict[str, Any]:
         "fits": result.fits,
         "verdict": tell(_verdict(result).said, language),
         "cards": [_card(card) for card in result.cards],
+        "ram": None if result.ram is None else _plain_ram(result.ram),
         "limits": None
         if limits is None
         else {name: getattr(limits, name) for name in type(limits).__slots__},
@@ -414,6 +416,12 @@ def plain(result: Explained, language: str) -> dict[str, Any]:
         ],
         "notes": list(result.notes),
     }
+
+
+def _plain_ram(ram: RamUse) -> dict[str, Any]:
+    names = ("layers", "experts", "all_layers", "moe_layers", "flags", "token_s", "cards_s")
+    sizes = {"used_bytes": round(ram.used_bytes), "total_bytes": round(ram.total_bytes)}
+    return sizes | {name: getattr(ram, name) for name in names}
 
 
 def _card(card: CardUse) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base.words import tell
-from rigright.demand import Layout, Serving
+from rigright.demand import Layout, Offload, Serving
 from rigright.report.page import Column, Page, Table
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.plan_details import memory_parts
 from rigright.report.pages.speed import plain_estimate
-from rigright.report.planned import Planned
+from rigright.report.planned import Addition, Planned
 from rigright.search.record import Plan, Rejection
 
 CUTS = ("tp", "pp", "dp", "ep", "cp")
@@ -31,6 +31,7 @@ def plain(result: Planned, language: str) -> dict[str, Any]:
         "verdict": tell(pages.verdict(result).said, language),
         "plans": [plain_plan(plan, language) for plan in found.plans],
         "nearest": None if found.nearest is None else plain_plan(found.nearest, language),
+        "steps": [_addition(one, language) for one in result.steps],
         "broken": [_rejection(one) for one in found.broken],
         "why_not": [_rejection(one) for one in found.rejections],
         "looked_at": found.looked_at,
@@ -75,6 +76,7 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
         "bound": plan.bound,
         "held": dict(plan.held),
         "machines_needed": plan.machines_needed,
+        "in_ram": None if plan.in_ram is None else tell(plan.in_ram, language),
         "reasons": [tell(reason, language) for reason in plan.reasons],
         "notes": [tell(note, language) for note in plan.notes],
     }
@@ -95,7 +97,21 @@ def _rejection(one: Rejection) -> dict[str, Any]:
 
 
 def _bare(value: Any) -> Any:
+    if isinstance(value, Offload):
+        return {"layers": value.layers, "experts": value.experts}
     return list(value) if isinstance(value, tuple) else value
+
+
+def _addition(one: Addition, language: str) -> dict[str, Any]:
+    """Something to add, what it costs and what the model then does."""
+    return {
+        "kind": one.kind,
+        "label": tell(one.label, language),
+        "on": one.on,
+        "usd": plain_estimate(one.usd),
+        "usd_per_h": plain_estimate(one.usd_per_h),
+        "plan": plain_plan(one.plan, language),
+    }
 
 
 def sheet(result: Planned) -> Page:

@@ -17,6 +17,7 @@ TIME_NAMES = {
     "links": say("interconnect"),
     "fixed": say("fixed overhead"),
 }
+HOSTED = {"memory": say("RAM bandwidth"), "links": say("PCIe")}
 FIGURES = ("ttft_s", "tpot_s", "user_tok_per_s", "output_tok_per_s", "prefill_tok_per_s")
 
 
@@ -60,9 +61,10 @@ def _figure(name: Sentence, found: Estimate, *, scale: float = 1.0) -> tuple[Sho
     return name, show_short(found.value * scale), f"{low}-{high}"
 
 
-def limited_by(speed: Speed) -> Line:
-    """What limits tokens and prompts."""
-    token, prompt = TIME_NAMES[speed.token_pass.bound], TIME_NAMES[speed.prompt_pass.bound]
+def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
+    """What limits tokens and prompts; `hosted`: a part of the model lies in main memory."""
+    names = TIME_NAMES | HOSTED if hosted else TIME_NAMES
+    token, prompt = names[speed.token_pass.bound], names[speed.prompt_pass.bound]
     if speed.audio_h_per_h is not None:
         heard = say("limited by {decoder} (decoder), {encoder} (encoder)", decoder=token, encoder=prompt)
         return Line(said=heard, tone="dim")

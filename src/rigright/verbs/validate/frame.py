@@ -47,7 +47,15 @@ def recognise(text: Text) -> Kind:
     except csv.Error as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=text.name, why=error)) from None
     kinds: tuple[Kind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
-    best = max(kinds, key=lambda kind: (len(header & set(kind.columns)), len(header & set(kind.marks))))
+    # a file that bears all the marks of a kind is of it, whatever else it holds
+    best = max(
+        kinds,
+        key=lambda kind: (
+            header >= set(kind.marks),
+            len(header & set(kind.columns)),
+            len(header & set(kind.marks)),
+        ),
+    )
     if len(header & set(best.columns)) < 2:
         raise DataError(
             say(

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import re
+
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
+from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.served_rows import predict_served
 from rigright.verbs.validate.stream_rows import predict_stream
 
+_SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 AS_MUCH_AS_FITS = "max-throughput"  # a load that is no number
 
 
 _TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(("n_chips", "tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
+    **dict.fromkeys(("tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
+    "n_chips": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
     **dict.fromkeys(
         ("prompt_tok", "output_tok"), lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
     ),
     "load": lambda cell: None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
+    **{name: reader for name, reader in HOST_COLUMNS.items() if name not in _TEXTS.split()},
 }
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
-    """A load of many is served; one stream or one static batch runs alone."""
+    """A load of many is served; one stream or one static batch runs alone, some on a processor."""
+    if row.get("cpu") and not row.get("chip"):
+        return predict_hybrid({**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1})
+    if _SPLIT.search(row.get("offload") or ""):
+        return predict_hybrid({**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1})
     served = row.get("mode") in {"serve", "max"}
     return (predict_served(row) if served else predict_stream(row),)
 

@@ -106,7 +106,7 @@ def _row(
 
 MACHINE = (
     _row("on", "MACHINE", read=str,
-         text=say('the machine: "8x h100", "2x rtx 3090", "p5.48xlarge", or a file of `probe --save`'),
+         text=say('the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file of `probe --save`'),
          verbs=f"plan cost {ONE} fit", bars="own chips"),
     _row("own", "MACHINE", read=str, text=say("GPUs you own: they cost power only"), verbs="plan",
          fields="owned"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,10 +21,18 @@ from rigright.cost.money import (
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.cost.prices import assumptions, part_usd, price_width, priced, quoted, ram_usd
+from rigright.cost.prices import (
+    assumptions,
+    kept_share,
+    part_usd,
+    price_width,
+    priced,
+    quoted,
+    ram_usd,
+)
 from rigright.facts.chips import by_id, chips
 from rigright.facts.nodes import find_node
-from rigright.facts.prices import prices
+from rigright.facts.prices import dated, launch_price, prices
 
 PLAIN = Tariff(usd_per_kwh=0.1, pue=1.0, years=3, duty=1.0)
 money = st.floats(1, 1e7)
@@ -172,3 +181,32 @@ def test_a_machine_without_cards_is_its_host():
     small, desk = (find_node(name) for name in ("n100, 16gb", "ryzen 7950x, 64gb"))
     cheap, dear = (host_usd(one.cards[0].chip, 1, today=DAY, host=one.host).value for one in (small, desk))
     assert 100 < cheap < 600 < dear
+
+
+@pytest.mark.parametrize(("kinds", "used"), [({"shop", "street"}, False), ({"used"}, True)])
+def test_four_of_five_later_prices_lie_in_the_band_of_the_earlier(kinds, used):
+    """Cards whose price is known at two dates, in one currency and condition: the width is fitted on them."""
+    held = []
+    for first, later in product([price for price in prices() if price.kind in kinds], repeat=2):
+        alike = (first.chip, first.mem_bytes, first.currency) == (later.chip, later.mem_bytes, later.currency)
+        if alike and dated(first.as_of) < dated(later.as_of):
+            width = price_width(first.as_of, dated(later.as_of), used=used)
+            held.append(1 - width <= later.typical / first.typical <= 1 + width)
+    assert len(held) > 25
+    assert 0.75 <= np.mean(held) <= 0.88
+
+
+def test_used_prices_of_old_cards_lie_in_the_band_of_their_loss():
+    """Launch price to used price, card by card: between the slow and the fast loss of consumer cards."""
+    held = []
+    for used in (price for price in prices() if price.kind == "used"):
+        chip = by_id()[used.chip]
+        first = launch_price(chip)
+        if first is None or chip.segment != "consumer":
+            continue
+        years = (dated(used.as_of) - dated(first.as_of)).days / 365.25
+        kept = kept_share(years, segment="consumer")
+        ratio = from_currency(used.typical, used.currency) / from_currency(first.typical, first.currency)
+        held.append(kept["fast"] <= ratio <= kept["slow"])
+    assert len(held) >= 12
+    assert 0.75 <= np.mean(held) <= 0.95

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 HELD = json.loads((ROOT / "tests" / "stories" / "json_contract.json").read_text(encoding="utf-8"))
 MANUALS = {
     "plan": "plan-json.md", "compare": "plan-json.md",
-    "build": "build-json.md",
+    "build": "build-json.md", "cost": "cost-json.md", "prices": "cost-json.md",
     "simulate": "simulate-json.md", "sweep": "simulate-json.md", "calibrate": "simulate-json.md",
     "doctor": "doctor-json.md",
     "probe": "probe-json.md",

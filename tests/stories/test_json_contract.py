@@ -57,6 +57,7 @@ FILES = {
         "</gpu></nvidia_smi_log>"
     ),
     "box.json": json.dumps(BOX),
+    "prices.csv": "chip,price,currency,as_of\n4090,1800,USD,2025-01\nnosuch,5,USD,2026\n",
     "plan.json": json.dumps({"model": "m", "params": 8e9, "plans": [{"chip": "rtx-4090", "n_chips": 2}]}),
     "parts.txt": "cpu: 7950x\nboard: b650 tomahawk\ngpu: 2x rtx 4090\npsu: 850W\nram: a few\n",
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",

@@ -110,7 +110,7 @@ def quoted(rows: Sequence[Price]) -> Quote:
 
 def priced(quote: Quote, today: date) -> Estimate:
     """A price with its date and a band: what was asked, wider with its age."""
-    width = price_width(quote.as_of, today)
+    width = price_width(quote.as_of, today, used=quote.used)
     return Estimate(
         value=quote.usd,
         low=min(quote.usd * (1 - width), quote.usd_low),
@@ -121,13 +121,14 @@ def priced(quote: Quote, today: date) -> Estimate:
     )
 
 
-def price_width(as_of: str | None, today: date) -> float:
-    """Half the width of a price's band: it grows with every year since its date."""
+def price_width(as_of: str | None, today: date, *, used: bool = False) -> float:
+    """Half the width of a price's band: it grows with every year since its date; used cards vary more."""
     table = assumptions()
     if as_of is None:
         return float(table["most_spread"])
     years = max((today - dated(as_of)).days, 0) / DAYS_PER_YEAR
-    return float(min(table["price_spread"] + table["price_drift"] * years, table["most_spread"]))
+    spread = table["used_spread" if used else "price_spread"]
+    return float(min(spread + table["price_drift"] * years, table["most_spread"]))
 
 
 DIVISIBLE = {"ram", "disk"}  # bought as several smaller ones where that is cheaper
@@ -169,7 +170,8 @@ def part_usd(
     since = dated(newest.as_of)
     recent = [row for row in taken if (since - dated(row.as_of)).days <= STALE_DAYS]
     value, low, high = (_sized(recent, size, end=end) for end in ("typical", "low", "high"))
-    width = 0.0 if today is None else price_width(newest.as_of, today)
+    is_used = newest.condition == USED
+    width = 0.0 if today is None else price_width(newest.as_of, today, used=is_used)
     return Estimate(
         value=value,
         low=min(low, value * (1 - width)),

@@ -230,7 +230,8 @@ def _owned(
         other, draws = _successor(spend.then, wish=wish, market=market)
     first = replace(kept, resale=bought.resale(after))
     # nobody knows what is asked then: as much as today, as unsure as a price of that age
-    width = price_width(other.as_of, market.today + timedelta(days=after * DAYS_PER_YEAR))
+    then = market.today + timedelta(days=after * DAYS_PER_YEAR)
+    width = price_width(other.as_of, then, used=other.used)
     usd = other.usd
     later = Estimate(
         value=usd.value,

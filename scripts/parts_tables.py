@@ -14,17 +14,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rigright.facts.shop.find import FILLER
+
 OUT = Path(__file__).parent.parent / "src" / "rigright" / "data" / "parts"
 OWN = OUT.parent / "cpus.csv"
-NOISE = re.compile(
-    r"\b(?:motherboard|mainboard|certified|fully modular|full modular|semi[- ]modular|non[- ]modular|modular|"
-    r"tempered glass|side panel|front panel|with|and|usb[ -]?\d[\d.]*|gen ?\d(?:x\d)?|type[- ][ac]|hdmi|"
-    r"sata 6gb/s|edition|oem/tray|processor|geforce|desktop|gddr\d+x?|black|white|silver|grey|gray|red|blue|"
-    r"green|pink|brown|gold color|dark|light|tint(?:ed)?|clear|solid|acrylic|panel|window|rgb ram|"
-    r"supports .*|\d+(?:\.\d+)? cfm|power supply|unit|graphics card|pc case|computer case|case|in stock)\b"
-    r"|[™®(),/|\"“”]|80\+ ?(?:certified)?",
-    re.IGNORECASE,
-)
 DRIVE_NOISE = re.compile(r"\b(?:SSD|NVMe|M\.2-?\d*|PCIe|\d\.0 x\d+|\d+(?:\.\d+)? ?[TG]B)\b")
 MEMORY_MAX = {"1": "1024", "2": "2048", "1000": "1024", "2000": "2048"}
 SOCKETS = {"2 x LGA 2011-3": "LGA2011-3", "TR4": "sTR4", "LGA 1151v2": "LGA1151"}
@@ -43,7 +36,7 @@ def rows(folder: Path, name: str) -> list[ROWS]:
 
 def short(row: ROWS, *more: str) -> str:
     """A product's name without its vendor and what other columns state."""
-    name = NOISE.sub(" ", row["name"])
+    name = FILLER.sub(" ", row["name"])
     for word in filter(None, (row["vendor"], *more)):
         name = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", " ", name, flags=re.IGNORECASE)
     return " ".join(dict.fromkeys(re.sub(r"\s[-—+]+\s", " ", name).split())) or row["name"]
@@ -185,9 +178,21 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("amd ").removeprefix("intel "))
 
 
+def _agreed(found: Iterable[ROWS]) -> Iterator[ROWS]:
+    """Rows of one part number that contradict each other: what they differ in is left empty."""
+    by_part: dict[str, list[ROWS]] = {}
+    for row in found:
+        by_part.setdefault(row.get("part") or str(len(by_part)), []).append(row)
+    for rows_of_one in by_part.values():
+        first = rows_of_one[0]
+        alike = {name for name in first if len({row[name] for row in rows_of_one}) == 1}
+        if {"type", "modules", "module_gb"} <= alike or len(rows_of_one) == 1:
+            yield {name: value if name in alike else "" for name, value in first.items()}
+
+
 def write(name: str, found: Iterable[ROWS]) -> None:
     """One table, each row once, by name."""
-    unique = sorted({tuple(row.items()) for row in found})
+    unique = sorted({tuple(row.items()) for row in _agreed(found)})
     once = {(dict(row).get("vendor"), next(iter(row))[1], *(v for _, v in row[1:])): row for row in unique}
     with (OUT / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -37,15 +37,19 @@ _COUNT = re.compile(
     r"|[\s,]+[x*]\s*(?P<m>\d{1,2})\Z"
 )
 _FORMS = (
-    ("ITX", r"\bitx\b|mini-?itx"), ("mATX", r"\bm-?atx\b|micro-?atx|matx|小板"),
+    ("ITX", r"\bitx\b|mini[- ]?itx|dtx"), ("mATX", r"\bm-?atx\b|micro[- ]?atx|matx|小板"),
     ("EEB", r"\b(?:ssi-?)?eeb\b"),
-    ("CEB", r"\b(?:ssi-?)?ceb\b"), ("EATX", r"\be-?atx\b"), ("ATX", r"\batx\b"),
+    ("CEB", r"\b(?:ssi-?)?ceb\b"), ("EATX", r"\be-?atx\b"), ("XL-ATX", r"xl[- ]?atx"), ("ATX", r"\batx\b"),
 )  # fmt: skip
+_SPECS = re.compile(
+    r"\b(?:am[45]|lga ?-?\d{4}(?:-3)?(?: narrow)?|s?trx?[45]|ddr[345]|(?:micro|mini|e|xl|m)?[- ]?(?:atx|itx|dtx)|"
+    r"ssi[- ][ce]eb|2 x)\b"
+)
 _OPEN_FRAME = r"open|frame|bench|mining|no case|caseless|bare|开放|裸|矿|架子"
 _KINDS_OF_CASE = (
     ("open frame", _OPEN_FRAME), ("rack 4U GPU", r"gpu (?:server )?chassis|\b[45]u gpu|gpu [45]u"),
     ("ATX Full Tower", r"full[- ]?tower|全塔"), ("ATX Mid Tower", r"mid[- ]?tower|中塔|\batx case\b|atx机箱"),
-    ("Mini ITX Tower", r"\bitx\b|sff\b"), ("Micro ATX Mini Tower", r"\bm-?atx\b|micro-?atx|mini tower"),
+    ("Mini ITX Tower", r"\bitx\b|sff\b"), ("Micro ATX Mini Tower", r"\bm-?atx\b|micro[- ]?atx"),
 )  # fmt: skip
 _TOWER_BOARDS = {
     "ATX Mid Tower": "ATX mATX ITX", "Mini ITX Tower": "ITX", "Micro ATX Mini Tower": "mATX ITX",
@@ -97,7 +101,7 @@ def english(text: str) -> str:
 def _cpu(text: str) -> dict[str, Any]:
     count, name = counted(english(text).strip())
     name = re.sub(
-        r"\(.*?\)|\b\d+[- ]?(?:c|cores?|t|threads?)\b(?:/\d+t)?|\d(?:\.\d+)? ?ghz|\bes\b|\bqs\b", " ", name
+        r"\(.*?\)|\b\d{1,3}[- ]?(?:c|cores?|t|threads?)\b(?:/\d+t)?|\d(?:\.\d+)? ?ghz|\bes\b|\bqs\b", " ", name
     )
     found = processor_named(name)
     return {} if found is None else {"processor": found, "cpu_count": count}
@@ -105,16 +109,18 @@ def _cpu(text: str) -> dict[str, Any]:
 
 def _board(text: str) -> dict[str, Any]:
     plain = english(text)
-    rows = named(plain, boards())
-    kind = re.search(r"\bd(?:dr)?([345])\b", plain)
-    mem = f"DDR{kind[1]}" if kind else None
+    socket = re.search(r"\b(am[45]|lga ?-?\d{4}(?:-3)?|s?trx?[45]|swrx8|sp[356])\b", plain)
+    kind = re.search(r"\bddr([345])\b|\bd([45])\b", plain)
+    form = next((name for name, shape in _FORMS if re.search(shape, plain)), None)
+    rows = named(_SPECS.sub(" ", plain), boards()) or named(plain, boards())
+    rows = tuple(one for one in rows if form in {None, one.form}) or rows
+    mem = f"DDR{kind[1] or kind[2]}" if kind else None
     rows = ours(tuple(one for one in rows if mem in {None, one.mem_type}) or rows)
     asked = words(plain)
     chips = chipsets()
     chipset = next((chips[one] for one in asked if one in chips), None) or next(
         (chips[one.rstrip("mie")] for one in asked if one.rstrip("mie") in chips), None
     )
-    form = next((name for name, shape in _FORMS if re.search(shape, plain)), None)
     small = chipset is not None and f"{chipset.chipset}m".casefold() in asked
     if rows and not (len(rows) > 3 and chipset is not None):
         facts = shared(rows) | {"name": _shown(text, rows)}
@@ -122,7 +128,6 @@ def _board(text: str) -> dict[str, Any]:
         if mem is None and suffixed and chipset is not None and len(chipset.mem) > 1:
             facts["mem_type"] = None  # it is sold in both kinds, and the table holds one
         return {"board": Board(**facts)}
-    socket = re.search(r"\b(am[45]|lga ?-?\d{4}(?:-3)?|s?trx?[45]|swrx8|sp[356])\b", plain)
     if chipset is None and socket is None:
         return {}
     if mem is None and chipset is not None and len(chipset.mem) == 1:
@@ -142,13 +147,13 @@ def _shown(text: str, rows: tuple[Any, ...]) -> str:
 
 def _ram(text: str) -> dict[str, Any]:
     plain = english(text)
-    kit = next((kits()[one] for one in re.findall(r"[a-z0-9/-]{6,}", plain) if one in kits()), None)
-    if kit is not None:
-        return {"modules": (_kit(kit, counted(plain)[0]),)}
     size = r"(\d{1,4})\s*(gb?|tb?)(?![a-z0-9/])"
     pair = re.search(rf"(\d{{1,2}})\s*[x*]\s*{size}", plain)
     turned = re.search(rf"{size}\s*[x*]\s*(\d{{1,2}})\b", plain)
-    bare = re.search(r"\b(\d{1,2})\s*[x*]\s*(\d{1,3})\b", plain)
+    bare = re.search(r"\b(\d{1,3})\s*[x*]\s*(\d{1,3})\b", plain)
+    kit = next((kits()[one] for one in re.findall(r"[a-z0-9/-]{6,}", plain) if one in kits()), None)
+    if kit is not None and not pair and not turned and not bare:
+        return {"modules": (_kit(kit, counted(plain)[0]),)}
     sizes = [int(one) * (TIB // GIB if unit[0] == "t" else 1) for one, unit in re.findall(size, plain)]
     count = each = None
     if pair:
@@ -157,6 +162,8 @@ def _ram(text: str) -> dict[str, Any]:
         count, each = int(turned[3]), int(turned[1])
     elif bare and int(bare[1]) * int(bare[2]) > 0:
         count, each = int(bare[1]), int(bare[2])
+        if each <= 4 < count:
+            count, each = each, count  # "16x2" of a kit
     total = max(sizes, default=None) if sizes else None
     if not count and total is None:
         return {}
@@ -197,7 +204,7 @@ def _kit(kit: Kit, count: int) -> Modules:
 
 def _cards_said(text: str) -> dict[str, Any]:
     """Groups of cards joined by plus signs or commas, each with what is said of it."""
-    plain = english(text)
+    plain = re.sub(r"(?<![\w.])o?(\d{1,3}) ?g(?![a-z])", r"\1gb", english(text))
     found: list[Cards] = []
     for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
         wide = re.search(r"(\d(?:\.\d+)?)[- ]?(?:slots?|槽)", group)
@@ -208,12 +215,17 @@ def _cards_said(text: str) -> dict[str, Any]:
             " ",
             group,
         )
-        node = _node(rest) or _node(re.sub(r"[()]", " ", group))
+        many, name = (1, rest) if "node" in rest else counted(rest)
+        series = r"\b(?:\d{1,2}x|x\d{1,2}|dual|twin|triple)\b"  # "Ventus 3X", "Dual OC": no counts here
+        name = name if "node" in rest else re.sub(series, " ", name)
+        node = _node(name) or _node(re.sub(r"[()]", " ", group))
         if node is None:
             continue
         cooling = next((kind for kind, shape in _COOLINGS if re.search(shape, group)), None)
         for chip in dict.fromkeys(card.chip for card in node.cards):
-            count = sum(card.chip is chip or card.chip == chip for card in node.cards) * node.n_nodes
+            count = sum(card.chip == chip for card in node.cards) * node.n_nodes * many
+            if count > MOST_PARTS or (count > many and not re.search(_SAID_COUNT, name)):
+                count = many  # a number of the model's name
             found.append(Cards(
                 chip=chip, count=max(1, count // chip.devices),
                 shape=shape_of(chip, _model(rest), cooling=cooling),
@@ -224,6 +236,7 @@ def _cards_said(text: str) -> dict[str, Any]:
     return {"cards": tuple(found)} if found else {}
 
 
+_SAID_COUNT = r"[x*]\s*\d{1,2}\b|\b\d{1,2}\s*[x*]|quad|pair|node|dgx|hgx|nvl|[一二三四五六七八两双]"
 _COOLINGS = (
     (WATER, r"water|hybrid|liquid|hydro|block|\baio\b|水冷|水"),
     (BLOWER, r"blower|turbo|涡轮|max-?q|鼓风"),
@@ -248,8 +261,11 @@ def _node(text: str) -> Node | None:
         if one in known or re.fullmatch(r"x\d+|.*\d.*|dual", one)
     ]
     count, _ = counted(plain)
-    cores = sorted((match[0] for match in _CORE.finditer(plain)), key=len, reverse=True)
-    for tried in (plain, " ".join(kept), *(f"{count}x {core}" for core in cores[:4])):
+    sized = re.search(r"\b\d{1,3}gb\b", plain)
+    cores = sorted((match[0] for match in _CORE.finditer(plain)), key=len, reverse=True)[:4]
+    sizes = (f" {sized[0]}" if sized else "", "")
+    named_so = [f"{count}x {core}{size}" for core in cores for size in dict.fromkeys(sizes)]
+    for tried in (plain, " ".join(kept), *named_so):
         try:
             if tried.strip():
                 return find_node(tried)
@@ -265,7 +281,7 @@ def _model(text: str) -> str:
 
 def _psu(text: str) -> dict[str, Any]:
     """Supplies of one line, joined by a plus or a comma."""
-    found = [one for group in re.split(r"\s\+\s|\s&\s|\sand\s|,\s", text) for one in _supplies(group)]
+    found = [one for group in re.split(r"\s\+\s(?=.*\d{3})|\sand\s(?=.*\d{3})|,\s(?=\d+ ?x)", text) for one in _supplies(group)]
     return {"supplies": tuple(found)} if found else {}
 
 
@@ -346,7 +362,7 @@ def _cooler(text: str) -> dict[str, Any]:
     rows = ours(tuple(one for one in named(plain, coolers()) if one.vendor != "generic"))
     if rows:
         return {"cooler": Cooler(**shared(rows) | {"name": _shown(text, rows)})}
-    radiator = re.search(r"\b(120|140|240|280|360|420|480)\b", plain)
+    radiator = re.search(r"(?<!\d)(120|140|240|280|360|420|480)(?!\d)", plain)
     if re.search(r"aio|liquid|water|radiator|loop", plain) or radiator:
         return {
             "cooler": Cooler(name=text, type="liquid", radiator_mm=int(radiator[1]) if radiator else None)

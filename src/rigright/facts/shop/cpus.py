@@ -117,7 +117,7 @@ def _plain(name: str) -> str:
     name = re.sub(r"\b(?:amd|intel|cpu)\b|[,_/]", " ", name)
     name = re.sub(r"\br([3579])[ -]?(?=\d{4})", r"ryzen \1 ", name)
     name = re.sub(r"\btr(?= pro|\s?\d{4})", "threadripper", name)
-    name = re.sub(r"(?<=[a-z0-9])-(?=[a-z0-9])", " ", name) if "xeon w" not in name else name
+    name = re.sub(r"(?<=[a-z0-9])-(?=[a-z0-9])", " ", name)
     return " ".join(name.split())
 
 

@@ -13,6 +13,15 @@ from rigright.facts.shop.tables import PARTS
 
 MOST_CHARS = 300
 _WORD = re.compile(r"[a-z0-9]+")
+FILLER = re.compile(  # what tables leave out of names, and shops write
+    r"\b(?:motherboard|mainboard|certified|fully modular|full modular|semi[- ]modular|non[- ]modular|modular|"
+    r"tempered glass|side panel|front panel|with|and|usb[ -]?\d[\d.]*|gen ?\d(?:x\d)?|type[- ][ac]|hdmi|"
+    r"sata 6gb/s|edition|oem/tray|processor|geforce|desktop|gddr\d+x?|black|white|silver|grey|gray|red|blue|"
+    r"green|pink|brown|gold color|dark|light|tint(?:ed)?|clear|solid|acrylic|panel|window|rgb ram|"
+    r"supports .*|\d+(?:\.\d+)? cfm|power supply|unit|graphics card|pc case|computer case|case|in stock)\b"
+    r"|[™®(),/|\"“”]|80\+ ?(?:certified)?",
+    re.IGNORECASE,
+)
 _NOISE = frozenset(
     _WORD.findall(
         """the a an and with or for of new used x motherboard mainboard board psu power supply case chassis
@@ -40,7 +49,7 @@ Row = TypeVar("Row", bound=Product)
 
 def named(said: str, table: Sequence[Row]) -> tuple[Row, ...]:
     """The rows whose name bears every word that counts, the plainest; none where a word is strange."""
-    asked = [one for one in dict.fromkeys(words(said[:MOST_CHARS])) if one not in _NOISE]
+    asked = [one for one in dict.fromkeys(words(FILLER.sub(" ", said[:MOST_CHARS]))) if one not in _NOISE]
     marks = [one for one in asked if any(sign.isdigit() for sign in one)]
     known, counts = _index(table)
     strange = [one for one in asked if one not in counts]

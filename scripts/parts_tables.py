@@ -114,7 +114,7 @@ def coolers(folder: Path) -> Iterator[ROWS]:
             "vendor": row["vendor"],
             "type": row["type"], "height_mm": above_zero(row["height_mm"]) if row["type"] != "liquid" else "",
             "radiator_mm": above_zero(row["radiator_mm"]),
-            "sockets": row["sockets"].replace("TR4 ", "sTR4 ").replace("ssTR4", "sTR4"),
+            "sockets": re.sub(r"\bTR4\b", "sTR4", row["sockets"]),
         }  # fmt: skip
 
 

@@ -212,3 +212,41 @@ def test_what_nobody_knows_is_said_and_not_taken_for_fine():
     found = judged("gpu: RTX 4090\nboard: Frobnitz 9000 Ultra\n")
     assert worst(found) == DOUBT
     assert any("Frobnitz" in str(one.says) for one in found)
+
+
+NAMES = tomllib.loads((HERE / "names.toml").read_text(encoding="utf-8"))
+
+
+def read(kind, name):
+    return rig_of(lines_of(f"{kind}: {name}", name="list"))
+
+
+@pytest.mark.parametrize("row", NAMES["board"], ids=lambda row: row["name"])
+def test_a_board_is_read_as_shops_write_it(row):
+    board = read("board", row["name"]).board
+    assert board.socket == row["socket"]
+    assert board.mem_type in {None, row["mem_type"]}
+    assert board.form in {None, row["form"]}
+
+
+@pytest.mark.parametrize("row", NAMES["cpu"], ids=lambda row: row["name"])
+def test_a_processor_is_read_as_shops_write_it(row):
+    assert read("cpu", row["name"]).processor.family.socket == row["socket"]
+
+
+@pytest.mark.parametrize("row", NAMES["psu"], ids=lambda row: row["name"])
+def test_a_supply_is_read_as_shops_write_it(row):
+    assert [one.watts for one in read("psu", row["name"]).supplies] == [row["watts"]]
+
+
+@pytest.mark.parametrize("row", NAMES["gpu"], ids=lambda row: row["name"])
+def test_a_card_is_read_as_shops_write_it(row):
+    assert [(one.chip.id, one.count) for one in read("gpu", row["name"]).cards] == [(row["chip"], 1)]
+
+
+@pytest.mark.parametrize("row", NAMES["ram"], ids=lambda row: row["name"])
+def test_a_kit_is_read_as_shops_write_it(row):
+    (modules,) = read("ram", row["name"]).modules
+    assert modules.total_bytes == row["gib"] * 2**30
+    assert modules.count in {None, row["modules"]}
+    assert modules.type in {None, row["type"]}

@@ -14,7 +14,7 @@ from rigright.facts.naming import vocabulary
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.shop.cards import BLOWER, PASSIVE, WATER, shape_of
 from rigright.facts.shop.cpus import processor_named
-from rigright.facts.shop.find import chinese_words, named, ours, shared, words
+from rigright.facts.shop.find import chinese_words, named, ours, roomiest, shared, words
 from rigright.facts.shop.tables import (
     Board,
     Cooler,
@@ -41,9 +41,10 @@ _FORMS = (
     ("EEB", r"\b(?:ssi-?)?eeb\b"),
     ("CEB", r"\b(?:ssi-?)?ceb\b"), ("EATX", r"\be-?atx\b"), ("XL-ATX", r"xl[- ]?atx"), ("ATX", r"\batx\b"),
 )  # fmt: skip
+_BY_SPEED = {"DDR4": (2666, 4600), "DDR5": (4800, 9999)}  # MT/s that one generation alone has
 _SPECS = re.compile(
-    r"\b(?:am[45]|lga ?-?\d{4}(?:-3)?(?: narrow)?|s?trx?[45]|ddr[345]|(?:micro|mini|e|xl|m)?[- ]?(?:atx|itx|dtx)|"
-    r"ssi[- ][ce]eb|2 x)\b"
+    r"\b(?:am[45]|lga ?-?\d{4}(?:-3)?(?: narrow)?|s?trx?[45]|ddr[345]|"
+    r"(?:micro|mini|e|xl|m)?[- ]?(?:atx|itx|dtx)|ssi[- ][ce]eb|2 x)\b"
 )
 _OPEN_FRAME = r"open|frame|bench|mining|no case|caseless|bare|开放|裸|矿|架子"
 _KINDS_OF_CASE = (
@@ -101,7 +102,9 @@ def english(text: str) -> str:
 def _cpu(text: str) -> dict[str, Any]:
     count, name = counted(english(text).strip())
     name = re.sub(
-        r"\(.*?\)|\b\d{1,3}[- ]?(?:c|cores?|t|threads?)\b(?:/\d+t)?|\d(?:\.\d+)? ?ghz|\bes\b|\bqs\b", " ", name
+        r"\(.*?\)|\b\d{1,3}[- ]?(?:c|cores?|t|threads?)\b(?:/\d+t)?|\d(?:\.\d+)? ?ghz|\bes\b|\bqs\b",
+        " ",
+        name,
     )
     found = processor_named(name)
     return {} if found is None else {"processor": found, "cpu_count": count}
@@ -124,6 +127,7 @@ def _board(text: str) -> dict[str, Any]:
     small = chipset is not None and f"{chipset.chipset}m".casefold() in asked
     if rows and not (len(rows) > 3 and chipset is not None):
         facts = shared(rows) | {"name": _shown(text, rows)}
+        facts |= roomiest(rows, "slots", "mem_slots", "mem_max_bytes", "m2")
         suffixed = all(re.search(r"\bd(?:dr)?[45]\b", one.name.casefold()) for one in rows)
         if mem is None and suffixed and chipset is not None and len(chipset.mem) > 1:
             facts["mem_type"] = None  # it is sold in both kinds, and the table holds one
@@ -171,13 +175,14 @@ def _ram(text: str) -> dict[str, Any]:
     speed = re.search(
         r"ddr[345][- ]?(\d{4,5})\b|\b(\d{4,5})\s*(?:mhz|mt/?s|mts)|(?<![\d.])([2-9]\d{3})(?!\d)", plain
     )
-    kind = re.search(r"ddr([345])|\bd([45])\b", plain)
+    kind = re.search(r"ddr([345])|\bd([45])\b|\bpc([345])-", plain)
+    mts = int(speed[1] or speed[2] or speed[3]) if speed else None
+    by_speed = next((name for name, (low, high) in _BY_SPEED.items() if mts and low <= mts <= high), None)
     whole = count * each if count and each else total
     return {"modules": (Modules(
         count=count or None, each_bytes=each * GIB if each else None,
         total_bytes=None if whole is None else whole * GIB,
-        type=f"DDR{kind[1] or kind[2]}" if kind else None,
-        mts=int(speed[1] or speed[2] or speed[3]) if speed else None, registered=registered,
+        type=f"DDR{kind[1] or kind[2] or kind[3]}" if kind else by_speed, mts=mts, registered=registered,
         reduced=re.search(r"lrdimm|load[- ]reduced", plain) is not None,
         ecc=True if re.search(r"\becc\b", plain) and "non-ecc" not in plain else None,
         laptop=re.search(r"so-?dimm|laptop|笔记本", plain) is not None,
@@ -204,7 +209,10 @@ def _kit(kit: Kit, count: int) -> Modules:
 
 def _cards_said(text: str) -> dict[str, Any]:
     """Groups of cards joined by plus signs or commas, each with what is said of it."""
-    plain = re.sub(r"(?<![\w.])o?(\d{1,3}) ?g(?![a-z])", r"\1gb", english(text))
+    plain = re.sub(
+        r"pcie? ?(?:gen ?)?\d?(?:\.0)? ?x\d{1,2}\b|\bat x\d{1,2}(?:/x\d{1,2})*", " ", english(text)
+    )
+    plain = re.sub(r"(?<![\w.])o?(\d{1,3}) ?g(?![a-z])", r"\1gb", plain)
     found: list[Cards] = []
     for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
         wide = re.search(r"(\d(?:\.\d+)?)[- ]?(?:slots?|槽)", group)
@@ -281,7 +289,11 @@ def _model(text: str) -> str:
 
 def _psu(text: str) -> dict[str, Any]:
     """Supplies of one line, joined by a plus or a comma."""
-    found = [one for group in re.split(r"\s\+\s(?=.*\d{3})|\sand\s(?=.*\d{3})|,\s(?=\d+ ?x)", text) for one in _supplies(group)]
+    found = [
+        one
+        for group in re.split(r"\s\+\s(?=.*\d{3})|\sand\s(?=.*\d{3})|,\s(?=\d+ ?x)", text)
+        for one in _supplies(group)
+    ]
     return {"supplies": tuple(found)} if found else {}
 
 
@@ -324,12 +336,7 @@ def _case(text: str) -> dict[str, Any]:
     rows = tuple(one for one in rows if one.vendor != "generic")
     if rows:
         facts = shared(rows) | {"name": _shown(text, rows)}
-        for name in ("card_m", "slots", "cooler_m", "psu_m"):  # of several versions the roomiest
-            facts[name] = max(
-                (getattr(one, name) for one in rows if getattr(one, name) is not None), default=None
-            )
-        fits = [one.boards for one in rows if one.boards]
-        return {"case": Enclosure(**facts | {"boards": frozenset().union(*fits) if fits else None})}
+        return {"case": Enclosure(**facts | roomiest(rows, "card_m", "slots", "cooler_m", "psu_m", "boards"))}
     rack = re.search(r"\b([1-9])u\b", plain)
     kind = next((kind for kind, shape in _KINDS_OF_CASE if re.search(shape, plain)), None)
     if kind in {None, "ATX Mid Tower"} and (rack or re.search(r"\brack", plain)):
@@ -359,9 +366,14 @@ def _ssd(text: str) -> dict[str, Any]:
 
 def _cooler(text: str) -> dict[str, Any]:
     plain = english(text)
-    rows = ours(tuple(one for one in named(plain, coolers()) if one.vendor != "generic"))
+    bare = re.sub(
+        r"\b\d+(?:\.\d+)? ?(?:mm|cfm|rpm|db)\b|\b(?:air|water|radiator|cooler|liquid)\b", " ", plain
+    )
+    found = named(bare, coolers()) or named(plain, coolers())
+    rows = ours(tuple(one for one in found if one.vendor != "generic"))
     if rows:
-        return {"cooler": Cooler(**shared(rows) | {"name": _shown(text, rows)})}
+        facts = shared(rows) | roomiest(rows, "sockets")
+        return {"cooler": Cooler(**facts | {"name": _shown(text, rows)})}
     radiator = re.search(r"(?<!\d)(120|140|240|280|360|420|480)(?!\d)", plain)
     if re.search(r"aio|liquid|water|radiator|loop", plain) or radiator:
         return {

@@ -85,6 +85,16 @@ def shared(found: Sequence[Any]) -> dict[str, Any]:
     }
 
 
+def roomiest(found: Sequence[Any], *names: str) -> dict[str, Any]:
+    """Of several versions the largest of some fields: what none of them exceeds."""
+    known = {name: [value for one in found if (value := getattr(one, name)) is not None] for name in names}
+    return {
+        name: frozenset().union(*values) if isinstance(values[0], frozenset) else max(values)
+        for name, values in known.items()
+        if values
+    }
+
+
 def words(name: str) -> list[str]:
     """The words of a name, Chinese ones of the trade in English."""
     name = name.casefold()

@@ -64,7 +64,8 @@ class ServingWish:
     cp: int | None = None
     attention_dp: bool = False
     image_size: int | None = None  # pixels of a side
-    offload: Offload | None = None  # what lies in main memory, where somebody says how much
+    gpu_layers: int | None = None  # on the cards, the head as one more; the others lie in main memory
+    cpu_moe: int | None = None  # layers, from the first on, whose experts lie there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
 from rigright.choice.offload import flags, least_offload, memories_with, ram_bytes
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.engines import find_engine
@@ -108,3 +109,28 @@ def test_fit_finds_more_beside_main_memory_and_never_puts_what_crawls_first():
     assert any(row.ram_bytes for row in beside.rows)
     assert beside.rows[0].user_tok_per_s.value > 5
     assert fit("n100 16gb").rows[0].user_tok_per_s.value > 4
+
+
+def test_a_split_that_somebody_asks_for_is_the_one_that_is_told():
+    wish = ServingWish(cpu_moe=30)
+    told = explain("gpt-oss-120b", "rtx 4090 + 64gb", wish=wish)
+    assert told.serving.offload == Offload(experts=30)
+    assert "--n-cpu-moe 30" in told.ram.flags
+    usual = explain("gpt-oss-120b", "rtx 4090 + 64gb")
+    assert usual.speed.tpot_s.value < told.speed.tpot_s.value
+    dense = explain("llama-3.3-70b", "rtx 4090", wish=ServingWish(gpu_layers=31, weights="Q4_K_M"))
+    assert dense.serving.offload == Offload(layers=50)
+    assert dense.ram.flags == "-ngl 31"
+
+
+def test_a_split_that_overfills_the_card_is_told_a_better_one():
+    told = explain("gpt-oss-120b", "rtx 4090 + 64gb", wish=ServingWish(cpu_moe=20))
+    assert not told.fits
+    better = next(one for one in told.remedies if one.flag and "--cpu-moe" in one.flag)
+    asked = ServingWish(cpu_moe=int(better.flag.split()[-1]))
+    assert explain("gpt-oss-120b", "rtx 4090 + 64gb", wish=asked).fits
+
+
+def test_experts_of_a_model_without_any_are_refused():
+    with pytest.raises(AskError):
+        explain("llama-3.1-8b", "rtx 4090 + 64gb", wish=ServingWish(cpu_moe=3))

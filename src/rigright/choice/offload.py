@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
+from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.memory_device import device_of
@@ -21,7 +22,7 @@ from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.work import InRam, Work
 from rigright.cost.weights import on_cards, weigh
-from rigright.demand import Layout, Offload, Serving
+from rigright.demand import Layout, Offload, Serving, ServingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host, host_chip
@@ -34,6 +35,22 @@ FREE_SHARE = 0.03  # of main memory, for the engine's own buffers
 def can_offload(engine: Engine) -> bool:
     """Whether an engine keeps a part of a model in main memory and works on it there."""
     return engine.ram_tok is not None
+
+
+def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
+    """What somebody wants in main memory, as the flags of llama.cpp count it; None where nobody said."""
+    if wish.gpu_layers is None and wish.cpu_moe is None:
+        return None
+    count = len(arch.trunk.layers)
+    layers = 0 if wish.gpu_layers is None else min(max(count + 1 - wish.gpu_layers, 0), count)
+    routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in arch.trunk.layers]
+    experts = sum(routed[layers : wish.cpu_moe or 0])
+    if wish.cpu_moe and not any(routed):
+        raise AskError(
+            say("{model} has no experts: --cpu-moe does not apply", model=arch.name),
+            hint=say("--gpu-layers says how many layers stay on the GPU"),
+        )
+    return Offload(layers=layers, experts=experts)
 
 
 def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: Host) -> Offload | None:
@@ -137,17 +154,22 @@ def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
 
 def flags(arch: Arch, offload: Offload, *, engine: Engine) -> str:
     """How an engine is told so."""
-    count = len(arch.trunk.layers)
-    said = []
     if engine.id == "ktransformers":
         return ""
-    said.append(f"-ngl {count + 1 - offload.layers}")
-    if offload.experts:
-        said.append(f"--n-cpu-moe {offload.layers + dense_first(arch) + offload.experts}")
-    return " ".join(said)
+    experts = cpu_moe(arch, offload)
+    layers = len(arch.trunk.layers) + 1 - offload.layers
+    return f"-ngl {layers}" if experts is None else f"-ngl {layers} --n-cpu-moe {experts}"
 
 
-def dense_first(arch: Arch) -> int:
-    """Layers before the first with experts: flags count them too."""
+def gpu_layers(arch: Arch, offload: Offload) -> int | None:
+    """Layers on the cards, the head as one more; None where all are."""
+    return len(arch.trunk.layers) + 1 - offload.layers if offload.layers else None
+
+
+def cpu_moe(arch: Arch, offload: Offload) -> int | None:
+    """Layers from the first on whose experts lie in main memory, those without any counted too."""
+    if not offload.experts:
+        return None
     routed = [layer.ffn is not None and layer.ffn.experts > 0 for layer in arch.trunk.layers]
-    return routed.index(True) if any(routed) else 0
+    places = [place for place, has in enumerate(routed) if has and place >= offload.layers]
+    return places[offload.experts - 1] + 1

@@ -164,6 +164,10 @@ ENGINE = (
          works=TEXT),
     _row("util", "SHARE", read=part, text=say("share of GPU memory the engine may take: 0.9"),
          fields="utilisation", verbs=ONE, works=TEXT),
+    _row("gpu-layers", "N", read=parse_count, text=say("layers on the GPU, as -ngl counts; the rest in RAM"),
+         aliases="ngl", verbs=ONE, works=PROMPTED, most=GPUS),
+    _row("cpu-moe", "N", read=parse_count, text=say("layers with experts in RAM, as --n-cpu-moe counts"),
+         aliases="n-cpu-moe", verbs=ONE, works=PROMPTED, most=GPUS),
     _row("no-graphs", "", read=flag(value=False), text=say("without CUDA graphs (eager mode)"),
          fields="graphs", verbs=ONE, works=TEXT),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
-from rigright.choice.offload import can_offload, least_offload
+from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import Work, contexts, work_of, works
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
@@ -234,6 +234,7 @@ def _per_node(chip: Chip) -> int:
 def offloaded(question: Question) -> Question:
     """The same on whole machines whose main memory holds a part of the model; no ways where none can."""
     wish, kinds, ways = question.wish, list[Kind](), list[Way]()
+    asked = asked_offload(question.arch, question.cut)
     for kind in question.kinds:
         if kind.host is None or kind.chip.vendor == CPU or kind.named is False:
             continue
@@ -253,7 +254,7 @@ def offloaded(question: Question) -> Question:
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
             )
-            found = least_offload(question.arch, serving, cards=cards, host=kind.host)
+            found = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
             if found is not None:
                 place = len(kinds) - 1
                 ways.append(

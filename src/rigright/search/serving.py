@@ -10,6 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
@@ -97,6 +98,9 @@ def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit,
 
 def _levels(question: Question) -> Iterator[Question]:
     """The question, then with a shorter context where none was said, then with all that is unusual."""
+    if asked_offload(question.arch, question.cut) is not None:
+        yield offloaded(question)
+        return
     yield question
     if question.more:
         return

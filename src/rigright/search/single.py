@@ -14,12 +14,14 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
+from rigright.choice.offload import asked_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.engines import find_engine
+from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
 from rigright.search.market import Market
 from rigright.search.plans import Table, fitted, layout_at, serving_at
@@ -43,6 +45,10 @@ class Single:
 def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None) -> Single:
     """The case of a model on a machine; `work`: the load and its limits, where somebody told them."""
     check_wish(wish)
+    offload = asked_offload(arch, wish)
+    if offload is not None and node.host is None and not node.has_no_cards:
+        host = find_host("")  # what is not said of it is as usual, and told
+        node = replace(node, host=host, notes=(*node.notes, *host.notes))
     told = _asked(wish, work or PlanWish(), node=node)
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     full = settled(arch, told, chips=chips) if generates(arch) else told
@@ -66,6 +72,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         utilisation=wish.utilisation,
         graphs=wish.graphs,
         batch=wish.batch or case.serving.batch,
+        offload=offload or case.serving.offload,
     )
     case = replace(
         case,

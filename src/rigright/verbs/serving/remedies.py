@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.units import from_gib, show_short
+from rigright.arch.record import Arch
+from rigright.base.units import from_gib, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
-from rigright.choice.offload import can_offload, least_offload, told_in_ram
+from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
-from rigright.demand import Layout
+from rigright.demand import Layout, Offload
 from rigright.facts.formats import find_format
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.kv_formats import find_kv_format
@@ -170,36 +171,42 @@ def _more_cards(case: Case) -> Iterator[Change]:
 def _to_the_host(case: Case) -> Iterator[Remedy]:
     """What main memory would do, where the engine can work on a part of the model there.
 
-    Nobody spoke of the host: it is one as such cards usually stand in, with as much memory as it takes.
+    With the memory there is, else with as much as it takes; a host that nobody spoke of is a usual one.
     """
     shared = case.serving.batch > 1 or case.cards[0].chip.unified_memory  # by people, or with the processor
     if shared or not can_offload(case.engine) or not generates(case.arch):
         return
     known = case.host
-    for size_gib in (
-        RAM_GIB if known is None else [size for size in RAM_GIB if from_gib(size) > known.ram_bytes]
-    ):
-        host = (
-            find_host(f"{size_gib} gb ram") if known is None else replace(known, ram_bytes=from_gib(size_gib))
-        )
+    sizes = [gib for gib in RAM_GIB if known is None or from_gib(gib) > known.ram_bytes]
+    hosts = [
+        find_host(f"{gib} gb ram") if known is None else replace(known, ram_bytes=from_gib(gib))
+        for gib in sizes
+    ]
+    for host in hosts if known is None else [known, *hosts]:
         offload = least_offload(case.arch, case.serving, cards=case.cards, host=host)
         if offload is None:
             continue
-        changed = replace(
-            case, host=host, layout=Layout(pp=len(case.cards)), serving=replace(case.serving, offload=offload)
-        )
-        paced = speed(changed)
-        around = host.said if known else f"{size_gib}gb"
-        machine = f"{Node(cards=case.cards).shown} + {around}"
+        layout, serving = Layout(pp=len(case.cards)), replace(case.serving, offload=offload)
+        changed = replace(case, host=host, layout=layout, serving=serving)
+        parts = told_in_ram(case.arch, offload, engine=case.engine)
+        rate = show_short(speed(changed).user_tok_per_s.value)
+        size = f"{to_gib(host.ram_bytes):.0f}"
+        machine = f"{Node(cards=case.cards).shown} + {f'{size}gb' if known is None else host.said}"
+        more = case.serving.offload is not None and host is known
         yield Remedy(
-            change=say("{size} GB of RAM", size=size_gib),
-            price=say("{rate} tok/s: {parts}", rate=show_short(paced.user_tok_per_s.value),
-                      parts=told_in_ram(case.arch, offload, engine=case.engine)),
+            change=say("more of it in RAM") if more else say("{size} GB of RAM", size=size),
+            price=say("{rate} tok/s: {parts}", rate=rate, parts=parts),
             saves_bytes=float(worst(changed).spare_bytes - worst(case).spare_bytes),
             fits=True,
-            flag=f"--on {shlex.quote(machine)}",
-        )  # fmt: skip
+            flag=_split_flags(case.arch, offload) if more else f"--on {shlex.quote(machine)}",
+        )
         return
+
+
+def _split_flags(arch: Arch, offload: Offload) -> str:
+    """A split as our own options say it."""
+    told = {"--gpu-layers": gpu_layers(arch, offload), "--cpu-moe": cpu_moe(arch, offload)}
+    return " ".join(f"{flag} {count}" for flag, count in told.items() if count is not None)
 
 
 def _together(case: Case, before: float) -> Iterator[Remedy]:

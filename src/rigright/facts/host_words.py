@@ -9,13 +9,16 @@ import re
 from dataclasses import field, replace
 from functools import cache
 
+from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, KIB, MEGA
+from rigright.base.words import say
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket
 
 RAM_GIB = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # sizes that machines are built with
+LEAST_BYTES, MOST_BYTES = GIB, 64 * KIB * GIB  # of a machine's memory
 _CASE = re.IGNORECASE
 _SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
 _KIND = r"(?P<kind>lp-?ddr[45]x?|ddr[345])(?:[\s-]*(?P<speed>\d{4,5}))?"
@@ -29,8 +32,8 @@ _WORDS = {"single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8} | dict(
     zip(("单", "双", "四", "六", "八", "十二"), (1, 2, 4, 6, 8, 12), strict=True)
 )
 _PARTS = re.compile(r"\s*(?:[+,，;；、&]|\bwith\b|\band\b|和|带)\s*", _CASE)
-_BEFORE = re.compile(rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}\b(?=(?:\s+of)?\s*{_RAM})", _CASE)
-_BEHIND = re.compile(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}\b", _CASE)
+_BEFORE = re.compile(rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}(?![a-z0-9])(?=(?:\s+of)?\s*{_RAM})", _CASE)
+_BEHIND = re.compile(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}(?![a-z0-9])", _CASE)
 _BARE = re.compile(rf"\s*{_SIZE}\s*", _CASE)
 _KINDS = re.compile(
     rf"(?<![a-z]){_KIND}(?:\s*(?:mt/s|mhz))?(?:\s*(?:ecc|reg|rdimm|udimm|so-?dimm)\b)*", _CASE
@@ -42,7 +45,9 @@ _LEFT = re.compile(
     _CASE,
 )
 _OF_CPU = re.compile(
-    r"\b(?:amd|intel|ryzen|xeon|core|threadripper|epyc)\b|\((?:r|tm)\)|@ *[\d.]+ *ghz|\d+-core\b", _CASE
+    r"\b(?:(?:mini|gaming|my|old|home)[- ]?)?pc\b|\b(?:desktop|server|workstation|tower|rig|laptop)\b|"
+    r"\b(?:amd|intel|ryzen|xeon|core|threadripper|epyc)\b|\((?:r|tm)\)|@ *[\d.]+ *ghz|\d+-core\b",
+    _CASE,
 )
 _DISK = re.compile(
     r"(?:\d+\s*[x×*]\s*)?(?:\d+(?:\.\d+)?\s*[tg]b\s*)?"
@@ -179,6 +184,7 @@ def take_host(words: str) -> Taken:
         if after is not None:
             cpu = (cpu[0], int(after["count"]), cpu[2])
             plain = plain.replace(after[0], " ", 1)
+        plain = _OF_CPU.sub(" ", plain)
     cores = _CORES.search(plain) if cpu is not None else None
     if cores is not None:
         plain = _cut(plain, cores)
@@ -197,8 +203,8 @@ def take_host(words: str) -> Taken:
         plain = _cut(plain, speed)
     if cpu is None and ram_bytes is None and kind is None:
         return Taken(plain=words)
-    plain = _LEFT.sub(" ", plain) if cpu is None else _OF_CPU.sub(" ", _LEFT.sub(" ", plain))
-    plain = " + ".join(part for part in _PARTS.split(plain) if part.strip())
+    plain = _LEFT.sub(" ", plain)
+    plain = " + ".join(part for part in _PARTS.split(plain) if any(map(str.isalnum, part)))
     own = None if cpu is None else cpu[0]
     if own is not None and cores is not None:
         own = replace(own, cores=int(cores["cores"]))
@@ -295,8 +301,14 @@ def _take_size(plain: str, *, lonely: bool) -> tuple[float | None, str]:
 
 
 def _bytes(found: re.Match[str]) -> float:
-    size = float(found["size"]) * GIB * (KIB if found["unit"].lower().startswith("t") else 1)
-    return int(found["many"] or 1) * size
+    unit = GIB * (KIB if found["unit"].lower().startswith("t") else 1)
+    size = int(found["many"] or 1) * float(found["size"]) * unit
+    if not LEAST_BYTES <= size <= MOST_BYTES:
+        raise AskError(
+            say('"{text}" is no size of main memory', text=found[0].strip()),
+            hint=say("write for example {example}", example="rtx 4090 + 64gb"),
+        )
+    return size
 
 
 def _transfers(kind: re.Match[str] | None, speed: re.Match[str] | None) -> float | None:

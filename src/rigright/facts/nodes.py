@@ -29,6 +29,7 @@ _NESTED = re.compile(
     re.IGNORECASE,
 )
 _MANY = re.compile(rf"(?P<count>{_NUMBER})\s*[x\u00d7*]?\s+(?P<name>[^()+;]*[a-z][^()+;]*)", re.IGNORECASE)
+_OF_A_NAME = re.compile(r"(?<=max)\+(?=\s*(?:pro\s*)?\d{3}\b)", re.IGNORECASE)  # "Ryzen AI Max+ 395"
 _NO_COUNT = re.compile(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
     r"(?:\A|[+,;])\s*([-\u2212][0-9]+|[0-9]*[.,][0-9]+|[0-9]+e[0-9]+|0+|[0-9]{5,})\s*[x\u00d7*]",
     re.IGNORECASE,
@@ -99,6 +100,12 @@ def find_node(text: str) -> Node:
     if taken.only:
         return Node(cards=(host_card(taken.host),), host=taken.host, notes=notes)
     node = _find_cards(taken.plain)
+    whole = next((card.chip for card in node.cards if card.chip.unified_memory), None)
+    if whole is not None and "ram" not in taken.host.assumed:
+        raise AskError(
+            say("{chip} has soldered memory that CPU and GPU share: none can be added", chip=whole.name),
+            hint=say("say its size with the chip: m3 ultra 512gb, strix halo 128gb"),
+        )
     return replace(node, host=taken.host, notes=(*node.notes, *notes))
 
 
@@ -109,7 +116,7 @@ def host_card(host: Host) -> Card:
 
 
 def _find_cards(text: str) -> Node:
-    text = _in_boxes(text)
+    text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:

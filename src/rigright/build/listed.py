@@ -10,7 +10,6 @@ from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 
-MOST_BYTES = 65536
 MOST_LINES = 200
 MOST_LINE_CHARS = 400
 KINDS = {
@@ -53,7 +52,7 @@ class ListLine:
 def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
     """What a list states; a file that is none is an error."""
     if isinstance(raw, bytes):
-        if b"\0" in raw[:MOST_BYTES]:
+        if b"\0" in raw:
             raise _not_a_list(name)
         try:
             raw = raw.decode("utf-8-sig")

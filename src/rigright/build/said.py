@@ -213,6 +213,10 @@ def _cards_said(text: str) -> dict[str, Any]:
         r"pcie? ?(?:gen ?)?\d?(?:\.0)? ?x\d{1,2}\b|\bat x\d{1,2}(?:/x\d{1,2})*", " ", english(text)
     )
     plain = re.sub(r"(?<![\w.])o?(\d{1,3}) ?g(?![a-z])", r"\1gb", plain)
+    if re.fullmatch(
+        r"none|no(?: gpu)?|igpu|integrated.*|n/a|-+|无|没有|核显|集成显卡", text.strip().casefold()
+    ):
+        return {"cards": ()}
     found: list[Cards] = []
     for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
         wide = re.search(r"(\d(?:\.\d+)?)[- ]?(?:slots?|槽)", group)

@@ -371,6 +371,6 @@ def rivals(flag: str) -> frozenset[str]:
 
 
 def options_of(verb: str) -> tuple[Option, ...]:
-    """Every option of a verb, in order; a grid for `sweep` has those of `plan`."""
-    asked = "plan" if verb == "sweep" else verb
+    """Every option of a verb, in order; `sweep` and `build` have those of `plan`."""
+    asked = "plan" if verb in {"sweep", "build"} else verb
     return tuple(option.of(asked) for _, rows in GROUPS for option in rows if asked in option.verbs)

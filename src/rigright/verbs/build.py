@@ -15,7 +15,7 @@ from rigright.base.files import read_bounded
 from rigright.base.units import MEGA, MIB
 from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
-from rigright.build.listed import MOST_BYTES, lines_of
+from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
 from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
@@ -33,7 +33,7 @@ _STATE_BYTES, _KEPT, _TOKEN_BYTES = 14.0, 3, 2.0  # of a parameter in a checkpoi
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
     """Judge the list of parts in a file; `room` is a line `room:` more."""
-    return check_text(_read(file, MOST_BYTES), name="stdin" if file == STDIN else Path(file).name, room=room)
+    return check_text(_read(file, MIB), name="stdin" if file == STDIN else Path(file).name, room=room)
 
 
 def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None) -> CheckedList:

@@ -137,6 +137,7 @@ def variant(
 ) -> Proposal | None:
     """The cheapest machine of a kind; for the one to take, a doubt costs as much as money."""
     grown = _grown(cards) if label == GROWING else cards
+    refusals = {} if label == GROWING else refusals  # of more cards than were asked for
     doubt_usd = 0.0 if label == CHEAPEST else _DOUBT_USD
     bases = sorted(
         _bases(wanted, grown, label=label, today=today, refusals=refusals),

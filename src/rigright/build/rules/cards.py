@@ -69,9 +69,10 @@ def air(rig: Rig) -> Iterator[Ruling]:
         )
     hot = [one for one in rig.cards if one.shape.cooling == OPEN and (one.watts or 0.0) >= _SIDE_BY_SIDE_W]
     count = sum(one.count for one in hot)
+    loose = any(one.shape.blowers and (one.least_slots or 3) <= 2 for one in hot)  # they may be blowers
     if count >= 3 and rig.case is not None and not is_open(rig) and not on_cables(rig):
         yield Ruling(
-            verdict=IMPOSSIBLE if count >= 4 and "Tower" in kind else DOUBT,
+            verdict=IMPOSSIBLE if count >= 4 and "Tower" in kind and not loose else DOUBT,
             parts=("gpu", "case"),
             says=say(
                 "{count} open-air cards of {watts} W side by side heat each other in {case}",

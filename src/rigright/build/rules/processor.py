@@ -106,6 +106,8 @@ def picture(rig: Rig) -> Iterator[Ruling]:
     family = family_of(rig)
     if rig.processor is None or family is None or rig.processor.igpu is not False or rig.machine is not None:
         return
+    if "xeon" in rig.processor.name.casefold():
+        return  # such boards have a chip for it
     shows = any(not one.chip.form.startswith("PCIe passive") for one in rig.cards)
     if not shows and family.socket not in LARGE:
         yield Ruling(

@@ -89,7 +89,9 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
     wide, long, watts = one.least_slots, one.length_m or one.shape.least_m, one.watts
     if wide is not None and machine.card_slots is not None and wide > machine.card_slots + 0.2:
         yield Ruling(
-            verdict=IMPOSSIBLE,
+            verdict=DOUBT
+            if one.shape.blowers and one.slots is None and wide < machine.card_slots + 1
+            else IMPOSSIBLE,
             parts=("gpu", "machine"),
             says=say(
                 "{chip} is {wide} slots wide; {machine} takes {most}",

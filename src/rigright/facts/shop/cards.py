@@ -37,6 +37,7 @@ class CardShape:
     usual_m: float | None
     cooling: str
     plugs: Plugs | None
+    blowers: bool = False  # some of its cards blow their air out
     model: str | None = None  # the one that was named
 
 
@@ -52,6 +53,9 @@ def shape_of(chip: Chip, said: str = "", *, cooling: str | None = None) -> CardS
     own = found if 0 < len(found) <= 3 else ()
     blown = cooling == BLOWER
     rows = own or tuple(one for one in every if blown or (one.cooling in _WET) == (cooling == WATER))
+    blowers = tuple(one for one in rows if _blows(one, chip))
+    if not own and not blown and (chip.slots or 0.0) > 2:
+        rows = tuple(one for one in rows if one not in blowers) or rows  # rare ones are named as such
     wide = [one.slots for one in rows if one.slots]
     long = [one.length_m for one in rows if one.length_m]
     table_slots = [] if (own and wide) or chip.slots is None else [chip.slots]
@@ -65,6 +69,7 @@ def shape_of(chip: Chip, said: str = "", *, cooling: str | None = None) -> CardS
         cooling=cooling or (_cooling(own[0], chip) if own else usual_cooling(chip)),
         plugs=_plugs(rows, chip),
         model=f"{own[0].vendor or ''} {own[0].name}".strip() if own else None,
+        blowers=bool(blowers),
     )
 
 
@@ -83,8 +88,13 @@ def _cooling(model: CardModel, chip: Chip) -> str:
         return WATER
     if model.cooling == "Passive":
         return PASSIVE
+    return BLOWER if _blows(model, chip) else usual_cooling(chip)
+
+
+def _blows(model: CardModel, chip: Chip) -> bool:
+    """Whether a card has the one fan of a blower."""
     one_fan = model.cooling == "1" and (chip.tdp_w or 0.0) > 200 and (model.slots or 3) <= 2
-    return BLOWER if model.cooling == "Blower" or one_fan else usual_cooling(chip)
+    return model.cooling == "Blower" or one_fan
 
 
 def _plugs(rows: tuple[CardModel, ...], chip: Chip) -> Plugs | None:

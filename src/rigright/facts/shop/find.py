@@ -50,10 +50,10 @@ Row = TypeVar("Row", bound=Product)
 def named(said: str, table: Sequence[Row]) -> tuple[Row, ...]:
     """The rows whose name bears every word that counts, the plainest; none where a word is strange."""
     asked = [one for one in dict.fromkeys(words(FILLER.sub(" ", said[:MOST_CHARS]))) if one not in _NOISE]
-    marks = [one for one in asked if any(sign.isdigit() for sign in one)]
+    marks = [one for one in asked if any(sign.isdigit() for sign in one) and len(one) > 1]
     known, counts = _index(table)
     strange = [one for one in asked if one not in counts]
-    if any(len(one) > 1 and one in marks for one in strange):
+    if any(one in marks for one in strange):
         # "z790p" may be "Z790-P"
         joined = [place for place, (_, tight, _) in enumerate(known) if all(one in tight for one in asked)]
         return tuple(table[place] for place in _plainest(joined, known))

@@ -210,6 +210,7 @@ class PlanWish:
     days: float | None = None  # a deadline
     tariff_usd_per_kwh: float | None = None
     place: str | None = None  # whose tariff and carbon are taken: "US-CA", "Guangdong"
+    customer: str | None = None  # "home" or "company", whose tariff it is; None: as such cards stand
     used: bool = False  # cards are bought used, where a used price is known
     pue: float | None = None
     years: float = 3.0  # a bought machine is written off over

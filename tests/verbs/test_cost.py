@@ -10,7 +10,7 @@ import rigright
 from rigright.base.errors import AskError
 from rigright.demand import CostWish, PlanWish
 from rigright.faces.cli.main import main
-from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT
+from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 from rigright.report.pages import cost as pages
 
 HOURS = 730.5  # of a month
@@ -72,6 +72,32 @@ def test_a_home_and_a_company_pay_their_own_tariffs():
     home, company = (rigright.cost(name, wish=PlanWish(place="DE")) for name in ("rtx 4090", "8x h100"))
     assert home.tariff.usd_per_kwh == pytest.approx(0.356 / 0.86)
     assert company.tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
+
+
+def test_whose_tariff_it_is_can_be_said():
+    wish = PlanWish(place="DE", customer="company")
+    assert rigright.cost("rtx 4090", wish=wish).tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
+
+
+def test_a_machine_that_is_there_costs_its_power_alone():
+    found = rigright.cost("2x rtx 3090", wish=PlanWish(owned="2x rtx 3090", tariff_usd_per_kwh=0.3))
+    kept = found.way(OWN)
+    assert found.way(BUY) is None
+    assert kept.ledger.terms[0].upfront.value == 0
+    assert kept.ledger.total.value == pytest.approx(36 * found.power_w.value / 1000 * HOURS * 0.3)
+    assert all(way.payback is None and way.chance > 0.5 for way in found.ways if way.kind != OWN)
+
+
+def test_buying_is_held_against_the_cheapest_that_lasts():
+    wish = PlanWish(users=20, on="2x rtx 4090")
+    dear, cheap = (
+        rigright.cost("llama-3.1-8b", wish=wish, spend=CostWish(api_usd_per_mtok=usd))
+        for usd in ((1.0, 2.0), (0.001, 0.002))
+    )
+    assert dear.other.kind == RENT
+    assert cheap.other.kind == API
+    assert cheap.other.chance < 0.5
+    assert pages.verdict(cheap).said.text.startswith("{machine}: do not buy")
 
 
 def test_contracts_are_paid_for_hours_that_nobody_uses():
@@ -176,6 +202,9 @@ def test_a_training_run_costs_its_hours():
         (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "exclude"),
         (["2x rtx 4909"], "4090"),
         (["gaudi2"], "--prices"),
+        (["aws"], "aws:p5.48xlarge"),
+        (["2x rtx 4090", "--customer", "home"], "--place"),
+        (["2x rtx 4090", "--place", "DE", "--customer", "me"], "home, company"),
         ([], "2x rtx 4090"),
         ([""], "2x rtx 4090"),
     ],

@@ -53,16 +53,18 @@ def tariff_in(wish: PlanWish, segment: str) -> Tariff:
     """The tariff of a wish: as it was said, else that of the place that was named."""
     wished = {"usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty}
     if wish.tariff_usd_per_kwh is None and wish.place is not None:
-        found = local_tariff(wish.place, segment)
+        found = local_tariff(wish.place, segment, customer=wish.customer)
         if found is not None:
             price = found[0]
             wished["usd_per_kwh"] = from_currency(price.value, price.currency or USD)
     return tariff_of(segment, wished=wished)
 
 
-def local_tariff(place: str, segment: str) -> tuple[KwhPrice, Sentence | None] | None:
+def local_tariff(
+    place: str, segment: str, *, customer: str | None = None
+) -> tuple[KwhPrice, Sentence | None] | None:
     """What a kWh costs at a place, for a home or for a company as such cards stand in one."""
-    stands = assumptions()["places"].get(segment, "datacenter")
+    stands = customer or assumptions()["places"].get(segment, "datacenter")
     return tariff_at(find_place(place), company=stands != "home")
 
 

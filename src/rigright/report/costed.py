@@ -11,7 +11,8 @@ from rigright.cost.money import Tariff
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.tariffs import KwhPrice
 
-BUY, REPLACE, RENT, SPOT, RESERVED, API = "buy", "replace", "rent", "spot", "reserved", "api"
+OWN, BUY, REPLACE = "own", "buy", "replace"
+RENT, SPOT, RESERVED, API = "rent", "spot", "reserved", "api"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,15 @@ class Costed:
         return next((way for way in self.ways if way.kind == kind), None)
 
     @property
+    def own(self) -> CostWay | None:
+        """The machine itself: as it is there, or bought."""
+        return self.way(OWN) or self.way(BUY)
+
+    @property
     def other(self) -> CostWay | None:
-        """What buying is held against first: hours on demand, else what else there is."""
-        kinds = (RENT, RESERVED, SPOT, API)
-        return next((way for kind in kinds if (way := self.way(kind)) is not None), None)
+        """What it is held against first: the cheapest that lasts, else hours that may end at any moment."""
+        lasting = [way for way in self.ways if way.kind in {RENT, RESERVED, API}]
+        return min(lasting, key=lambda way: way.ledger.total.value, default=self.way(SPOT))
 
     def usd_per_mtok(self, way: CostWay) -> Estimate | None:
         """For a million output tokens, prompts and all."""

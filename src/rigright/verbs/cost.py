@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rigright.base.errors import AskError
+from rigright.base.money import show_money
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
@@ -35,7 +36,18 @@ from rigright.demand import CostWish, PlanWish
 from rigright.facts.nodes import Node
 from rigright.facts.prices import is_stale
 from rigright.facts.tariffs import carbon_at, currency_at, find_place
-from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, Output
+from rigright.report.costed import (
+    API,
+    BUY,
+    OWN,
+    RENT,
+    REPLACE,
+    RESERVED,
+    SPOT,
+    Costed,
+    CostWay,
+    Output,
+)
 from rigright.verbs.clock import today
 from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
@@ -94,7 +106,9 @@ def cost(
     running = _monthly(power, idle, tariff=tariff)
     months = wish.years * MONTHS_PER_YEAR
     ways: list[CostWay] = []
-    if bought is not None and wish.buy is not False:
+    if subject.is_there:
+        ways.append(_kept(bought, running, wish=wish, spend=spend))
+    elif bought is not None and wish.buy is not False:
         ways += _owned(bought, running, wish=wish, spend=spend, market=market)
     output = _output(subject, spend=spend, duty=duty)
     if wish.buy is not True:
@@ -111,9 +125,12 @@ def cost(
             hint=say("name yours: {option}", option="--prices FILE.csv"),
         )
     notes = [*subject.notes, *subject.node.notes]
+    if subject.is_there and bought is not None:
+        usd = bought.resale(0.0).value
+        notes.append(say("it would sell for about {usd} today", usd=show_money(usd, wish.currency)))
     notes += own_notes((card.chip.id for card in subject.node.cards), market)
     if wish.place is not None:
-        notes += tariff_notes(wish.place, chip.segment, currency=wish.currency)
+        notes += tariff_notes(wish, chip.segment)
     return Costed(
         machine=subject.node.shown, n_chips=subject.node.n_cards, wish=wish, spend=spend,
         ways=_held(ways, months=months), cards=None if bought is None else bought.cards,
@@ -189,17 +206,28 @@ def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estim
     return found | ({"idle": scaled(resting, power_usd_per_h(1.0, tariff) * waited)} if waited else {})
 
 
+def _month(bought: Bought | None, running: Mapping[str, Estimate], *, spend: CostWish) -> dict[str, Estimate]:
+    """All that a month of an own machine costs."""
+    price = FREE if bought is None else bought.usd
+    told = {
+        "upkeep": scaled(price, spend.upkeep / MONTHS_PER_YEAR),
+        "space": _exact(spend.space_usd), "people": _exact(spend.people_usd),
+    }  # fmt: skip
+    return dict(running) | {name: found for name, found in told.items() if found.value}
+
+
+def _kept(
+    bought: Bought | None, running: Mapping[str, Estimate], *, wish: PlanWish, spend: CostWish
+) -> CostWay:
+    """A machine that is there and stays: nothing is paid for it, and nothing comes back."""
+    term = Term(start=0.0, monthly=_month(bought, running, spend=spend))
+    return CostWay(kind=OWN, label="", ledger=Ledger(terms=(term,), months=wish.years * MONTHS_PER_YEAR))
+
+
 def _owned(
     bought: Bought, running: Mapping[str, Estimate], *, wish: PlanWish, spend: CostWish, market: Market
 ) -> Iterator[CostWay]:
     """Bought and kept, and, where somebody says when, bought and replaced."""
-
-    def monthly(one: Bought, draws: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        told = {
-            "upkeep": scaled(one.usd, spend.upkeep / MONTHS_PER_YEAR),
-            "space": _exact(spend.space_usd), "people": _exact(spend.people_usd),
-        }  # fmt: skip
-        return dict(draws) | {name: found for name, found in told.items() if found.value}
 
     def way(kind: str, *terms: Term) -> CostWay:
         replaced = kind == REPLACE
@@ -211,7 +239,10 @@ def _owned(
 
     months, after = wish.years * MONTHS_PER_YEAR, spend.after_years
     kept = Term(
-        start=0.0, upfront=bought.usd, monthly=monthly(bought, running), resale=bought.resale(wish.years)
+        start=0.0,
+        upfront=bought.usd,
+        monthly=_month(bought, running, spend=spend),
+        resale=bought.resale(wish.years),
     )
     yield way(BUY, kept)
     if after is None:
@@ -239,7 +270,7 @@ def _owned(
         high=max(usd.high, usd.value * (1 + width)),
     )
     next_one = Term(
-        start=after * MONTHS_PER_YEAR, upfront=later, monthly=monthly(other, draws),
+        start=after * MONTHS_PER_YEAR, upfront=later, monthly=_month(other, draws, spend=spend),
         resale=other.resale(wish.years - after),
     )  # fmt: skip
     yield way(REPLACE, first, next_one)
@@ -339,16 +370,19 @@ def _served(output: Output | None, *, spend: CostWish, months: float) -> Iterato
 
 def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
     """Each way that is not bought, with when buying has paid for itself against it."""
-    own = next((way for way in ways if way.kind == BUY), None)
+    own = next((way for way in ways if way.kind in {OWN, BUY}), None)
     if own is None:
         return tuple(ways)
     (term,) = own.ledger.terms
     found = []
     for way in ways:
-        if way.kind in {BUY, REPLACE}:
+        if way.kind in {OWN, BUY, REPLACE}:
             found.append(way)
             continue
         other = added(list(way.ledger.terms[0].monthly.values()))
+        if own.kind == OWN:
+            found.append(replace(way, chance=chance(own.ledger, way.ledger)))
+            continue
         paid = payback(term.upfront, own=added(list(term.monthly.values())), other=other, months=months)
         found.append(replace(way, payback=paid, chance=chance(own.ledger, way.ledger)))
     return tuple(found)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rigright.search.record import Plan
 
 ALONE = frozenset(  # options that say something of a machine without a model
-    "tariff place pue years duty used currency prices buy rent spot cloud".split()  # noqa: SIM905
+    "own tariff place customer pue years duty used currency prices buy rent spot cloud".split()  # noqa: SIM905
 )
 KEPT = ("currency", "years", "duty", "tariff_usd_per_kwh", "pue", "place")  # of the wish in a plan's file
 HOURS_PER_DAY = 24
@@ -34,6 +34,7 @@ class Asset:
 
     node: Node
     wish: PlanWish
+    is_there: bool = False  # it need not be bought
     clouds: tuple[str, ...] = ()
     power_w: Estimate | None = None
     output_tok_per_s: float | None = None
@@ -55,18 +56,28 @@ def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
         except DataError:
             if not is_place(what):
                 raise
+    if model is not None and wish.owned is None:
+        wish = replace(wish, on=what)
     if model is not None:
-        return _planned(model, replace(wish, on=what))
+        found = _planned(model, wish)
+        return replace(found, is_there=wish.owned is not None or is_place(what))
     if not is_place(what) and _is_model(what):
-        return _planned(what, wish)
+        return replace(_planned(what, wish), is_there=wish.owned is not None)
     _check_alone(wish, what=what)
+    if providers_of(what):
+        raise AskError(
+            say("{cloud} is a cloud, not a machine", cloud=what),
+            hint=say("name an instance of it: {example}", example="aws:p5.48xlarge"),
+        )
     provider, _, instance = what.strip().partition(":")
     named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
     named = [one for one in named if one.provider in providers_of(provider)]
     if named and named[0].chip is not None and named[0].n_chips >= 1:
         node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
         return Asset(node=node, wish=wish, clouds=(named[0].provider,))
-    return Asset(node=looked_at(what) or find_node(what), wish=wish)
+    looked = looked_at(what)
+    there = looked is not None or wish.owned is not None
+    return Asset(node=looked or find_node(what), wish=wish, is_there=there)
 
 
 def _is_model(what: str) -> bool:

@@ -145,12 +145,13 @@ def _tariff(wish: PlanWish, found: Found) -> tuple[Sentence, ...]:
     first = found.plans[0] if found.plans else found.nearest
     if wish.place is None or first is None:
         return ()
-    return tuple(tariff_notes(wish.place, first.chip.segment, currency=wish.currency))
+    return tuple(tariff_notes(wish, first.chip.segment))
 
 
-def tariff_notes(place: str, segment: str, *, currency: str) -> Iterator[Sentence]:
+def tariff_notes(wish: PlanWish, segment: str) -> Iterator[Sentence]:
     """The price of a kWh at a place, its kind and date, and what was taken in its stead."""
-    found = local_tariff(place, segment)
+    place, currency = wish.place or "", wish.currency
+    found = local_tariff(place, segment, customer=wish.customer)
     if found is None:
         yield say("no tariff known for {place}: {usd}/kWh taken", place=place,
                   usd=show_money(tariff_of(segment, wished={}).usd_per_kwh, currency))  # fmt: skip

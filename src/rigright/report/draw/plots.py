@@ -7,7 +7,7 @@ from itertools import pairwise
 from rigright.base.words import tell
 from rigright.report.draw.cells import clean, cut, pad, width, wrap
 from rigright.report.draw.ink import dye, toned
-from rigright.report.draw.scales import Place, Scales, scales_of, shown_tick
+from rigright.report.draw.scales import Place, Scales, scales_of
 from rigright.report.page import Plot, Shown
 from rigright.report.screen import Screen
 
@@ -24,10 +24,10 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     scales = scales_of(plot)
     if scales is None:
         return []
-    side = max((len(shown_tick(tick)) for tick in scales.y_ticks), default=0)
+    side = max((len(scales.shown(tick)) for tick in scales.y_ticks), default=0)
     room = max(min(screen.width - side - 3, _WIDEST), 4)
     cells = _dots(plot, scales, room=room, screen=screen) | _letters(plot, scales, room=room)
-    ticks = {round(scales.up(tick) * (plot.lines - 1)): shown_tick(tick) for tick in scales.y_ticks}
+    ticks = {round(scales.up(tick) * (plot.lines - 1)): scales.shown(tick) for tick in scales.y_ticks}
     edge = "│" if screen.unicode else "|"
     lines = [
         toned(line, "dim", screen=screen) for line in wrap(_told(plot.y_name, screen), screen.width) if line
@@ -89,7 +89,7 @@ def _foot(plot: Plot, scales: Scales, *, sizes: tuple[int, int], screen: Screen)
     rule, corner = ("─", "└") if screen.unicode else ("-", "+")
     ticks = ""
     for tick in scales.x_ticks:
-        label = shown_tick(tick)
+        label = scales.shown(tick)
         start = min(round(scales.across(tick) * (room - 1)), room - len(label))
         if start >= len(ticks) + bool(ticks):
             ticks = ticks.ljust(start) + label

@@ -49,6 +49,10 @@ class Scales:
         """Powers of ten upwards, or steps."""
         return _steps(self.top) if self.linear else _ticks(self.bottom, self.top)
 
+    def shown(self, tick: float) -> str:
+        """A power of ten in few letters: 0.01, 100, 1e+06; a step as it is: 2,500,000."""
+        return f"{tick:,.12g}" if self.linear else f"{tick:g}"
+
 
 def scales_of(plot: Plot) -> Scales | None:
     """Axes that hold every point; None where there is none."""
@@ -66,11 +70,6 @@ def scales_of(plot: Plot) -> Scales | None:
     left, right = _spread([x for x, _ in drawn])
     bottom, top = _spread([y for _, y in drawn])
     return Scales(left=left, right=right, bottom=bottom, top=top)
-
-
-def shown_tick(value: float) -> str:
-    """A power of ten in few letters: 0.01, 100, 1e+06."""
-    return f"{value:g}"
 
 
 def _is_drawn(x: float, y: float, *, linear: bool = False) -> bool:

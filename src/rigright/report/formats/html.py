@@ -11,7 +11,7 @@ from rigright.base.words import tell
 from rigright.report.draw.bars import legend_entries, piece_orders, total
 from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
-from rigright.report.draw.scales import Scales, scales_of, shown_tick
+from rigright.report.draw.scales import Scales, scales_of
 from rigright.report.draw.strips import scale_of, thinned
 from rigright.report.page import Bar, Bars, Commands, Line, Page, Plot, Points, Shown, Strip, Strips, Table
 from rigright.report.screen import Screen
@@ -125,11 +125,11 @@ def _grid(scales: Scales) -> list[str]:
     for tick in scales.x_ticks:
         x = scales.across(tick) * _WIDE
         found.append(f'<path class="grid" d="M{x:.1f} 0V{_HIGH:.0f}"/>')
-        found.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{shown_tick(tick)}</text>')
+        found.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{scales.shown(tick)}</text>')
     for tick in scales.y_ticks:
         y = (1 - scales.up(tick)) * _HIGH
         found.append(f'<path class="grid" d="M0 {y:.1f}H{_WIDE:.0f}"/>')
-        found.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{shown_tick(tick)}</text>')
+        found.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{scales.shown(tick)}</text>')
     return found
 
 

@@ -13,7 +13,7 @@ from rigright.base.money import currency_of, show_money
 from rigright.base.units import MEGA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
-from rigright.report.costed import API, BUY, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
+from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
 from rigright.report.pages.brief import (
     amount,
@@ -56,13 +56,20 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
 def verdict(result: Costed) -> Line:
     """When buying has paid for itself, or what the years cost where there is nothing to hold it against."""
     machine, currency = short(result.machine), result.wish.currency
-    own, other = result.way(BUY), result.other
+    own, other = result.own, result.other
     years = _years(result.wish.years)
+    if own is not None and own.kind == OWN and other is not None:
+        spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
+        share = f"{other.chance or 0.0:.0%}"
+        said = say("{machine}: keeping it costs less over {years} in {share} of cases: {costs}",
+                   machine=machine, years=years, share=share, costs=spent)  # fmt: skip
+        sure = other.chance is not None and not 1 - SURE < other.chance < SURE
+        return Line(said=said, tone="good" if sure else "warn")
     if own is None or other is None or other.payback is None:
         way = own or min(result.ways, key=lambda way: way.ledger.total.value)
         usd = _between(way.ledger.total, currency)
         said = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
-                   way=say("bought; no rent known") if own and result.wish.buy is None
+                   way=say("bought; no rent known") if own and own.kind == BUY and result.wish.buy is None
                    else name_of(way, result))  # fmt: skip
         return Line(said=said, tone="good")
     paid = other.payback
@@ -100,6 +107,7 @@ def _spent(way: CostWay, result: Costed) -> Sentence:
     """What all the years of a way cost, in few words."""
     usd = show_money(way.ledger.total.value, result.wish.currency)
     return {
+        OWN: say("{usd} kept", usd=usd),
         BUY: say("{usd} bought used", usd=usd) if result.used else say("{usd} bought", usd=usd),
         RENT: say("{usd} rented ({label})", usd=usd, label=way.label),
         SPOT: say("{usd} at spot prices ({label})", usd=usd, label=way.label),
@@ -113,6 +121,7 @@ def name_of(way: CostWay, result: Costed) -> Sentence:
     other = say("{machine}", machine=label) if label else say("the same again")
     monthly = way.kind == RESERVED and (way.years or 0.0) < 1
     return {
+        OWN: say("keep it"),
         BUY: say("buy used") if result.used else say("buy"),
         REPLACE: say("buy, after {years} {machine}", years=years, machine=other),
         RENT: say("rent, {label}", label=label),
@@ -125,6 +134,9 @@ def name_of(way: CostWay, result: Costed) -> Sentence:
 
 
 def _years(years: float) -> Sentence:
+    months = years * 12
+    if months < 12 and abs(months - round(months)) < 1e-6:
+        return say("{months} months", months=round(months))
     return say("1 year") if years == 1 else say("{years} years", years=f"{years:g}")
 
 
@@ -141,6 +153,8 @@ def _table(result: Costed, *, banded: bool) -> Table:
     tokens = any(result.usd_per_mtok(way) for way in result.ways)
     runs = any(result.usd_per_run(way) for way in result.ways)
     payback = any(way.payback for way in result.ways)
+    chances = any(way.chance is not None for way in result.ways)
+    is_there = result.way(OWN) is not None
 
     def money(found: Estimate | None) -> str:
         if found is None:
@@ -162,13 +176,15 @@ def _table(result: Costed, *, banded: bool) -> Table:
             yield money(result.usd_per_run(way))
         if payback:
             yield "" if way.payback is None else _paid_off(way.payback.low, way.payback.high)
+        if chances:
             yield "" if way.chance is None else f"{way.chance:.0%}"
 
     right = [
         say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
         *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
         *((say("{sign}/run", sign=sign),) if runs else ()),
-        *((say("pays off, months"), say("buy is cheaper")) if payback else ()),
+        *((say("pays off, months"),) if payback else ()),
+        *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),
     ]  # fmt: skip
     return Table(
         columns=(Column(head="", flexible=True), *(Column(head=head, right=True) for head in right)),
@@ -192,7 +208,7 @@ def _picture(result: Costed, *, details: bool) -> Plot:
     shown = list(result.ways)
     if not details:
         cheap = sorted(result.ways, key=lambda way: way.ledger.total.value)
-        first = [result.way(BUY), result.way(REPLACE), result.other, *cheap]
+        first = [result.own, result.way(REPLACE), result.other, *cheap]
         places = dict.fromkeys(result.ways.index(way) for way in first if way is not None)
         shown = [result.ways[place] for place in list(places)[:MOST_CURVES]]
     curves = tuple(
@@ -212,8 +228,8 @@ def _picture(result: Costed, *, details: bool) -> Plot:
 def _sums(result: Costed) -> Iterator[Sentence]:
     """What the bought machine's total is made of, its power, and its carbon."""
     currency = result.wish.currency
-    own = result.way(BUY)
-    if own is not None and result.cards is not None:
+    own = result.own
+    if own is not None and own.kind == BUY and result.cards is not None:
         shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
         around = result.host.value if result.host else 0.0
         cards, rest = (show_money(usd, currency) for usd in (result.cards.value, around))
@@ -225,6 +241,7 @@ def _sums(result: Costed) -> Iterator[Sentence]:
             for name, one in shares.items()
         ]
         yield say("bought: {parts}", parts=with_commas(told) or "")
+    if own is not None:
         yield say(
             "draws {watts} W, idle {idle} W: {kwh} kWh a month at {tariff}/kWh, PUE {pue}",
             watts=show_short(result.power_w.value), idle=show_short(result.idle_w),
@@ -247,7 +264,7 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
             tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
     guessed = [say("works all the time (--duty)")] if result.duty == 1 else []
-    if wish.place is None and wish.tariff_usd_per_kwh is None and result.way(BUY):
+    if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
         guessed.append(say("{tariff}/kWh (--place or --tariff)", tariff=tariff))
     if guessed:
@@ -260,7 +277,7 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
         )
         if not one
     ]  # fmt: skip
-    if missing and result.way(BUY):
+    if missing and result.own:
         yield say("not counted: {options}", options=" ".join(missing))
 
 

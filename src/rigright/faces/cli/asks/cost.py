@@ -38,20 +38,22 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.cost import cost
 
     said = said_in(options, "cost")
-    if (options.what is None) == (options.from_file is None):
+    named = [name for name in (options.what, options.from_file) if name is not None]
+    if len(named) > 1 or not (named or "own" in said or options.model):
         raise AskError(
             say("name one thing to cost"),
             hint=say("for example {example}", example='rigright cost "2x rtx 4090"'),
         )
-    what = options.what if options.from_file is None else options.from_file
-    typed = [what, *(() if options.model is None else ("--for", options.model))]
+    what = named[0] if named else said.get("own") or options.model
+    model = options.model if named or "own" in said else None
+    typed = [*named, *(() if options.model is None else ("--for", options.model))]
     values = values_of("cost", said)
     result = cost(
         what,
         wish=read_wish(said, verb="cost"),
         spend=fill(CostWish, "cost", values=values),
         local="currency" not in values,
-        model=options.model,
+        model=model,
         asked=command("cost", typed, said=said),
     )
     return Answer(

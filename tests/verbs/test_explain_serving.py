@@ -254,7 +254,7 @@ def test_json_is_stable_and_whole(capsys):
     assert code == 0
     assert list(told) == [
         "model", "params", "machine", "engine", "engine_version", "weights", "kv", "context_tok",
-        "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards",
+        "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards", "ram",
         "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip
     assert told["context_tok"] == 16_384

@@ -18,6 +18,7 @@ from rigright.facts.anchors import Anchor, anchors, told
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
+from rigright.facts.hosts import CPU
 
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
 NEVER, ELSEWHERE, TRAVELLED = range(3)  # and of an engine: see `engine_level`
@@ -111,6 +112,8 @@ def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
 
 def _engine_level(chip: Chip, engine: str, *, seen: Mapping[str, Any]) -> int:
     ran = seen.get("engines", {}).get(engine, ())
+    if ran and chip.vendor == CPU:
+        return TRAVELLED  # of processors there are too many to list: it ran on each class of them
     every = by_id()
     kins = {name: class_of(every[name]).kin for name in ran if name in every}
     return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else TRAVELLED

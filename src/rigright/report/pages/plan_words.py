@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import by_id
+from rigright.facts.hosts import CPU
 from rigright.report.page import Shown
 from rigright.report.pages.brief import amount, limit_time, short, show_tokens, symbol
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
@@ -283,6 +284,8 @@ def known_by(plan: Plan) -> Shown:
 def basis(plan: Plan) -> Shown:
     """What the speed is known from."""
     found = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
+    if found is not None and found.mark == "fitted" and (plan.host or plan.chip.vendor == CPU):
+        return say("benchmarks of such CPUs")
     return "" if found is None else MARKS.get(found.mark, found.mark)
 
 

@@ -17,7 +17,8 @@ from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
-from rigright.facts.nodes import find_node
+from rigright.facts.hosts import CPU
+from rigright.facts.nodes import Card, find_node
 from rigright.report.explained import Reason
 from rigright.search.drafts import paid_tok
 from rigright.search.market import Market
@@ -177,7 +178,11 @@ def case_of(arch: Arch, plan: Plan) -> Case:
     """A plan that serves, as a case of serving."""
     work = plan.work if isinstance(plan.work, Serving) else Serving()
     mixed = " + " in plan.chip.name
-    cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
+    cards: tuple[Card, ...]
+    if plan.chip.vendor == CPU:
+        cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
+    else:
+        cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
     return Case(
         arch=arch,
         weights=weigh(arch, work.weights),
@@ -185,4 +190,5 @@ def case_of(arch: Arch, plan: Plan) -> Case:
         layout=plan.layout,
         engine=find_engine(work.engine),
         cards=cards,
+        host=plan.host,
     )

@@ -9,11 +9,12 @@ import numpy as np
 from rigright.base.units import GIGA, TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, Known
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
 from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.told import least_known, subject_of, tell
+from rigright.cost.speed.told import HYBRID, STREAMS, least_known, subject_of, tell
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
+from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.report.timed import TIME_PARTS, Speed, TimeParts
 
 DIGITS = 6  # of a second: less is the noise of sums
@@ -24,7 +25,8 @@ Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, sourc
 def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     """What each card reaches, what each figure is made of, and how wide its band is."""
     chip = case.cards[0].chip
-    fitted = f"data/corrections/{subject_of(case.engine, chip)}.toml"
+    subject = subject_of(case.engine, chip)
+    fitted = f"data/corrections/{STREAMS if subject == HYBRID else subject}.toml"
     rates = rates_of((chip,), case.engine, weights=case.serving.weights)
     memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
     share = memory / chip.mem_bytes_per_s
@@ -34,6 +36,17 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
         f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s",
         f"{chip.sources} ({chip.as_of}); {fitted}",
     )
+    host = _beside(case)
+    if host is not None:
+        own = host_chip(host)
+        reached = float(np.max(rates_of((own,), case.engine, weights=case.serving.weights).mem_bytes_per_s))
+        share_of, rate = reached / own.mem_bytes_per_s, f"{reached / GIGA:,.0f}"
+        yield (
+            "RAM",
+            say("channels x transfers a second x 8 bytes x the share that is reached"),
+            f"{host.channels} x {host.transfers_per_s / GIGA:.1f} GT/s x 8 B x {share_of:.2f} = {rate} GB/s",
+            f"{host.cpu.source}; {fitted}",
+        )
     yield (
         "TPOT",
         say(
@@ -64,12 +77,19 @@ def _parts(parts: TimeParts) -> str:
     return " + ".join(told)
 
 
+def _beside(case: Case) -> Host | None:
+    """The host, where it works on the model."""
+    alone = case.cards[0].chip.vendor == CPU
+    return case.host if case.serving.offload is not None or alone else None
+
+
 def _bands(case: Case) -> Iterator[Row]:
     """How wide each band is, and what was measured of the like."""
-    arch, engine, chip = case.arch, case.engine, case.cards[0].chip
+    arch, engine, host = case.arch, case.engine, _beside(case)
+    chip = case.cards[0].chip if host is None else host_chip(host)
     subject = subject_of(engine, chip)
     known = least_known(subject, arch=arch, engine=engine, chips=(chip,))
-    edges = tell(dict.fromkeys(BANDED.values(), 1.0), arch=arch, engine=engine, chips=(chip,))
+    edges = tell(dict.fromkeys(BANDED.values(), 1.0), arch=arch, engine=engine, chips=(chip,), host=host)
     told = [f"{name} x{edges[one].low:.2f}-{edges[one].high:.2f}" for name, one in BANDED.items()]
     yield (
         "80 %",
@@ -82,14 +102,19 @@ def _bands(case: Case) -> Iterator[Row]:
 def what_was_seen(chip: Chip, known: Known) -> Sentence:
     """Why a band is as wide as it is."""
     level, engine = int(known.chip), int(known.engine)
+    if chip.vendor == CPU and engine == TRAVELLED:
+        here = say("measured / predicted on held-out benchmarks of this CPU")
+        alike = say("measured / predicted on held-out benchmarks of CPUs of its class, {kind}",
+                    kind=class_of(chip).id)  # fmt: skip
+        return here if level == CHIP else alike
     if engine == NEVER:
         return say("widest: no benchmark of this engine")
     if engine == ELSEWHERE:
         return say("wider: few benchmarks of this engine, none on this GPU")
     if level == CHIP:
         return say("measured / predicted on held-out benchmarks of this GPU")
-    if level == CLASS:
-        return say("wider: no benchmark of this GPU, but of its class {kind}", kind=class_of(chip).id)
-    if level == KIN:
-        return say("wider: no benchmark of this GPU or its class, but of related GPUs")
-    return say("widest: no benchmark of this GPU or its class")
+    told = {
+        CLASS: say("wider: no benchmark of this GPU, but of its class {kind}", kind=class_of(chip).id),
+        KIN: say("wider: no benchmark of this GPU or its class, but of related GPUs"),
+    }
+    return told.get(level, say("widest: no benchmark of this GPU or its class"))

@@ -23,6 +23,7 @@ RUNS = (
 )
 FILES = {
     "runs.csv": RUNS,
+    "parts.txt": "cpu: 7950x\nboard: ProArt X670E\nram: 2x48GB DDR5\ngpu: RTX 4090\npsu: 1000W ATX 3.1\n",
     "grid.csv": "model,on,users\nllama-3.1-8b,h100,8\nqwen3-8b,4090,2\n",
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",
 }
@@ -47,6 +48,10 @@ QUESTIONS = {
     "train": "explain llama-2-7b --on 4090 --train lora",
     "fit": "fit --on 4090 --limit 4",
     "sweep": "sweep {folder}/grid.csv --workers 1",
+    "order": "build '4x 4090' --room '230V 16A' --details --why",
+    "rack": "build '8x h100 sxm'",
+    "no machine": "build '10x rtx 5090'",
+    "list": "build --check {folder}/parts.txt --details",
     "validate": "validate {folder}/runs.csv",
     "calibrate": "calibrate --from {folder}/runs.csv --out {folder}/own.toml",
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from rigright.base.units import to_gib
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.build.machine import Rig
 from rigright.build.prices import part_usd as listed_usd
 from rigright.build.proposals.record import Item
@@ -105,9 +105,23 @@ def _shell_items(rig: Rig) -> Iterator[Item]:
             yield Item(kind="riser", count=rig.n_cards, name="PCIe 4.0 x16", usd=usd)
 
 
-def called(part: Board | PowerSupply | Enclosure | Cooler) -> str:
-    """Maker and name."""
-    return part.name if part.vendor in {None, "generic"} else f"{part.vendor} {part.name}"
+GENERIC = {
+    "stock cooler": say("stock cooler"),
+    "tower air cooler": say("tower cooler"),
+    "SP3 tower cooler": say("tower cooler for SP3"),
+    "open frame for 6 cards": say("open frame for {count} cards", count=6),
+    "open frame for 8 cards": say("open frame for {count} cards", count=8),
+    "open frame for 12 cards": say("open frame for {count} cards", count=12),
+    "4U rackmount chassis": say("4U rack case"),
+    "4U GPU chassis": say("4U GPU chassis"),
+}
+
+
+def called(part: Board | PowerSupply | Enclosure | Cooler) -> str | Sentence:
+    """Maker and name; of what several make, what it is."""
+    if part.vendor in {None, "generic"}:
+        return GENERIC.get(part.name, part.name)
+    return f"{part.vendor} {part.name}"
 
 
 def network(rig: Rig, machines: int) -> Item:

@@ -189,6 +189,25 @@ def _assumed(result: Assembled) -> Iterator[Sentence]:
         yield say("oldest price of {date}: check before you pay", date=first.usd.as_of)
 
 
+def sheet(result: Assembled) -> Page:
+    """One row a line of an order; where there is none, a row a part that would not do."""
+    heads: tuple[str, ...] = ("variant", "part", "count", "name", "usd_low", "usd", "usd_high", "as_of")
+    rows: list[tuple[Shown, ...]] = []
+    for one in result.proposed.variants:
+        for item in one.items:
+            usd = ("", "", "", "") if item.usd is None else _cells(item.usd)
+            rows.append((one.label, item.kind, str(item.count), item.name, *usd))
+    if result.first is None:
+        heads = ("part", "rule", "reason")
+        rows = [(one.name, one.rule, one.why) for one in result.proposed.refusals]
+    columns = tuple(Column(head=head) for head in heads)
+    return Page(title=verdict(result), parts=(Table(columns=columns, rows=tuple(rows)),))
+
+
+def _cells(usd: Estimate) -> tuple[str, str, str, str]:
+    return f"{usd.low:.2f}", f"{usd.value:.2f}", f"{usd.high:.2f}", usd.as_of or ""
+
+
 def _refusals(result: Assembled) -> Iterator[Shown]:
     by_rule = {one.rule: one for one in reversed(result.proposed.refusals)}
     for one in by_rule.values():

@@ -115,6 +115,16 @@ def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
         yield NOUNS["room"], f"{shown} {f'{rig.room.amps:.0f} A' if rig.room.amps else ''}".strip()
 
 
+def sheet(result: CheckedList) -> Page:
+    """One row a finding."""
+    rows = tuple(
+        (one.verdict, one.rule, " ".join(one.parts), one.says, "" if one.do is None else one.do)
+        for one in result.rulings
+    )
+    columns = tuple(Column(head=head) for head in ("verdict", "rule", "parts", "reason", "do"))
+    return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
+
+
 def plain(result: CheckedList, language: str) -> dict[str, Any]:
     """The same for scripts."""
     return {

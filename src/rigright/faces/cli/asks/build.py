@@ -66,6 +66,7 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
     )
 
 
@@ -80,4 +81,5 @@ def _checked(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, details=options.details),
         plain=lambda language: pages.plain(result, language),
         exit_code=EXITS[result.verdict],
+        sheet=lambda: pages.sheet(result),
     )

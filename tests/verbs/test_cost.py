@@ -132,6 +132,33 @@ def test_replacing_is_buying_twice_and_selling_once(own_prices):
     assert same.upfront.high > first.upfront.high, "nobody knows the price of 2028"
 
 
+def test_the_same_machine_is_replaced_again_and_again(own_prices):
+    wish = PlanWish(prices_file=own_prices, years=5)
+    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2))
+    terms = found.way(REPLACE).ledger.terms
+    assert [term.start for term in terms] == [0, 24, 48]
+    bought, resold = (sum(getattr(term, name).value for term in terms) for name in ("upfront", "resale"))
+    monthly = sum(one.value for one in terms[0].monthly.values())
+    assert found.way(REPLACE).ledger.total.value == pytest.approx(bought + 60 * monthly - resold)
+    assert bought == pytest.approx(3 * terms[0].upfront.value)
+
+
+def test_worth_falls_year_by_year(pair):
+    values = [one.value for one in pair.worth]
+    assert len(values) == 4
+    assert values == sorted(values, reverse=True)
+    assert values[3] == pytest.approx(pair.way(BUY).ledger.resale.value)
+
+
+def test_sixteen_cards_are_two_machines_and_a_network_that_is_not_counted(capsys):
+    assert main(["cost", "2 nodes of 8x h100"]) == 0
+    assert "network between 2 machines" in capsys.readouterr().out
+    many, eight = (rigright.cost(f"{count}x h100") for count in (16, 8))
+    assert many.boxes == 2
+    assert many.power_w.value == pytest.approx(2 * eight.power_w.value)
+    assert many.host.value == pytest.approx(2 * eight.host.value)
+
+
 def test_an_api_is_paid_by_the_token(own_prices):
     """2 million output tokens a month, and 4 prompt tokens for each: 8 x 0.1 + 2 x 0.4 = 1.60 a month."""
     wish = PlanWish(prices_file=own_prices)
@@ -195,6 +222,8 @@ def test_a_training_run_costs_its_hours():
         (["2x rtx 4090", "--duty", "140%"], "more than 100%"),
         (["2x rtx 4090", "--place", "Gwangdong"], "Guangdong"),
         (["2x rtx 4090", "--tariff", "3 doubloons"], "price per kWh"),
+        (["2x rtx 4090", "--tariff", "3 XAU"], 'no exchange rate for "XAU"'),
+        (["2x rtx 4090", "--space", "qqq 300"], "no exchange rate"),
         (["2x rtx 4090", "--currency", "XYZ"], "known currencies"),
         (["2x rtx 4090", "--users", "3"], "--for MODEL"),
         (["2x rtx 4090", "--then", "8x h100"], "--after"),

@@ -26,6 +26,7 @@ _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD, _MYRIAD_MYRIADS = {"万": 1e4}, {"亿": 1e8}
 _NUMBER = r"(?:\d{1,3}(?:[ ,'_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+(?:,\d{4})+|\d+)(?:\.\d+)?|\.\d+"
 _PLAIN = re.compile(rf"({_NUMBER})\s*([a-z]*)")
+_UNKNOWN = re.compile(rf"(?:{_NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{_NUMBER})")
 _PER = {  # what money is for each of, as people write it
     "h": r"h|hr|hour|小时|钟头",
     "month": r"mo|month|months?|月|个月",
@@ -111,6 +112,13 @@ def parse_money(asked: str, *, per: str = "") -> Money:
     currency = next(iter(meant), None)
     amount = _amount(plain, is_money=currency is not None)
     if amount is None or not 0 < amount < math.inf:
+        other = _UNKNOWN.fullmatch(plain) if not named else None
+        if other is not None:
+            code = (other["code"] or other["first"]).upper()
+            known = ", ".join(currencies())
+            hint = say('no exchange rate for "{code}", only for {known}; {how}',
+                       code=code, known=known, how=_how_to_write(per))  # fmt: skip
+            raise AskError(_unread(asked), hint=hint)
         eaten = not asked.strip("0. ")  # what a shell leaves of "$8000": 000, or nothing
         raise AskError(_unread(asked), hint=_IN_BASH if eaten else _how_to_write(per))
     return Money(amount=amount, currency=currency or (CNY if re.search(r"[千万亿]", plain) else None))

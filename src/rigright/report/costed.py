@@ -46,6 +46,7 @@ class Costed:
 
     machine: str
     n_chips: int
+    boxes: int  # machines that hold them
     wish: PlanWish
     spend: CostWish
     ways: tuple[CostWay, ...]  # the machine bought first, where its price is known
@@ -58,6 +59,7 @@ class Costed:
     tariff: Tariff
     carbon: KwhPrice | None
     output: Output | None
+    worth: tuple[Estimate, ...] = ()  # of the machine after each year, from today on
     notes: tuple[Sentence, ...] = ()
     asked: str = ""
 

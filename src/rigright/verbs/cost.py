@@ -33,7 +33,7 @@ from rigright.cost.power import Busy, busy_in, draw_w, machine_w
 from rigright.cost.prices import DAYS_PER_YEAR, price_width, priced
 from rigright.cost.renting import Contract, Lease, cheapest, reserved
 from rigright.demand import CostWish, PlanWish
-from rigright.facts.nodes import Node
+from rigright.facts.nodes import BOX_CARDS, Node
 from rigright.facts.prices import is_stale
 from rigright.facts.tariffs import carbon_at, currency_at, find_place
 from rigright.report.costed import (
@@ -132,12 +132,14 @@ def cost(
     if wish.place is not None:
         notes += tariff_notes(wish, chip.segment)
     return Costed(
-        machine=subject.node.shown, n_chips=subject.node.n_cards, wish=wish, spend=spend,
+        machine=subject.node.shown, n_chips=subject.node.n_cards, boxes=_boxes(subject.node), wish=wish,
+        spend=spend,
         ways=_held(ways, months=months), cards=None if bought is None else bought.cards,
         host=None if bought is None else bought.host,
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
         output=output, notes=tuple(dict.fromkeys(notes)), asked=asked,
+        worth=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
     )  # fmt: skip
 
 
@@ -156,6 +158,11 @@ def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
     return min(spend.mtok_per_month / most, 1.0)
 
 
+def _boxes(node: Node) -> int:
+    """Machines that hold its cards: of more than a box takes, several."""
+    return node.n_nodes * -(-len(node.cards) // BOX_CARDS)
+
+
 def drawn(subject: Asset) -> tuple[Estimate, float]:
     """Watts at the wall while it works and while it waits."""
     node = subject.node
@@ -163,7 +170,7 @@ def drawn(subject: Asset) -> tuple[Estimate, float]:
     chips = {card.chip.id: card.chip for card in node.cards}
     for place, chip in enumerate(chips.values()):
         count = sum(card.chip.id == chip.id for card in node.cards) * node.n_nodes
-        boxes = 0 if place else node.n_nodes
+        boxes = 0 if place else _boxes(node)
         at_work, waiting = (
             machine_w([chip], draw_w([chip], busy), count=count, boxes=boxes)
             for busy in (busy_in("serve"), Busy(compute=0.0, memory=0.0, duty=0.0))
@@ -259,21 +266,23 @@ def _owned(
     other, draws = bought, running
     if spend.then is not None:
         other, draws = _successor(spend.then, wish=wish, market=market)
-    first = replace(kept, resale=bought.resale(after))
     # nobody knows what is asked then: as much as today, as unsure as a price of that age
-    then = market.today + timedelta(days=after * DAYS_PER_YEAR)
-    width = price_width(other.as_of, then, used=other.used)
-    usd = other.usd
-    later = Estimate(
-        value=usd.value,
-        low=min(usd.low, usd.value * (1 - width)),
-        high=max(usd.high, usd.value * (1 + width)),
-    )
-    next_one = Term(
-        start=after * MONTHS_PER_YEAR, upfront=later, monthly=_month(other, draws, spend=spend),
-        resale=other.resale(wish.years - after),
-    )  # fmt: skip
-    yield way(REPLACE, first, next_one)
+    terms, start = list[Term](), 0.0
+    while start < wish.years - 1e-9:
+        one, drawn_by = (bought, running) if not start else (other, draws)
+        end = min(start + after, wish.years) if not start or spend.then is None else wish.years
+        then = market.today + timedelta(days=start * DAYS_PER_YEAR)
+        width, usd = price_width(one.as_of, then, used=one.used), one.usd
+        price = Estimate(
+            value=usd.value, low=min(usd.low, usd.value * (1 - width)),
+            high=max(usd.high, usd.value * (1 + width)),
+        )  # fmt: skip
+        terms.append(
+            Term(start=start * MONTHS_PER_YEAR, upfront=price if start else usd,
+                 monthly=_month(one, drawn_by, spend=spend), resale=one.resale(end - start))
+        )  # fmt: skip
+        start = end
+    yield way(REPLACE, *terms)
 
 
 def _successor(name: str, *, wish: PlanWish, market: Market) -> tuple[Bought, dict[str, Estimate]]:
@@ -303,7 +312,7 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
     if node.is_mixed:
         return
     wished = replace(wish, clouds=wish.clouds or subject.clouds)
-    chip, replica = node.cards[0].chip, len(node.cards)
+    chip, replica = node.cards[0].chip, min(len(node.cards), BOX_CARDS)
 
     def way(kind: str, lease: Lease, *, contract: Contract | None = None) -> CostWay:
         paid = lease.usd_per_h

@@ -44,6 +44,8 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
         parts.append(
             Line(said=say("prices of {date}: check before you pay", date=", ".join(stale)), tone="warn")
         )
+    if details and result.worth:
+        parts.append(_worth(result))
     if why or details:
         parts.append(_sources(result))
     parts += note_lines((*_assumed(result), *result.notes), details=details)
@@ -277,8 +279,23 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
         )
         if not one
     ]  # fmt: skip
-    if missing and result.own:
-        yield say("not counted: {options}", options=" ".join(missing))
+    left: list[Shown] = [" ".join(missing)] if missing else []
+    if result.boxes > 1:
+        left.append(say("the network between {count} machines", count=result.boxes))
+    if left and result.own:
+        yield say("not counted: {options}", options=with_commas(left) or "")
+
+
+def _worth(result: Costed) -> Table:
+    """What the machine would still bring, year by year."""
+    currency = result.wish.currency
+    heads = (say("after, years"), say("resale, {sign}", sign=symbol(currency)), say("80 % band"))
+    rows = tuple(
+        (str(year), amount(one.value, currency), f"{amount(one.low, currency)}-{amount(one.high, currency)}")
+        for year, one in enumerate(result.worth)
+    )
+    columns = tuple(Column(head=head, right=True) for head in heads)
+    return Table(title=say("what it would sell for"), columns=columns, rows=rows)
 
 
 def _sources(result: Costed) -> Table:
@@ -319,6 +336,7 @@ def plain(result: Costed, language: str) -> dict[str, Any]:
         "cards_usd": plain_estimate(result.cards),
         "host_usd": plain_estimate(result.host),
         "used": result.used,
+        "worth_usd": [plain_estimate(one) for one in result.worth],
         "power_w": plain_estimate(result.power_w),
         "idle_w": result.idle_w,
         "duty": result.duty,

@@ -14,7 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.money import show_money
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.cost.lifetime import (
     FREE,
@@ -100,7 +100,7 @@ def cost(
     if spend.cooling is not None:
         tariff = replace(tariff, pue=1 + spend.cooling)
     duty = _duty(subject, wish=wish, spend=spend)
-    tariff = replace(tariff, duty=duty)
+    wish, tariff = replace(wish, duty=duty), replace(tariff, duty=duty)
     power, idle = drawn(subject)
     bought = _bought(subject.node, market)
     running = _monthly(power, idle, tariff=tariff)
@@ -114,23 +114,8 @@ def cost(
     if wish.buy is not True:
         ways += _rented(subject, market=market, wish=wish, duty=duty)
         ways += _served(output, spend=spend, months=months)
-    if not ways and wish.buy is False:
-        raise AskError(
-            say("nobody known rents {machine} out", machine=subject.node.shown),
-            hint=say("leave {option} out, or name another cloud", option="--rent"),
-        )
     if not ways:
-        raise AskError(
-            say("no price known for {machine}", machine=subject.node.shown),
-            hint=say("name yours: {option}", option="--prices FILE.csv"),
-        )
-    notes = [*subject.notes, *subject.node.notes]
-    if subject.is_there and bought is not None:
-        usd = bought.resale(0.0).value
-        notes.append(say("it would sell for about {usd} today", usd=show_money(usd, wish.currency)))
-    notes += own_notes((card.chip.id for card in subject.node.cards), market)
-    if wish.place is not None:
-        notes += tariff_notes(wish, chip.segment)
+        raise _nobody_sells(subject.node, wish)
     return Costed(
         machine=subject.node.shown, n_chips=subject.node.n_cards, boxes=_boxes(subject.node), wish=wish,
         spend=spend,
@@ -138,9 +123,34 @@ def cost(
         host=None if bought is None else bought.host,
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
-        output=output, notes=tuple(dict.fromkeys(notes)), asked=asked,
+        output=output, notes=tuple(dict.fromkeys(_notes(subject, wish, bought=bought, market=market))),
+        asked=asked,
         worth=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
     )  # fmt: skip
+
+
+def _nobody_sells(node: Node, wish: PlanWish) -> AskError:
+    if wish.buy is False:
+        return AskError(
+            say("nobody known rents {machine} out", machine=node.shown),
+            hint=say("leave {option} out, or name another cloud", option="--rent"),
+        )
+    return AskError(
+        say("no price known for {machine}", machine=node.shown),
+        hint=say("name yours: {option}", option="--prices FILE.csv"),
+    )
+
+
+def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Market) -> Iterator[Sentence]:
+    """What was assumed, whose prices were taken, and what a kWh costs."""
+    yield from subject.notes
+    yield from subject.node.notes
+    if subject.is_there and bought is not None:
+        usd = bought.resale(0.0).value
+        yield say("it would sell for about {usd} today", usd=show_money(usd, wish.currency))
+    yield from own_notes((card.chip.id for card in subject.node.cards), market)
+    if wish.place is not None:
+        yield from tariff_notes(wish, subject.node.cards[0].chip.segment)
 
 
 def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
@@ -292,10 +302,7 @@ def _successor(name: str, *, wish: PlanWish, market: Market) -> tuple[Bought, di
     node = find_node(name)
     bought = _bought(node, market)
     if bought is None:
-        raise AskError(
-            say("no price known for {machine}", machine=node.shown),
-            hint=say("name yours: {option}", option="--prices FILE.csv"),
-        )
+        raise _nobody_sells(node, replace(wish, buy=None))
     power, idle = drawn(Asset(node=node, wish=wish))
     return bought, _monthly(power, idle, tariff=tariff_in(wish, node.cards[0].chip.segment))
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import RigError
-from rigright.build.judge import judge
+from rigright.build.judge import judge, rules
 from rigright.build.listed import KINDS, MOST_LINES, lines_of
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, ORDER, worst
 from rigright.build.said import rig_of
@@ -250,3 +250,16 @@ def test_a_kit_is_read_as_shops_write_it(row):
     assert modules.total_bytes == row["gib"] * 2**30
     assert modules.count in {None, row["modules"]}
     assert modules.type in {None, row["type"]}
+
+
+def test_a_second_board_is_said_and_a_second_processor_of_a_kind_is_counted():
+    found = judged("board: b650 tomahawk\nboard: x670e taichi\ngpu: RTX 4090\n")
+    assert "repeated" in {one.rule for one in found}
+    rig = read("cpu", "EPYC 9354\ncpu: EPYC 9354")
+    assert rig.cpu_count == 2
+    assert rig.repeated == ()
+
+
+def test_every_rule_is_in_the_manual():
+    text = (HERE.parent.parent / "docs" / "build.md").read_text(encoding="utf-8")
+    assert [rule.name for rule in rules() if f"`{rule.name}`" not in text] == []

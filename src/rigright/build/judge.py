@@ -48,4 +48,10 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
             says=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
             do=say("write maker and model, or what matters of it"),
         ))  # fmt: skip
+    for kind, text in rig.repeated if names is None else ():
+        says = say(
+            'a second {what} is listed, "{text}": only the first is checked', what=NOUNS[kind], text=text[:60]
+        )
+        do = say("leave one of them out")
+        found.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", says=says, do=do))
     return tuple(sorted(found, key=lambda one: -ORDER.index(one.verdict)))

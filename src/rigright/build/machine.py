@@ -95,6 +95,9 @@ class Rig:
     machine: Finished | None = None
     remarks: str = ""  # everything that was written, in lower case
     unknown: tuple[tuple[str, str], ...] = ()  # kind and words of what nobody knows
+    repeated: tuple[
+        tuple[str, str], ...
+    ] = ()  # the same of a second board, case or processor that is another
 
     @property
     def n_cards(self) -> int:

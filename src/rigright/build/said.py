@@ -52,6 +52,7 @@ _KINDS_OF_CASE = (
     ("ATX Full Tower", r"full[- ]?tower|全塔"), ("ATX Mid Tower", r"mid[- ]?tower|中塔|\batx case\b|atx机箱"),
     ("Mini ITX Tower", r"\bitx\b|sff\b"), ("Micro ATX Mini Tower", r"\bm-?atx\b|micro[- ]?atx"),
 )  # fmt: skip
+_LOW_M = {"rack 1U": 0.03, "rack 2U": 0.066, "rack 3U": 0.105}  # what stands upright in it
 _TOWER_BOARDS = {
     "ATX Mid Tower": "ATX mATX ITX", "Mini ITX Tower": "ITX", "Micro ATX Mini Tower": "mATX ITX",
     "ATX Full Tower": "EATX ATX mATX ITX",
@@ -61,7 +62,8 @@ _TOWER_BOARDS = {
 def rig_of(lines: Iterable[ListLine]) -> Rig:
     """The machine that a list states."""
     lines = tuple(lines)
-    found: dict[str, Any] = dict.fromkeys(("modules", "cards", "supplies", "disks", "unknown"), ())
+    many = ("modules", "cards", "supplies", "disks", "unknown", "repeated")
+    found: dict[str, Any] = dict.fromkeys(many, ())
     for line in lines:
         read = _READERS.get(line.kind)
         said = {} if read is None else read(line.text)
@@ -70,12 +72,15 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
         for field, value in said.items():
             if isinstance(value, tuple):
                 found[field] += value[:MOST_PARTS]
-            else:
-                found.setdefault(field, value)
+            elif field in found and field == "cpu_count":
+                found[field] += value if said["processor"] == found["processor"] else 0
+            elif found.setdefault(field, value) != value:
+                found["repeated"] += ((line.kind, line.text),)
     remarks = "\n".join(line.text for line in lines).casefold()
-    if "machine" in found and not found["cards"] and "machine" not in remarks:
-        inside = _cards_said(next(line.text for line in lines if line.kind == "machine"))
-        found["cards"] = inside.get("cards", ())
+    whole = next((line.text for line in lines if line.kind == "machine"), "")
+    _, _, inside = re.sub(r"\bwith\b|\bw/|带|配", "+", whole).partition("+")
+    if inside and not found["cards"]:
+        found["cards"] = _cards_said(inside).get("cards", ())
     return Rig(**found, remarks=remarks)
 
 
@@ -348,7 +353,8 @@ def _case(text: str) -> dict[str, Any]:
     if kind is None:
         return {}
     takes = _TOWER_BOARDS.get(kind)
-    return {"case": Enclosure(name=text, kind=kind, boards=frozenset(takes.split()) if takes else None)}
+    fits = frozenset(takes.split()) if takes else None
+    return {"case": Enclosure(name=text, kind=kind, boards=fits, cooler_m=_LOW_M.get(kind))}
 
 
 def _ssd(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.units import KILO
 from rigright.base.words import say
 from rigright.build.machine import Rig
-from rigright.build.rules.slots import is_open
+from rigright.build.rules.slots import ON_CABLES, is_open
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 
 _SMALLER = {  # form of a board -> forms whose cases take it
@@ -82,6 +82,27 @@ def length(rig: Rig) -> Iterator[Ruling]:
                 ),
                 do=say("choose one of its shorter models"),
             )
+
+
+def upright(rig: Rig) -> Iterator[Ruling]:
+    """Cards of full height stand in no flat chassis, unless on a riser."""
+    kind = "" if rig.case is None else rig.case.kind or ""
+    flat = kind in {"rack 1U", "rack 2U"}
+    tall = [
+        one for one in rig.cards if "low-profile" not in one.chip.form and (one.shape.least_m or 1.0) > 0.17
+    ]
+    if not flat or not tall or rig.case is None or rig.machine is not None:
+        return
+    yield Ruling(
+        verdict=DOUBT if kind == "rack 2U" and ON_CABLES.search(rig.remarks) else IMPOSSIBLE,
+        parts=("gpu", "case"),
+        says=say(
+            "{chip} is of full height: it does not stand in {case}",
+            chip=tall[0].chip.name,
+            case=rig.case.name,
+        ),
+        do=say("take a chassis of 4U, a riser in one made for it, or a low-profile card"),
+    )
 
 
 def supply(rig: Rig) -> Iterator[Ruling]:
@@ -196,6 +217,7 @@ def sag(rig: Rig) -> Iterator[Ruling]:
 RULES = (
     BuildRule(name="case-board", judge=board),
     BuildRule(name="card-length", judge=length),
+    BuildRule(name="card-height", judge=upright),
     BuildRule(name="psu-form", judge=supply),
     BuildRule(name="cooler-height", judge=cooler),
     BuildRule(name="sag", judge=sag),

@@ -21,7 +21,7 @@ _HYPHEN_DOT = re.compile(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
 # q4_k_m, and as people type it: q4km, q4-k-m, q4; a repack such as q4_0_4_8 holds what q4_0 does
 _GGUF = re.compile(
     r"(?<![a-z0-9])(?P<base>i?q[1-8]|tq[12])"
-    r"(?:[-_ ]?(?P<rest>k[-_ ]?(?:xl|[sml])|k|[01](?!\.?\d)(?:_[48]_[48])?|xxs|xs|nl|s|m))?"
+    r"(?:[-_ ]?(?P<rest>k[-_ ]?(?:xl|ss|[smlt])|k|[01](?!\.?\d)(?:_[48]_[48])?|xxs|xs|nl|s|m))?"
     r"(?![a-z0-9])(?!\.\d)"
 )
 _GLUED_VERSION = re.compile(r"(?<=[a-z]{4})v(?=\d)")
@@ -89,10 +89,10 @@ def _mix(base: str, rest: str) -> str | None:
     """The mix of a base and what follows it; None where there is none."""
     known, usual = tables()["gguf"]["mixes"], tables()["gguf"]["usual"]
     rest = rest[:1] if rest[:1].isdigit() else rest
-    written = base + "".join(
-        f"_{piece}" for piece in (("K", rest[1:]) if rest[:1] == "K" else (rest,)) if piece
-    )
-    return written if written in known else usual.get(written)
+    pieces = ("K", rest[1:]) if rest[:1] == "K" else (rest,)
+    written = base + "".join(f"_{piece}" for piece in pieces if piece)
+    together = f"{base}_{rest}"  # IQ4_KS is a mix of its own, Q4_K_S one size of Q4_K
+    return together if together in known else written if written in known else usual.get(written)
 
 
 def _dotted(text: str) -> str:

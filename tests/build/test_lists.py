@@ -263,3 +263,23 @@ def test_a_second_board_is_said_and_a_second_processor_of_a_kind_is_counted():
 def test_every_rule_is_in_the_manual():
     text = (HERE.parent.parent / "docs" / "build.md").read_text(encoding="utf-8")
     assert [rule.name for rule in rules() if f"`{rule.name}`" not in text] == []
+
+
+def test_a_sentence_of_several_parts_is_taken_apart():
+    rig = rig_of(
+        lines_of(
+            "a 7950x, 64GB DDR5-6000, two RTX 3090s, 1000W psu on a ProArt X670E in a Torrent case", name="x"
+        )
+    )
+    assert rig.processor.name == "AMD Ryzen 9 7950X"
+    assert rig.n_cards == 2
+    assert rig.board.chipset == "X670E"
+    assert [one.watts for one in rig.supplies] == [1000]
+    assert rig.case is not None
+
+
+def test_a_table_of_links_is_read_as_its_words():
+    rig = rig_of(
+        lines_of("**CPU** | [AMD Ryzen 9 7950X 4.5 GHz Processor](https://x/y) | $449.99 @ shop", name="x")
+    )
+    assert rig.processor.name == "AMD Ryzen 9 7950X"

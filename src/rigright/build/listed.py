@@ -29,9 +29,12 @@ KINDS = {
 _LINE = re.compile(r"\A(?P<key>[^:=|\t]{1,40}?)\s*(?:[:=|\t]|\s-\s)\s*(?P<value>.+)\Z")
 _BULLET = re.compile(r"\A(?:[-*•·|>]+|\d{1,2}[.)])\s+|\A\|")
 _PRICE = re.compile(r"(?:@\s*)?(?:[$€£¥]\s?\d[\d,.]*k?|\b\d[\d,.]*\s*(?:usd|eur|rmb|元|块)\b)", re.IGNORECASE)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)?")
+_JOINTS = re.compile(r"[,;，；、]|\s(?:and|on|in|with|plus)\s(?:an?\s|the\s)?|\s\+\s", re.IGNORECASE)
 _GUESSES = (
     ("ram", r"\bddr[345]\b|\br?dimm\b"),
-    ("cpu", r"\b(?:ryzen|threadripper|epyc|xeon|i[3579][- ]\d{4,5}|ultra \d|\d{4}x3d)\b|锐龙|酷睿|至强|霄龙"),
+    ("cpu", r"\b(?:ryzen|threadripper|epyc|xeon|i[3579][- ]\d{4,5}|ultra \d)\b|锐龙|酷睿|至强|霄龙"),
+    ("cpu", r"\b(?:\d{4}x(?:3d)?|1[0-4]\d{3}k[fs]?)\b"),
     ("gpu", r"\b(?:rtx|gtx|radeon|tesla|geforce|quadro|instinct|arc [ab]\d{3}|[2345]0[6-9]0)\b"),
     ("gpu", r"\b(?:[ahlbpv]\d{2,3}s?|mi\d{2,3}x?)\b"),
     ("psu", r"\b\d{3,4} ?w\b"),
@@ -85,7 +88,7 @@ def _read_line(line: str) -> Iterator[ListLine]:
     text = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
     while found := _BULLET.match(text):
         text = text[found.end() :].strip()
-    text = text.replace("**", "").strip("| ")
+    text = _LINK.sub(r"\1", text).replace("**", "").strip("| ")
     if not text or text.startswith(("#", "//", "---", "===")):
         return
     keyed = _LINE.match(text)
@@ -97,8 +100,14 @@ def _read_line(line: str) -> Iterator[ListLine]:
         if kind is not None:
             return
     plain = _PRICE.sub("", text).strip(" |,;")
-    guess = next((kind for kind, shape in _GUESSES if re.search(shape, plain.casefold())), "note")
-    yield ListLine(kind=guess, text=plain)
+    pieces = [plain] if len(set(_guessed(plain))) < 2 else _JOINTS.split(plain)  # a sentence of several parts
+    for piece in filter(None, map(str.strip, pieces)):
+        yield ListLine(kind=next(_guessed(piece), "note"), text=piece)
+
+
+def _guessed(text: str) -> Iterator[str]:
+    """Kinds of part that the words of a text speak of."""
+    return (kind for kind, shape in _GUESSES if re.search(shape, text.casefold()))
 
 
 def _kind(key: str) -> str | None:

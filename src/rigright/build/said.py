@@ -337,12 +337,9 @@ def _supplies(text: str) -> tuple[PowerSupply, ...]:
 
 def _case(text: str) -> dict[str, Any]:
     plain = english(text)
-    rows = (
-        ours(named(plain, cases()))
-        if not re.search(r"\A(?:generic |any )?(?:open|test|mining|\du)\b", plain)
-        else ()
-    )
-    rows = tuple(one for one in rows if one.vendor != "generic")
+    plainly = re.search(r"\A(?:generic |any )?(?:open|test|mining|\du)\b", plain)
+    rows = () if plainly else tuple(one for one in named(plain, cases()) if one.vendor != "generic")
+    rows = ours(tuple(one for one in rows if (one.kind or "").casefold() in plain) or rows)
     if rows:
         facts = shared(rows) | {"name": _shown(text, rows)}
         return {"case": Enclosure(**facts | roomiest(rows, "card_m", "slots", "cooler_m", "psu_m", "boards"))}

@@ -254,6 +254,18 @@ def test_the_page_keeps_to_the_screen(language, width, capsys):
     assert shown.splitlines()[0].startswith(("✓", "!"))
 
 
+def test_names_of_places_and_clouds_are_those_of_the_reader(capsys):
+    asked = ["cost", "2x rtx 4090", "--place", "Guangdong", "--customer", "company"]
+    assert main([*asked, "--lang", "zh", "--details"]) == 0
+    shown = capsys.readouterr().out
+    assert "广东" in shown
+    assert "算家云" in shown
+    assert main([*asked, "--lang", "en", "--details"]) == 0
+    shown = capsys.readouterr().out
+    assert "China" in shown
+    assert "suanjiayun" in shown
+
+
 def test_the_sheet_for_a_spreadsheet_has_a_row_a_month(pair):
     (table,) = pages.sheet(pair).parts
     assert len(table.rows) == 37

@@ -16,6 +16,7 @@ from rigright.base.record import dataclass
 ENGLISH = "en"
 CHINESE = "zh"
 LANGUAGES = (ENGLISH, CHINESE)
+CHINESE_LETTERS = "\u4e00"  # from this one on
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,17 @@ class Sentence:
 
     def __str__(self) -> str:
         return tell(self, ENGLISH)
+
+
+@dataclass(frozen=True, slots=True)
+class Bilingual:
+    """A name out of a table that has it in both languages."""
+
+    english: str
+    chinese: str
+
+    def __str__(self) -> str:
+        return self.english
 
 
 def say(text: str, /, **values: object) -> Sentence:
@@ -53,6 +65,8 @@ def _joined(
 
 def tell(thing: object, language: str) -> str:
     """Write a sentence (or anything else) out in one language."""
+    if isinstance(thing, Bilingual):
+        return thing.chinese if language == CHINESE else thing.english
     if not isinstance(thing, Sentence):
         return str(thing)
     template = sentences(language).get(thing.text, thing.text)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
+from rigright.base.tables import DATA, Row, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, TERA
+from rigright.base.words import Bilingual
 
 BITS = 8
 
@@ -89,15 +90,27 @@ def offers() -> tuple[Offer, ...]:
 
 
 @cache
+def _cloud_names() -> list[Row]:
+    readers = {"provider": text, "zh": text, "names": text}
+    return read_rows(DATA / "cloud_names.csv", readers, required=tuple(readers))
+
+
+@cache
 def _called() -> dict[str, frozenset[str]]:
     """What clouds are called, and which of them bear the name."""
     found: dict[str, set[str]] = {}
     for offer in offers():
         found.setdefault(_joined(offer.provider), set()).add(offer.provider)
-    for row in read_rows(DATA / "cloud_names.csv", {"provider": text, "names": text}):
+    for row in _cloud_names():
         for name in row["names"].split("|"):
             found.setdefault(_joined(name), set()).add(row["provider"])
     return {name: frozenset(providers) for name, providers in found.items()}
+
+
+def cloud_shown(provider: str) -> Bilingual:
+    """A cloud for people: as we call it, in Chinese by its own name."""
+    chinese = (row["zh"] for row in _cloud_names() if row["provider"] == provider)
+    return Bilingual(provider, next(chinese, provider))
 
 
 def providers_of(name: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from functools import cache
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
-from rigright.base.words import Sentence, say
+from rigright.base.words import CHINESE_LETTERS, Bilingual, Sentence, say
 
 HOME, COMPANY, CARBON = ("residential",), ("industrial", "commercial"), ("carbon",)
 _ENDINGS = ("province", "state", "省", "市", "州", "自治区", "特别行政区")
@@ -22,6 +22,12 @@ class Region:
     place: str  # "DE", "US-CA", "CN-GD", "gcp:us-central1"
     parent: str | None
     names: tuple[str, ...]  # the first is English, the first in Chinese letters is Chinese
+
+    @property
+    def shown(self) -> Bilingual:
+        """Its name for people."""
+        chinese = (name for name in self.names if name[0] >= CHINESE_LETTERS)
+        return Bilingual(self.names[0], next(chinese, self.names[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +129,8 @@ def tariff_at(place: Region, *, company: bool) -> tuple[KwhPrice, Sentence | Non
             "no {asked} tariff known for {place}: {kind} tariff of {other} taken",
             asked=say("company") if company else say("household"),
             kind=say("household") if found.kind in HOME else say("company"),
-            place=place.names[0],
-            other=places()[found.place].names[0],
+            place=place.shown,
+            other=places()[found.place].shown,
         )
     return None
 

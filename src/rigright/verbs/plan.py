@@ -15,7 +15,7 @@ from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
-from rigright.facts.tariffs import HOME, places
+from rigright.facts.tariffs import HOME, find_place, places
 from rigright.report.planned import Planned
 from rigright.verbs.clock import today
 
@@ -153,14 +153,14 @@ def tariff_notes(wish: PlanWish, segment: str) -> Iterator[Sentence]:
     place, currency = wish.place or "", wish.currency
     found = local_tariff(place, segment, customer=wish.customer)
     if found is None:
-        yield say("no tariff known for {place}: {usd}/kWh taken", place=place,
+        yield say("no tariff known for {place}: {usd}/kWh taken", place=find_place(place).shown,
                   usd=show_money(tariff_of(segment, wished={}).usd_per_kwh, currency))  # fmt: skip
         return
     price, note = found
     yield say(
         "power at {price}/kWh ({place}, {kind}, {date})",
         price=show_money(from_currency(price.value, price.currency or USD), currency),
-        place=places()[price.place].names[0],
+        place=places()[price.place].shown,
         kind=say("household tariff") if price.kind in HOME else say("company tariff"),
         date=price.as_of,
     )

@@ -13,6 +13,7 @@ from rigright.base.money import currency_of, show_money
 from rigright.base.units import MEGA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
+from rigright.facts.clouds import cloud_shown
 from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
 from rigright.report.pages.brief import (
@@ -107,20 +108,20 @@ def verdict(result: Costed) -> Line:
 
 def _spent(way: CostWay, result: Costed) -> Sentence:
     """What all the years of a way cost, in few words."""
-    usd = show_money(way.ledger.total.value, result.wish.currency)
+    usd, label = show_money(way.ledger.total.value, result.wish.currency), cloud_shown(way.label)
     return {
         OWN: say("{usd} kept", usd=usd),
         BUY: say("{usd} bought used", usd=usd) if result.used else say("{usd} bought", usd=usd),
-        RENT: say("{usd} rented ({label})", usd=usd, label=way.label),
-        SPOT: say("{usd} at spot prices ({label})", usd=usd, label=way.label),
-        RESERVED: say("{usd} by contract ({label})", usd=usd, label=way.label),
+        RENT: say("{usd} rented ({label})", usd=usd, label=label),
+        SPOT: say("{usd} at spot prices ({label})", usd=usd, label=label),
+        RESERVED: say("{usd} by contract ({label})", usd=usd, label=label),
     }.get(way.kind, say("{usd} through the API", usd=usd))
 
 
 def name_of(way: CostWay, result: Costed) -> Sentence:
     """One way as people call it."""
-    years, label = _years(way.years or 0.0), way.label
-    other = say("{machine}", machine=label) if label else say("the same again")
+    years, label = _years(way.years or 0.0), cloud_shown(way.label)
+    other = say("{machine}", machine=way.label) if way.label else say("the same again")
     monthly = way.kind == RESERVED and (way.years or 0.0) < 1
     return {
         OWN: say("keep it"),

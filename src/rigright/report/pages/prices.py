@@ -6,7 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base.money import from_currency, show_money
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
@@ -32,11 +33,11 @@ def page(result: Priced, *, why: bool = False) -> Page:
     parts: list[Part] = [Line(said=one.why, tone="dim"), _known(one, result.currency, why=why)]
     rents = one.rents[:MOST_RENTS]
     if rents:
-        told = ", ".join(
-            f"{offer.provider} {show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency)} "
-            f"({offer.as_of or '?'})"
+        told = with_commas(
+            say("{cloud} {usd} ({date})", cloud=cloud_shown(offer.provider), date=offer.as_of or "?",
+                usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency))
             for offer in rents
-        )
+        )  # fmt: skip
         parts.append(Line(said=say("rent of one, an hour: {offers}", offers=told)))
     if one.stale:
         parts.append(Line(said=say("old: check before you pay; the band is wider for it"), tone="warn"))

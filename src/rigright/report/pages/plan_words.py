@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import by_id
+from rigright.facts.clouds import cloud_shown
 from rigright.facts.hosts import CPU
 from rigright.report.page import Shown
 from rigright.report.pages.brief import amount, limit_time, short, show_tokens, symbol
@@ -105,7 +106,7 @@ def source(plan: Plan) -> Shown:
     if plan.supply.how != "rent":
         return say("{machine}, used", machine=machine(plan)) if plan.supply.used else machine(plan)
     cloud = plan.supply.label.removeprefix(f"{plan.supply.n_units}x ").partition(" ")[0]
-    return say("{machine}, {cloud}", machine=machine(plan), cloud=cloud)
+    return say("{machine}, {cloud}", machine=machine(plan), cloud=cloud_shown(cloud))
 
 
 def workers(plan: Plan) -> Sentence | str:

@@ -11,7 +11,7 @@ from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.verbs.explain import explain
-from rigright.verbs.fit import fit
+from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.plan import plan
 
 ASKED = [
@@ -73,6 +73,8 @@ def test_flags_count_layers_as_llama_cpp_does():
     found = least_offload(open_model("qwen3-30b-a3b"), serving, cards=node.cards, host=node.host)
     assert found is not None
     assert found.experts == 0, "Ollama moves whole layers"
+    moved = flags(open_model("qwen3-30b-a3b"), found, engine=find_engine("ollama"))
+    assert moved == f"PARAMETER num_gpu {49 - found.layers}"
 
 
 def test_cards_and_main_memory_hold_the_whole_model_together():
@@ -104,11 +106,15 @@ def test_processors_alone_run_what_their_memory_holds():
 
 
 def test_fit_finds_more_beside_main_memory_and_never_puts_what_crawls_first():
-    alone, beside = fit("rtx 4090"), fit("rtx 4090 + 64gb")
+    few = FitWish(family="gpt_oss")
+    alone, beside = fit("rtx 4090", wish=few), fit("rtx 4090 + 64gb", wish=few)
     assert beside.found > alone.found
     assert any(row.ram_bytes for row in beside.rows)
     assert beside.rows[0].user_tok_per_s.value > 5
-    assert fit("n100 16gb").rows[0].user_tok_per_s.value > 4
+    small = FitWish(family="gemma3", min_params=3e9)
+    paces = [row.user_tok_per_s.value for row in fit("n100 16gb", wish=small).rows]
+    assert paces[0] > 4
+    assert min(paces) < 4
 
 
 def test_a_split_that_somebody_asks_for_is_the_one_that_is_told():

@@ -158,6 +158,8 @@ def flags(arch: Arch, offload: Offload, *, engine: Engine) -> str:
         return ""
     experts = cpu_moe(arch, offload)
     layers = len(arch.trunk.layers) + 1 - offload.layers
+    if engine.id == "ollama":
+        return f"PARAMETER num_gpu {layers}"
     return f"-ngl {layers}" if experts is None else f"-ngl {layers} --n-cpu-moe {experts}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.choice.offload import flags, least_offload, memories_with, ram_bytes
+from rigright.choice.offload import flags, least_offload, memories_with, ram_bytes, with_offload
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
@@ -47,7 +47,7 @@ def test_one_layer_less_in_main_memory_overfills_a_card(model, machine):
         else Offload(layers=found.layers - 1)
     )
     for offload, fits in ((found, True), (less, False)):
-        memory = memories_with(arch, serving, offload=offload, cards=node.cards)
+        memory = memories_with(arch, with_offload(serving, offload), offload=offload, cards=node.cards)
         assert all(bool(one.fits) for one in memory) == fits
 
 
@@ -66,8 +66,8 @@ def test_what_fits_on_the_cards_stays_there():
 def test_flags_count_layers_as_llama_cpp_does():
     arch = open_model("deepseek-r1")  # 61 layers, the first three without experts
     engine = find_engine("llama.cpp")
-    assert flags(arch, Offload(experts=20), engine=engine) == "-ngl 62 --n-cpu-moe 23"
-    assert flags(open_model("llama-3.3-70b"), Offload(layers=30), engine=engine) == "-ngl 51"
+    assert flags(arch, Offload(experts=20), engine=engine) == "-ngl 62 --n-cpu-moe 23 -b 2048 -ub 2048"
+    assert flags(open_model("llama-3.3-70b"), Offload(layers=30), engine=engine) == "-ngl 51 -b 2048 -ub 2048"
     serving = Serving(engine="ollama", weights="gguf:Q4_K_M", context_tok=8192)
     node = find_node("rtx 3060 12gb + 64gb")
     found = least_offload(open_model("qwen3-30b-a3b"), serving, cards=node.cards, host=node.host)
@@ -126,7 +126,7 @@ def test_a_split_that_somebody_asks_for_is_the_one_that_is_told():
     assert usual.speed.tpot_s.value < told.speed.tpot_s.value
     dense = explain("llama-3.3-70b", "rtx 4090", wish=ServingWish(gpu_layers=31, weights="Q4_K_M"))
     assert dense.serving.offload == Offload(layers=50)
-    assert dense.ram.flags == "-ngl 31"
+    assert dense.ram.flags.startswith("-ngl 31 ")
 
 
 def test_a_split_that_overfills_the_card_is_told_a_better_one():
@@ -140,3 +140,14 @@ def test_a_split_that_overfills_the_card_is_told_a_better_one():
 def test_experts_of_a_model_without_any_are_refused():
     with pytest.raises(AskError):
         explain("llama-3.1-8b", "rtx 4090 + 64gb", wish=ServingWish(cpu_moe=3))
+
+
+def test_longer_passes_serve_more_tokens_of_what_is_sent_over_the_bus():
+    machine = "rtx 4090 + 64gb"
+    short, long = (
+        explain("gpt-oss-120b", machine, wish=ServingWish(budget_tok=tok, prompt_tok=8192, output_tok=256))
+        for tok in (512, 2048)
+    )
+    assert long.speed.ttft_s.value < 0.6 * short.speed.ttft_s.value
+    assert "-ub 512" in short.ram.flags
+    assert "-ub 2048" in long.ram.flags

@@ -56,7 +56,9 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
 def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: Host) -> Offload | None:
     """The least that has to leave the cards; None where main memory has no room for it."""
     moe = sum(1 for by_cut in weigh(arch, serving.weights).layers if by_cut.get(Cut.EXPERT))
-    moe = moe if find_engine(serving.engine).ram_experts else 0
+    engine = find_engine(serving.engine)
+    moe = moe if engine.ram_experts else 0
+    serving = replace(serving, budget_tok=serving.budget_tok or engine.ram_batch)
     count = len(arch.trunk.layers)
     tried = [Offload(experts=number) for number in range(1, moe + 1)]
     tried += [Offload(layers=number, experts=max(moe - number, 0)) for number in range(1, count + 1)]
@@ -71,6 +73,12 @@ def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: 
     found = tried[high]
     room = host_chip(host).mem_program_bytes - FREE_SHARE * host.ram_bytes
     return found if ram_bytes(arch, serving, offload=found) <= room else None
+
+
+def with_offload(serving: Serving, offload: Offload) -> Serving:
+    """A serving with a part in main memory, set up for passes as long as people then take."""
+    batch = serving.budget_tok or find_engine(serving.engine).ram_batch
+    return replace(serving, offload=offload, budget_tok=batch)
 
 
 def _hold(arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]) -> bool:
@@ -136,7 +144,7 @@ def beside_cards(case: Case, work: Work, *, rates: Rates, chips: Sequence[Chip])
     return replace(work, ram=in_ram(case.arch, offload)), full
 
 
-def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
+def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None = None) -> Sentence:
     """What lies in main memory, in words, and how an engine is told so."""
     layers = arch.trunk.layers
     routed = sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts)
@@ -144,7 +152,7 @@ def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
     experts = say("experts of {count} of {all} layers", count=offload.experts, all=routed)
     both = say("{one} and {other}", one=whole, other=experts)
     said = experts if not offload.layers else both if offload.experts else whole
-    told = flags(arch, offload, engine=engine)
+    told = flags(arch, offload, engine=engine, batch_tok=batch_tok)
     return (
         say("in RAM: {parts}; {flags}", parts=said, flags=told)
         if told
@@ -152,15 +160,17 @@ def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine) -> Sentence:
     )
 
 
-def flags(arch: Arch, offload: Offload, *, engine: Engine) -> str:
-    """How an engine is told so."""
+def flags(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None = None) -> str:
+    """How an engine is told so; `batch_tok`: of a pass, where it is not as people then take it."""
     if engine.id == "ktransformers":
         return ""
     experts = cpu_moe(arch, offload)
     layers = len(arch.trunk.layers) + 1 - offload.layers
     if engine.id == "ollama":
         return f"PARAMETER num_gpu {layers}"
-    return f"-ngl {layers}" if experts is None else f"-ngl {layers} --n-cpu-moe {experts}"
+    batch = batch_tok or engine.ram_batch
+    told = {"-ngl": layers, "--n-cpu-moe": experts, "-b": batch, "-ub": batch}
+    return " ".join(f"{flag} {count}" for flag, count in told.items() if count is not None)
 
 
 def gpu_layers(arch: Arch, offload: Offload) -> int | None:

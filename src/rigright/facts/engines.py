@@ -64,6 +64,7 @@ class Engine:
     ram_tok: float | None = None  # see engines.toml; None: it keeps no weights in main memory
     ram_by: str = "pass"
     ram_experts: bool = True
+    ram_batch: int | None = None
     kv_save: str | None = None  # the cache format that saves most and is common
     apart: tuple[str, ...] = ()  # vendors on whose chips prompts and next tokens have workers of their own
     apart_source: str = ""

@@ -92,7 +92,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
             *_drafting(question.arch, way, layout=layout),
         ),
         host=kind.host if way.offload is not None else None,
-        in_ram=None if way.offload is None else told_in_ram(question.arch, way.offload, engine=way.engine),
+        in_ram=None
+        if way.offload is None
+        else told_in_ram(question.arch, way.offload, engine=way.engine, batch_tok=way.budget_tok),
         drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
@@ -178,6 +180,7 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
         weights=way.weights,
         kv=way.kv,
         offload=way.offload,
+        budget_tok=way.budget_tok,
         context_tok=context_tok(table.question),
         batch=held * dp,
         prompt_tok=table.question.wish.prompt_tok,

@@ -73,6 +73,7 @@ class Way:
     usual: bool = True  # the engine that people take for such work on such a chip
     drafts: Drafts = NONE
     offload: Offload | None = None  # what lies in main memory
+    budget_tok: int | None = None  # tokens of a pass, where it is not the engine's own
 
     @property
     def label(self) -> str:
@@ -253,12 +254,20 @@ def offloaded(question: Question) -> Question:
                 kv=way.kv,
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
+                budget_tok=question.cut.budget_tok or way.engine.ram_batch,
             )
             found = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
             if found is not None:
                 place = len(kinds) - 1
                 ways.append(
-                    Way(engine=way.engine, weights=way.weights, kv=way.kv, kinds=(place,), offload=found)
+                    Way(
+                        engine=way.engine,
+                        weights=way.weights,
+                        kv=way.kv,
+                        kinds=(place,),
+                        offload=found,
+                        budget_tok=serving.budget_tok,
+                    )
                 )
     return replace(question, kinds=tuple(kinds), ways=tuple(ways), apart=False)
 

@@ -182,6 +182,7 @@ def _held(way: Way, tokens: int, *, batch: Numbers) -> Serving:
         context_tok=tokens,
         batch=batch,
         offload=way.offload,
+        budget_tok=way.budget_tok,
     )
 
 

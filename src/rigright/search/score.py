@@ -361,6 +361,7 @@ def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way:
 def _budget_tok(question: Question, way: Way) -> float:
     """Tokens of a pass; None said: a whole context."""
     budget, _, _ = defaults(way.engine, question.kinds[way.kinds[0]])
+    budget = way.budget_tok or budget
     return float(budget or context_tok(question))
 
 

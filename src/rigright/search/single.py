@@ -67,7 +67,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
     notes = assumed(arch, told, filled=full) if generates(arch) else ()
     serving = replace(
         case.serving,
-        budget_tok=wish.budget_tok,
+        budget_tok=wish.budget_tok or case.serving.budget_tok,
         max_seqs=wish.max_seqs,
         utilisation=wish.utilisation,
         graphs=wish.graphs,

@@ -15,7 +15,7 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
-from rigright.choice.offload import can_offload, least_offload, ram_bytes
+from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_offload
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
 from rigright.cost.estimate import Estimate
@@ -220,7 +220,7 @@ def _spilled(arch: Arch, node: Node, *, work: PlanWish, engine: Engine) -> Case 
         return None
     case = fixed(arch, node, wish=ALONE, work=replace(work, weights=(forms[-1],)))
     offload = least_offload(arch, case.serving, cards=node.cards, host=node.host)
-    return None if offload is None else replace(case, serving=replace(case.serving, offload=offload))
+    return None if offload is None else replace(case, serving=with_offload(case.serving, offload))
 
 
 def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator[Case]:

@@ -19,7 +19,7 @@ def ram_use(case: Case) -> RamUse | None:
     offload, host = case.serving.offload, case.host
     if offload is None or host is None:
         return None
-    layers = case.arch.trunk.layers
+    layers, batch = case.arch.trunk.layers, case.serving.budget_tok
     processor, weights = host_chip(host), case.serving.weights
     share, traffic = in_ram(case.arch, offload), traffic_of(case)
     work = work_of(case.arch, weights=weights, kv=case.serving.kv)
@@ -40,8 +40,8 @@ def ram_use(case: Case) -> RamUse | None:
         experts=offload.experts,
         all_layers=len(layers),
         moe_layers=sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts),
-        flags=flags(case.arch, offload, engine=case.engine),
-        said=told_in_ram(case.arch, offload, engine=case.engine),
+        flags=flags(case.arch, offload, engine=case.engine, batch_tok=batch),
+        said=told_in_ram(case.arch, offload, engine=case.engine, batch_tok=batch),
         token_s=alone_s,
         cards_s=max(token_s - alone_s, 0.0),
     )

@@ -10,7 +10,7 @@ from rigright.arch.record import Arch
 from rigright.base.units import from_gib, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
-from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram
+from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram, with_offload
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
 from rigright.demand import Layout, Offload
@@ -186,7 +186,7 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
         offload = least_offload(case.arch, case.serving, cards=case.cards, host=host)
         if offload is None:
             continue
-        layout, serving = Layout(pp=len(case.cards)), replace(case.serving, offload=offload)
+        layout, serving = Layout(pp=len(case.cards)), with_offload(case.serving, offload)
         changed = replace(case, host=host, layout=layout, serving=serving)
         parts = told_in_ram(case.arch, offload, engine=case.engine)
         rate = show_short(speed(changed).user_tok_per_s.value)

@@ -141,3 +141,19 @@ def test_words_in_any_order_are_read_or_refused(words):
         return
     if found.host is not None:
         assert found.host.mem_bytes_per_s > 0
+
+
+FED = [
+    ("2x rtx 3090 + ryzen 9 7950x + 64gb", 8),
+    ("4x rtx 3090 + i9-14900k", 4),
+    ("rtx 3090 + ryzen 9 7950x", 16),
+    ("4x rtx 3090 + epyc 7443 + 256gb", 16),
+    ("4x rtx 3090 + threadripper 7960x", 16),
+    ("2x rtx 3090 + 64gb", 16),
+    ("2x rtx 3090, x4 slots, epyc 7443", 4),
+]
+
+
+@pytest.mark.parametrize(("words", "lanes"), FED)
+def test_a_processor_feeds_so_many_slots(words, lanes):
+    assert {card.chip.pcie_lanes for card in find_node(words).cards} == {lanes}

@@ -12,6 +12,7 @@ from rigright.facts.cpu_rates import VECTOR_FLOPS, vectors
 from rigright.facts.cpus import CHANNEL_BYTES
 
 CPU = "CPU"  # the vendor of a chip that is a processor: engines know them all alike
+DESK_LANES, WIDE_SLOT = 28, 16  # a desk processor's lanes at most, and those of its slot for cards
 USUAL_BYTES = 64 * GIB
 USUAL_MTS = {"DDR3": 1600 * MEGA, "DDR4": 3200 * MEGA, "DDR5": 5600 * MEGA, "LPDDR5X": 7467 * MEGA}
 
@@ -53,6 +54,12 @@ class Host:
     def mem_bytes_per_s(self) -> float:
         """Peak of all channels."""
         return self.channels * self.transfers_per_s * CHANNEL_BYTES
+
+    @property
+    def slot_lanes(self) -> int:
+        """Lanes that slots for cards share: of a desk processor those of its one wide slot."""
+        own = self.cpu.pcie_lanes
+        return (own if own > DESK_LANES else min(own, WIDE_SLOT)) * self.sockets
 
     @property
     def shown(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.facts.cabling import cabled, take_cabling
+from rigright.facts.cabling import Stated, cabled, take_cabling
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance
 from rigright.facts.counting import Counted, read_counts
@@ -20,6 +20,7 @@ from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 
 MOST_CARDS = 4096
 MOST_NODES = 65536
+WIDTHS = (16, 8, 4, 1)  # of a slot
 BOX_CARDS = 8  # of a server, where more cards are named than one machine holds
 MOST_BOXES = 9999  # of a cluster that is named by its cards
 _NUMBER = r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+"
@@ -99,7 +100,7 @@ def find_node(text: str) -> Node:
     notes = taken.host.notes
     if taken.only:
         return Node(cards=(host_card(taken.host),), host=taken.host, notes=notes)
-    node = _find_cards(taken.plain)
+    node = _find_cards(taken.plain, host=taken.host)
     whole = next((card.chip for card in node.cards if card.chip.unified_memory), None)
     if whole is not None and "ram" not in taken.host.assumed:
         raise AskError(
@@ -115,7 +116,7 @@ def host_card(host: Host) -> Card:
     return Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes)
 
 
-def _find_cards(text: str) -> Node:
+def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
@@ -137,6 +138,7 @@ def _find_cards(text: str) -> Node:
         raise AskError(
             say('"{text}" names {count} cards in {nodes} nodes', text=text, count=count, nodes=n_nodes)
         )
+    stated = stated if host is None else _in_slots(stated, host, cards=count)
     cards: list[Card] = []
     for group, match in zip(groups, matches, strict=True):
         for _ in range(_count(group, match)):
@@ -148,6 +150,15 @@ def _find_cards(text: str) -> Node:
         n_nodes=n_nodes,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
+    """Slots of several cards as a processor that was named feeds them, where nobody says how wide."""
+    if stated.pcie_lanes or "cpu" in host.assumed or cards < 2:
+        return stated
+    each = host.slot_lanes // cards
+    lanes = next((wide for wide in WIDTHS if wide <= each), WIDTHS[-1])
+    return stated if lanes == WIDTHS[0] else replace(stated, pcie_lanes=lanes)
 
 
 def _in_boxes(text: str) -> str:

@@ -66,7 +66,7 @@ def boards(folder: Path) -> Iterator[ROWS]:
                           "Micro", row["socket"].replace(" ", "")),
             "vendor": row["vendor"], "socket": socket(row["socket"]), "chipset": chipset,
             "form": FORMS.get(row["form_factor"], row["form_factor"]), "mem_type": row["mem_type"],
-            "mem_slots": above_zero(row["mem_slots"]),
+            "mem_slots": row["mem_slots"] if row["mem_slots"] in {"2", "4", "6", "8", "12", "16"} else "",
             "mem_max_gb": above_zero(MEMORY_MAX.get(row["mem_max_gb"], row["mem_max_gb"])),
             "cpus": "2" if row["socket"].startswith("2 x") else "1",
             "slots": " ".join(f"{counts[lanes]}x{lanes}" for lanes in sorted(counts, key=int, reverse=True)),

@@ -91,6 +91,7 @@ class Rig:
     case: Enclosure | None = None
     disks: tuple[Disks, ...] = ()
     cooler: Cooler | None = None
+    nics: int = 0  # network cards in slots
     room: Circuit | None = None
     machine: Finished | None = None
     remarks: str = ""  # everything that was written, in lower case

@@ -72,6 +72,8 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
         for field, value in said.items():
             if isinstance(value, tuple):
                 found[field] += value[:MOST_PARTS]
+            elif field in found and field == "nics":
+                found[field] += value
             elif field in found and field == "cpu_count":
                 found[field] += value if said["processor"] == found["processor"] else 0
             elif found.setdefault(field, value) != value:
@@ -111,6 +113,8 @@ def _cpu(text: str) -> dict[str, Any]:
         " ",
         name,
     )
+    if re.search(r"\bapple\b|\bm[1-6] (?:pro|max|ultra)\b", name):
+        return {"machine": machine_named("mac studio")}  # it comes with the machine around it
     found = processor_named(name)
     return {} if found is None else {"processor": found, "cpu_count": count}
 
@@ -156,7 +160,7 @@ def _shown(text: str, rows: tuple[Any, ...]) -> str:
 
 def _ram(text: str) -> dict[str, Any]:
     plain = english(text)
-    size = r"(\d{1,4})\s*(gb?|tb?)(?![a-z0-9/])"
+    size = r"(\d{1,4})\s*(gb?|tb?)(?![a-wyz0-9/])"
     pair = re.search(rf"(\d{{1,2}})\s*[x*]\s*{size}", plain)
     turned = re.search(rf"{size}\s*[x*]\s*(\d{{1,2}})\b", plain)
     bare = re.search(r"\b(\d{1,3})\s*[x*]\s*(\d{1,3})\b", plain)
@@ -280,6 +284,9 @@ def _node(text: str) -> Node | None:
     count, _ = counted(plain)
     sized = re.search(r"\b\d{1,3}gb\b", plain)
     cores = sorted((match[0] for match in _CORE.finditer(plain)), key=len, reverse=True)[:4]
+    cores += [
+        core.removeprefix("pro ") for core in cores if core.startswith("pro ")
+    ]  # "OC PRO GeForce RTX 2060"
     sizes = (f" {sized[0]}" if sized else "", "")
     named_so = [f"{count}x {core}{size}" for core in cores for size in dict.fromkeys(sizes)]
     for tried in (plain, " ".join(kept), *named_so):
@@ -393,6 +400,14 @@ def _cooler(text: str) -> dict[str, Any]:
     )
 
 
+def _nic(text: str) -> dict[str, Any]:
+    """Network cards that take a slot."""
+    plain = english(text)
+    if re.search(r"on[- ]?board|built|integrated|wifi|板载|自带", plain):
+        return {"nics": 0}
+    return {"nics": min(counted(plain)[0], MOST_PARTS)}
+
+
 def _room(text: str) -> dict[str, Any]:
     room = room_of(text)
     return {} if room is None else {"room": room}
@@ -431,5 +446,5 @@ def machine_named(text: str) -> Finished | None:
 
 _READERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "cpu": _cpu, "board": _board, "ram": _ram, "gpu": _cards_said, "psu": _psu, "case": _case, "ssd": _ssd,
-    "cooler": _cooler, "room": _room, "machine": _machine,
+    "cooler": _cooler, "nic": _nic, "room": _room, "machine": _machine,
 }  # fmt: skip

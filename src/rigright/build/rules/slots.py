@@ -86,6 +86,25 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
         )
 
 
+def others(rig: Rig) -> Iterator[Ruling]:
+    """Network cards find a slot beside the GPUs, be it a short one."""
+    board = rig.board
+    if board is None or board.slots is None or not rig.nics or on_cables(rig):
+        return
+    if rig.n_cards <= len(board.slots) < rig.n_cards + rig.nics:
+        yield Ruling(
+            verdict=IMPOSSIBLE,
+            parts=("nic", "board"),
+            says=say(
+                "{count} cards and network cards, {slots} slots on {board}",
+                count=rig.n_cards + rig.nics,
+                slots=len(board.slots),
+                board=board.name,
+            ),
+            do=say("take a board with a fast port of its own, or with more slots"),
+        )
+
+
 def lanes(rig: Rig) -> Iterator[Ruling]:
     """Each card has enough lanes where the board's are known."""
     board = rig.board
@@ -213,6 +232,7 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
 
 RULES = (
     BuildRule(name="slots", judge=slot_each),
+    BuildRule(name="nic-slots", judge=others),
     BuildRule(name="lanes", judge=lanes),
     BuildRule(name="shared-lanes", judge=shared_lanes),
     BuildRule(name="spacing", judge=spacing),

@@ -16,7 +16,17 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import Cpu
 from rigright.facts.own_prices import in_force
 from rigright.facts.part_prices import PartPrice, part_prices
-from rigright.facts.prices import OWN_USED, STALE_DAYS, USED, Price, dated, launch_price, newest_prices
+from rigright.facts.prices import (
+    OWN_RENT,
+    OWN_USED,
+    OWNS,
+    STALE_DAYS,
+    USED,
+    Price,
+    dated,
+    launch_price,
+    newest_prices,
+)
 
 DAYS_PER_YEAR = 365.25
 
@@ -40,6 +50,7 @@ class Quote:
     as_of: str  # of the newest row
     source: str
     currency: str  # of the rows
+    own: bool = False  # the user's
 
 
 def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = False) -> Quote | None:
@@ -48,7 +59,7 @@ def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = Fal
     The user's own prices go before ours. Of a whole machine that is made no more, where nobody says what a
     used one goes for: its first price, less what such machines lose in so many years.
     """
-    own = in_force().get(chip.id)
+    own = [row for row in in_force().get(chip.id, ()) if row.kind != OWN_RENT]
     if own:
         return quoted(newest_own(own, used=used or chip.ended is not None))
     rows = newest_prices(chip, currency=currency, used=used)
@@ -105,12 +116,13 @@ def quoted(rows: Sequence[Price]) -> Quote:
         as_of=newest.as_of,
         source="; ".join(dict.fromkeys(row.source for row in rows)),
         currency=newest.currency,
+        own=newest.kind in OWNS,
     )
 
 
 def priced(quote: Quote, today: date) -> Estimate:
     """A price with its date and a band: what was asked, wider with its age."""
-    width = price_width(quote.as_of, today, used=quote.used)
+    width = price_width(quote.as_of, today, used=quote.used, own=quote.own)
     return Estimate(
         value=quote.usd,
         low=min(quote.usd * (1 - width), quote.usd_low),
@@ -121,13 +133,16 @@ def priced(quote: Quote, today: date) -> Estimate:
     )
 
 
-def price_width(as_of: str | None, today: date, *, used: bool = False) -> float:
-    """Half the width of a price's band: it grows with every year since its date; used cards vary more."""
+def price_width(as_of: str | None, today: date, *, used: bool = False, own: bool = False) -> float:
+    """Half the width of a price's band: it grows with every year since its date; used cards vary more.
+
+    `own`: the user's, who is sure of it on its day.
+    """
     table = assumptions()
     if as_of is None:
         return float(table["most_spread"])
     years = max((today - dated(as_of)).days, 0) / DAYS_PER_YEAR
-    spread = table["used_spread" if used else "price_spread"]
+    spread = 0.0 if own else table["used_spread" if used else "price_spread"]
     return float(min(spread + table["price_drift"] * years, table["most_spread"]))
 
 

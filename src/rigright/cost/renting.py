@@ -91,7 +91,7 @@ def cheapest(
         return None
     usd, offer = min(found, key=lambda one: one[0])
     units = -(-n_chips // chips_of(offer))
-    width = price_width(offer.as_of, today)
+    width = price_width(offer.as_of, today, own=offer.is_own)
     return Lease(
         offer=offer,
         units=units,

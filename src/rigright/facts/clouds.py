@@ -41,6 +41,11 @@ class Offer:
     notes: str | None
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is the user's own price."""
+        return self.confidence == "own"
+
+    @property
     def usd_per_chip_h(self) -> float | None:
         """On demand, for each chip; not for shares of a card."""
         return self.usd_per_h / self.n_chips if self.usd_per_h is not None and self.n_chips >= 1 else None

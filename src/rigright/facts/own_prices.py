@@ -25,17 +25,21 @@ from rigright.base.record import dataclass
 from rigright.base.tables import delimiter
 from rigright.base.units import GIGA, MIB
 from rigright.base.words import Sentence, say
-from rigright.facts.prices import OWN, OWN_USED, Price, dated, is_stale
+from rigright.facts.prices import OWN, OWN_RENT, OWN_USED, Price, dated, is_stale
 
 FILE = "prices.csv"
 MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
-MOST_USD, MOST_CHARS = 1e7, 200
-COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source")
+MOST_USD, MOST_USD_PER_H, MOST_CHARS = 1e7, 1e3, 200
+COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source", "provider")
 NAMES = {  # what people write over a column
     "gpu": "chip", "name": "chip", "型号": "chip", "显卡": "chip", "typical": "price", "价格": "price",
     "date": "as_of", "日期": "as_of", "货币": "currency", "成色": "condition", "来源": "source",
+    "cloud": "provider", "厂商": "provider", "usd_per_h": "usd",
 }  # fmt: skip
-CONDITIONS = {"": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED}
+CONDITIONS = {
+    "": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED,
+    "rent": OWN_RENT, "rented": OWN_RENT, "租": OWN_RENT, "租用": OWN_RENT,
+}  # fmt: skip
 _IN_FORCE: ContextVar[bool] = ContextVar("own_prices", default=False)
 
 
@@ -199,19 +203,21 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
     low, high = _amount(row, "low"), _amount(row, "high")
     if not (low or typical) <= typical <= (high or typical):
         raise DataError(say("low, price and high are not in order"))
-    if from_currency(high or typical, currency) > MOST_USD:
+    kind = CONDITIONS.get((row.get("condition") or "").casefold())
+    most = MOST_USD_PER_H if kind == OWN_RENT else MOST_USD
+    if from_currency(high or typical, currency) > most:
         raise DataError(
             say("{price} {currency} is more than any card costs", price=f"{typical:,.12g}", currency=currency)
         )
-    kind = CONDITIONS.get((row.get("condition") or "").casefold())
     if kind is None:
         raise DataError(
-            say('unknown condition "{text}"', text=row["condition"]), hint=say("write new or used")
+            say('unknown condition "{text}"', text=row["condition"]),
+            hint=say("write new, used or rent (an hour of one card)"),
         )
     as_of = _day(row.get("as_of") or today.isoformat(), today=today)
     return Price(
         chip=chip.id, kind=kind, currency=currency, low=low, typical=typical, high=high, as_of=as_of,
-        source=row.get("source") or source, confidence="high",
+        source=row.get("source") or source, confidence="high", provider=row.get("provider") or None,
     )  # fmt: skip
 
 
@@ -259,9 +265,11 @@ def keep(prices: Iterable[Price], *, today: date) -> int:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     for price in rows:
-        condition = "used" if price.kind == OWN_USED else "new"
+        condition = {OWN_USED: "used", OWN_RENT: "rent"}.get(price.kind, "new")
         ends = ["" if end is None else f"{end:.12g}" for end in (price.low, price.typical, price.high)]
-        table.writerow([price.chip, condition, *ends, price.currency, price.as_of, price.source])
+        table.writerow(
+            [price.chip, condition, *ends, price.currency, price.as_of, price.source, price.provider or ""]
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.getvalue())
     return len(rows)

@@ -11,7 +11,8 @@ from rigright.base.units import GIB
 from rigright.facts.chips import Chip
 
 STALE_DAYS = 180
-USED, OWN, OWN_USED = "used", "own", "own-used"
+USED, OWN, OWN_USED, OWN_RENT = "used", "own", "own-used", "own-rent"
+OWNS = frozenset({OWN, OWN_USED, OWN_RENT})
 NEW = ("shop", "street")  # what a new card goes for; only where neither is known, what its maker asked
 _MID_YEAR, _MID_MONTH = 7, 15
 
@@ -23,7 +24,8 @@ class Price:
     chip: str  # an id of chips.csv
     mem_bytes: float | None = None  # of machines that are sold with several sizes of memory
     kind: str  # "launch": the maker's price then; "shop": a median of shop listings; "street": a new card
-    # as somebody reports it; "used": a used card; "claim": somebody's word; "own": the user's
+    # as somebody reports it; "used": a used card; "claim": somebody's word; "own", "own-used": the user's;
+    # "own-rent": what the user pays for an hour of one
     currency: str = "USD"
     low: float | None = None  # the cheapest listing, or the low end of what is reported
     typical: float
@@ -33,6 +35,7 @@ class Price:
     source: str
     confidence: str
     notes: str | None = None
+    provider: str | None = None  # who rents it out, of the user's own
 
 
 _READERS = {

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
+from typing import Any
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
 from rigright.cost.prices import Quote, newest_own, quote_of, quoted
+from rigright.cost.renting import BOX
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
-from rigright.facts.prices import Price
+from rigright.facts.prices import OWN, OWN_RENT, Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +54,31 @@ def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD", 
     for price in own:
         listed[price.chip] = (*listed.get(price.chip, ()), price)
     named = {
-        chip: quoted(newest_own(rows, used=used or by_id()[chip].ended is not None))
+        chip: quoted(newest_own(bought, used=used or by_id()[chip].ended is not None))
         for chip, rows in listed.items()
+        if (bought := [row for row in rows if row.kind != OWN_RENT])
     }
+    for chip, rows in {**in_force(), **listed}.items():
+        leases = tuple(_own_offer(row) for row in rows if row.kind == OWN_RENT)
+        rented[chip] = (*leases, *rented.get(chip, ()))
+    kept = {chip for chip, rows in in_force().items() if any(row.kind != OWN_RENT for row in rows)}
     return Market(
-        today=today, cards=cards | named, offers=rented, own=frozenset({*named, *in_force()}), used=used,
+        today=today, cards=cards | named, offers=rented, own=frozenset({*named, *kept}), used=used,
         currency=currency,
     )  # fmt: skip
+
+
+def _own_offer(price: Price) -> Offer:
+    """What the user pays for an hour of one card, as an offer of as many as a server holds."""
+    chip = by_id()[price.chip]
+    told: dict[str, Any] = {
+        "provider": price.provider or "own", "instance": chip.name, "chip": chip.id, "said": chip.name,
+        "n_chips": 1.0, "most_chips": BOX, "mem_bytes": chip.mem_bytes, "currency": price.currency,
+        "usd_per_h": from_currency(price.typical, price.currency), "as_of": price.as_of,
+        "source": price.source, "confidence": OWN,
+    }  # fmt: skip
+    unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Offer))
+    return Offer(**unknown | told)
 
 
 def _in_usd(offer: Offer) -> Offer:

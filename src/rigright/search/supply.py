@@ -132,15 +132,19 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
 def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
     """What is rented out of a chip, whole cards, with a price: in the clouds that are named, else at home.
 
-    Clouds that bill in yuan rent to those who pay in yuan, and the others hardly do.
+    What the user pays by a price of their own goes before all. Clouds that bill in yuan rent to those who
+    pay in yuan, and the others hardly do.
     """
     clouds = {provider for cloud in wish.clouds for provider in providers_of(cloud)}
     at_home = wish.currency == CNY
+    known = [offer for offer in market.offers.get(chip, ()) if price_of(offer, spot=wish.spot)]
+    own = tuple(offer for offer in known if offer.is_own)
+    if own and not wish.clouds:
+        return own
     return tuple(
         offer
-        for offer in market.offers.get(chip, ())
-        if price_of(offer, spot=wish.spot)
-        and (offer.provider in clouds if wish.clouds else (offer.currency == CNY) == at_home)
+        for offer in known
+        if (offer.provider in clouds if wish.clouds else (offer.currency == CNY) == at_home)
     )
 
 

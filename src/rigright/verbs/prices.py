@@ -15,7 +15,7 @@ from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.own_prices import Flaw
 from rigright.facts.part_prices import PartPrice, all_part_prices
-from rigright.facts.prices import NEW, USED, Price, dated, is_stale, newest_prices
+from rigright.facts.prices import NEW, OWN_RENT, USED, Price, dated, is_stale, newest_prices
 from rigright.facts.prices import prices as known_prices
 from rigright.report.priced import ChipPrices, Priced, PriceList
 from rigright.search.market import Market
@@ -73,6 +73,7 @@ def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
         listed = own_prices.read_own(wish.prices_file, today=market.today)
         own = tuple(price for price in listed if price.chip == chip.id) or own
     ours = [row for row in known_prices() if row.chip == chip.id and row.mem_bytes in {None, chip.mem_bytes}]
+    own = tuple(price for price in own if price.kind != OWN_RENT)
     used = wish.used or chip.ended is not None
     counted = (
         newest_own(own, used=used) if own else newest_prices(chip, currency=wish.currency, used=wish.used)
@@ -122,7 +123,7 @@ def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
     market = market_of(PlanWish(), day=today())
     for price in found:
         known = market.cards.get(price.chip)
-        if known is None or price.chip in market.own:
+        if known is None or price.chip in market.own or price.kind == OWN_RENT:
             continue
         ratio = from_currency(price.typical, price.currency) / known.usd
         if not 1 / FAR_OFF <= ratio <= FAR_OFF:

@@ -19,7 +19,7 @@ MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
 KINDS = {
     "launch": say("new, launch price"), "shop": say("new, shop median"), "street": say("new, street price"),
     "used": say("used"), "claim": say("a claim"), "own": say("your own, new"),
-    "own-used": say("your own, used"),
+    "own-used": say("your own, used"), "own-rent": say("your own, an hour"),
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -53,7 +54,8 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     return Offload(layers=layers, experts=experts)
 
 
-def least_offload(arch: Arch, serving: Serving, *, cards: Sequence[Card], host: Host) -> Offload | None:
+@cache
+def least_offload(arch: Arch, serving: Serving, *, cards: tuple[Card, ...], host: Host) -> Offload | None:
     """The least that has to leave the cards; None where main memory has no room for it."""
     moe = sum(1 for by_cut in weigh(arch, serving.weights).layers if by_cut.get(Cut.EXPERT))
     engine = find_engine(serving.engine)

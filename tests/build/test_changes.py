@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rigright.base import shelf
 from rigright.base.units import GIB, GIGA
+from rigright.build.prices import part_usd
 from rigright.build.record import Change, Fit, Standing
 from rigright.build.worth import gain, ranked
 from rigright.cost.estimate import Estimate
@@ -157,7 +158,7 @@ def test_every_change_helps_causes_that_exist_and_says_where_its_figure_is_from(
 def test_every_part_has_a_price_with_its_date(kind):
     assert parts(kind)
     for part in parts(kind):
-        assert 0 < part.usd_low <= part.usd_high
+        assert 0 < part_usd(part).low <= part_usd(part).high
         assert part.as_of
 
 

@@ -25,8 +25,8 @@ class Part:
     needs_gen: int | None  # PCIe
     needs_lanes: int | None
     power_w: float | None
-    usd_low: float
-    usd_high: float
+    usd_low: float | None  # None: priced by its size in part_prices.csv
+    usd_high: float | None
     source: str
     as_of: str
     confidence: str
@@ -43,7 +43,7 @@ def parts(kind: str) -> tuple[Part, ...]:
         **dict.fromkeys(numbers, number),
         **dict.fromkeys(("needs_gen", "needs_lanes"), whole),
     }
-    required = ("id", "kind", "name", "usd_low", "usd_high", "source", "as_of", "confidence")
+    required = ("id", "kind", "name", "source", "as_of", "confidence")
     found = []
     for row in read_rows(DATA / "parts.csv", readers, required=required):
         unit = row.pop("unit") or ""

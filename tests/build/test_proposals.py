@@ -185,3 +185,14 @@ def test_the_json_names_what_the_page_does():
     assert [one["label"] for one in data["variants"]] == list(LABELS)
     assert all(one["rules"] and one["list"] for one in data["variants"])
     assert json.loads(json.dumps(data)) == data
+
+
+def test_what_is_read_from_main_memory_has_room_in_it(tmp_path):
+    def ram(**work):
+        data = {"model": "m", "params": 235e9, "plans": [{"chip": "rtx-4090", "n_chips": 1, "work": work}]}
+        (tmp_path / "plan.json").write_text(json.dumps(data))
+        first = build(from_file=str(tmp_path / "plan.json")).first
+        return sum(modules.total_bytes for modules in first.rig.modules) / 2**30
+
+    assert ram(weights="gguf:Q4_K_M", offload={"layers": 0, "experts": 90}) >= 128
+    assert ram(weights="gguf:Q4_K_M") == 64

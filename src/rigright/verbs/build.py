@@ -12,7 +12,7 @@ from typing import Any
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded
-from rigright.base.units import MEGA, MIB
+from rigright.base.units import KILO, MEGA, MIB, TERA
 from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import lines_of
@@ -21,6 +21,7 @@ from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
+from rigright.facts.formats import Mix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
 from rigright.report.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
@@ -29,6 +30,8 @@ STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _STATE_BYTES, _KEPT, _TOKEN_BYTES = 14.0, 3, 2.0  # of a parameter in a checkpoint; checkpoints; of a token
+_BESIDE = 1.1  # main memory over weights that are read from it
+PETA = KILO * TERA
 
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
@@ -137,31 +140,47 @@ def _around_plan(
         )
     first = plans[0]
     count, nodes = _whole(first.get("n_chips")), _whole(first.get("n_nodes"))
-    layout = first.get("layout")
-    ranks = _whole(layout.get("tp")) * _whole(layout.get("pp")) if isinstance(layout, dict) else 1
-    memory = first.get("memory")
-    share = (
-        memory[0].get("weights") if isinstance(memory, list) and memory and isinstance(memory[0], dict) else 0
-    )
-    weights = float(share) * ranks if isinstance(share, int | float) else 0.0
     told = data.get("wish")
     asked_for = told if isinstance(told, dict) else {}
+    size, tokens = _number(data.get("params")), _number(asked_for.get("train_tok"))
     trained = asked_for.get("work") in {"finetune", "pretrain"}
-    params = data.get("params")
-    size = float(params) if isinstance(params, int | float) else 0.0
-    tokens = asked_for.get("train_tok")
-    data_bytes = _KEPT * _STATE_BYTES * size + _TOKEN_BYTES * float(tokens or 0.0) if trained else 0.0
+    work = first.get("work")
+    weights = size * (2.0 if not isinstance(work, dict) else _bytes_of(work.get("weights")))
+    offloaded = isinstance(work, dict) and isinstance(work.get("offload"), dict)
     wanted = BuildWish(
-        cards=((chip, max(1, count // nodes)),), machines=nodes, weights_bytes=weights or 2.0 * size,
-        data_bytes=data_bytes, circuit=circuit, budget_usd=wish.budget_usd,
-    )  # fmt: skip
+        cards=((chip, max(1, count // nodes)),),
+        machines=nodes,
+        weights_bytes=weights,
+        ram_bytes=weights * _BESIDE if offloaded else 0.0,
+        data_bytes=_KEPT * _STATE_BYTES * size + _TOKEN_BYTES * tokens if trained else 0.0,
+        circuit=circuit,
+        budget_usd=wish.budget_usd,
+    )
     model = data.get("model")
     return _assembled(wanted, wish, asked=asked, model=model if isinstance(model, str) else None)
 
 
+def _bytes_of(weights: object) -> float:
+    """How many bytes a parameter takes in a format; 16 bit where it is none that is known."""
+    try:
+        found = find_format(weights) if isinstance(weights, str) else None
+    except AskError:
+        return 2.0
+    if isinstance(found, Mix):
+        block = ggml_types().get(found.base)
+        return 0.6 if block is None else block.block_bytes / block.block_elems
+    return 2.0 if found is None else found.bits / 8
+
+
+def _number(value: object) -> float:
+    """A figure from a file: finite and not below zero, 0 where it is none."""
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= PETA
+    return float(value) if fine and isinstance(value, int | float) else 0.0
+
+
 def _whole(value: object) -> int:
     """A count from a file: at least one."""
-    return max(1, min(int(value), int(MEGA))) if isinstance(value, int | float) and value == value else 1  # noqa: PLR0124 - nan
+    return max(1, min(int(_number(value)), int(MEGA)))
 
 
 def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) -> Assembled:

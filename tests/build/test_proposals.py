@@ -196,3 +196,19 @@ def test_what_is_read_from_main_memory_has_room_in_it(tmp_path):
 
     assert ram(weights="gguf:Q4_K_M", offload={"layers": 0, "experts": 90}) >= 128
     assert ram(weights="gguf:Q4_K_M") == 64
+
+
+def test_a_machine_may_have_no_cards_and_its_own_processor():
+    first = build("7950x, 96gb").first
+    assert first.rig.processor.name == "AMD Ryzen 9 7950X"
+    assert first.rig.n_cards == 0
+    assert sum(one.total_bytes for one in first.rig.modules) >= 96 * 2**30
+    assert "gpu" not in {item.kind for item in first.items}
+
+
+def test_what_is_said_of_the_host_is_kept():
+    first = build("rtx 4090 + 256gb + epyc 7443").first
+    assert first.rig.processor.name == "AMD EPYC 7443"
+    assert sum(one.total_bytes for one in first.rig.modules) >= 256 * 2**30
+    two = build("2x epyc 9354, 768gb").first
+    assert (two.rig.cpu_count, two.rig.board.cpus) == (2, 2)

@@ -71,16 +71,29 @@ def build(
         )
     node = _cards_in(what)
     if node is not None:
-        wanted = BuildWish(
-            cards=tuple(Counter(card.chip.id for card in node.cards).items()), machines=node.n_nodes,
-            circuit=circuit, budget_usd=wish.budget_usd,
-        )  # fmt: skip
-        return _assembled(wanted, wish, asked=asked, notes=node.notes)
+        return _assembled(_wish_of(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
     from rigright.report.pages.plan_data import plain
     from rigright.verbs.plan import plan
 
     bought = wish if wish.buy is not None else replace(wish, buy=True)
     return _around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+
+
+def _wish_of(node: Node, wish: PlanWish, *, circuit: Circuit | None) -> BuildWish:
+    """What a machine in words asks for: its cards, and of its host what was said."""
+    host = node.host
+    said = frozenset[str]() if host is None else frozenset({"cpu", "ram"} - set(host.assumed))
+    cards = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
+    named = host is not None and "cpu" in said
+    return BuildWish(
+        cards=tuple(cards.items()),
+        machines=node.n_nodes,
+        processor=host.cpu.name if host is not None and named else None,
+        sockets=host.sockets if host is not None and named else None,
+        ram_bytes=host.ram_bytes if host is not None and "ram" in said else 0.0,
+        circuit=circuit,
+        budget_usd=wish.budget_usd,
+    )
 
 
 def circuit_of(text: str) -> Circuit:
@@ -189,7 +202,9 @@ def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) ->
 
     day = today()
     each = sum(count for _, count in wanted.cards)
-    soldered = all(not by_id()[chip].form.startswith("PCIe") for chip, _ in wanted.cards)
+    soldered = bool(wanted.cards) and all(
+        not by_id()[chip].form.startswith("PCIe") for chip, _ in wanted.cards
+    )
     if each > MOST_IN_ONE and not soldered:
         raise AskError(
             say("one machine holds no {count} cards", count=each),
@@ -199,6 +214,10 @@ def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) ->
             ),
         )
     shown = " + ".join(f"{count}x {by_id()[chip].name}" for chip, count in wanted.cards)
+    if not wanted.cards:
+        shown = (
+            f"{wanted.sockets}x {wanted.processor}" if (wanted.sockets or 1) > 1 else wanted.processor or ""
+        )
     return Assembled(
         cards=shown, wanted=wanted, proposed=propose(wanted, today=day), today=day.isoformat(),
         currency=wish.currency, asked=asked, **told,

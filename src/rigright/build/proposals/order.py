@@ -15,6 +15,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.prices import cpu_usd, part_usd, priced, quote_of, ram_usd
 from rigright.facts.chips import Chip
 from rigright.facts.parts import parts
+from rigright.facts.shop.cpus import Processor
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, Finished, PowerSupply
 
 
@@ -42,6 +43,14 @@ def own_usd(part: Board | PowerSupply | Enclosure | Cooler) -> Estimate | None:
     if part.usd_low is None or part.usd_high is None:
         return None
     return ranged(part.usd_low, part.usd_high, as_of=part.as_of)
+
+
+def processor_usd(processor: Processor, today: date) -> Estimate | None:
+    """The same of one that no row of the table may stand for."""
+    if processor.row is not None:
+        return cpu_usd(processor.row, today)
+    socket = None if processor.family is None else processor.family.socket.lower()
+    return None if socket is None else part_usd("cpu", socket, size=processor.cores or 16, today=today)
 
 
 def card_usd(chip: Chip, today: date) -> Estimate | None:
@@ -76,8 +85,8 @@ def _base_items(rig: Rig, *, today: date) -> Iterator[Item]:
     """Board, processors with their coolers, memory."""
     if rig.board is not None:
         yield Item(kind="board", count=1, name=called(rig.board), usd=own_usd(rig.board))
-    if rig.processor is not None and rig.processor.row is not None:
-        usd = times(cpu_usd(rig.processor.row, today), rig.cpu_count)
+    if rig.processor is not None:
+        usd = times(processor_usd(rig.processor, today), rig.cpu_count)
         yield Item(kind="cpu", count=rig.cpu_count, name=rig.processor.name, usd=usd)
     if rig.cooler is not None:
         usd = times(own_usd(rig.cooler), rig.cpu_count)

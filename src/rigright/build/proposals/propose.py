@@ -19,7 +19,7 @@ from rigright.base.units import GIB, TERA
 from rigright.base.words import Sentence, say
 from rigright.build.judge import judge
 from rigright.build.machine import SAFE_SHARE, Cards, Modules, Rig
-from rigright.build.proposals.order import items_of, own_usd
+from rigright.build.proposals.order import items_of, own_usd, processor_usd
 from rigright.build.proposals.record import (
     CHEAPEST,
     GROWING,
@@ -61,6 +61,8 @@ _DOUBT_USD = 400.0  # what a doubt is worth avoiding
 _LEAST_RAM_BYTES = 32 * GIB
 _LEAST_LIMIT = 0.55  # of a card's power, below which a limit costs too much speed
 _GROWN = (2, 4, 8)
+_MODERN_M = 0.3  # room for a card in servers that are made now
+_LOAD_SHARE = 0.9  # of a supply that a machine for years is loaded with
 _DDR5_SINCE = "2022-09"  # servers of cards since then
 _MOST_IN_BOX = 16  # modules; racks of more bring their own memory
 Bought = TypeVar("Bought", Cooler, Enclosure)
@@ -90,7 +92,7 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
         return sold_whole(wanted, cards, today=today)
     refusals: dict[str, Refusal] = {}
     made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
-    server = in_server(wanted, cards, today=today)
+    server = in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
         passive = any(one.shape.cooling == PASSIVE for one in cards)
         made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
@@ -105,7 +107,9 @@ def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Pr
     """The smallest server that takes the cards without a doubt, with memory as large as theirs."""
     count = sum(one.count for one in cards)
     held = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(one.chip.mem_bytes * one.count for one in cards))
-    for machine in sorted(finished(), key=lambda one: (one.cards_max, one.card_m is None, one.name)):
+    for machine in sorted(
+        finished(), key=lambda one: ((one.card_m or 0.0) < _MODERN_M, one.cards_max, one.name)
+    ):
         rig = Rig(machine=machine, cards=cards, modules=(_filled(held, cards),))
         enough = machine.psu_w is None or (load_w(rig) or 0.0) <= machine.psu_w
         if (
@@ -202,6 +206,8 @@ def _disks(wanted: BuildWish, *, more: float) -> Iterator[tuple[str, float]]:
 
 def _grown(cards: tuple[Cards, ...]) -> tuple[Cards, ...]:
     """The same with the next usual count of the first kind."""
+    if not cards:
+        return ()
     first = cards[0]
     return (replace(first, count=next((one for one in _GROWN if one > first.count), first.count)), *cards[1:])
 
@@ -220,7 +226,9 @@ def _bases(
         price = own_usd(board)
         if price is None or not board.together:
             continue  # what its slots bear is not known
-        chosen = _processor(board, cores=max(6, 2 * count), today=today)
+        if wanted.sockets is not None and board.cpus != wanted.sockets:
+            continue
+        chosen = _processor(board, wanted, cores=max(6, 2 * count), today=today)
         if chosen is None:
             continue
         processor, usd = chosen
@@ -255,17 +263,26 @@ def priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
     return tuple(sorted(found, key=lambda pair: pair[0]))
 
 
-def _processor(board: Board, *, cores: int, today: date) -> tuple[Processor, float] | None:
-    """The cheapest processor of the table with enough cores that the board's chipset runs."""
-    for usd, named in priced_processors(today):
-        if named.family is None or named.row is None or named.family.socket != board.socket:
+def _processor(board: Board, wanted: BuildWish, *, cores: int, today: date) -> tuple[Processor, float] | None:
+    """The cheapest processor with enough cores that the board's chipset runs, or the named one."""
+    said = None if wanted.processor is None else processor_named(wanted.processor)
+    for usd, named in priced_processors(today) if said is None else [_with_price(said, today)]:
+        if named.family is None or named.family.socket != board.socket:
             continue
-        if named.row.cores < cores or named.row.max_sockets < (board.cpus or 1):
+        if said is None and (named.row is None or named.row.cores < cores):
+            continue
+        if named.row is not None and named.row.max_sockets < (board.cpus or 1):
             continue
         rig = Rig(processor=named, board=board)
         if all(one.verdict != IMPOSSIBLE for one in judge(rig, ("socket", "firmware"))):
             return named, usd
     return None
+
+
+def _with_price(processor: Processor, today: date) -> tuple[float, Processor]:
+    """A processor that was named, with its price; 0 where nobody knows."""
+    usd = processor_usd(processor, today)
+    return (0.0 if usd is None else usd.value), processor
 
 
 def _memory(board: Board, family: CpuFamily | None, *, need: float, sockets: int) -> Modules | None:
@@ -375,7 +392,8 @@ def _supplies(rig: Rig, wanted: BuildWish, *, refusals: dict[str, Refusal]) -> l
         found = judge(replace(rig, supplies=units, room=wanted.circuit), _OF_SUPPLY)
         name = f"{len(units)}x {units[0].name}" if len(units) > 1 else units[0].name
         if not _refuse(name, found, refusals=refusals):
-            doubt = any(one.verdict == DOUBT and one.rule != "voltage" for one in found)
+            tight = (load_w(rig) or 0.0) > _LOAD_SHARE * sum(one.watts or 0.0 for one in units)
+            doubt = tight or any(one.verdict == DOUBT and one.rule != "voltage" for one in found)
             (doubted if doubt else fine).append(units)
     return fine + doubted
 
@@ -432,6 +450,8 @@ def _machine_of(chip: Chip, count: int) -> Finished | None:
 def nearest(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Sentence:
     """What comes nearest where one machine cannot hold it: several alike, a server, fewer cards."""
     count = sum(one.count for one in cards)
+    if not cards:
+        return say("no board here takes {name}", name=wanted.processor or "")
     for each in (one for one in range(count // 2, 0, -1) if count % one == 0 and len(cards) == 1):
         fewer = (replace(cards[0], count=each),)
         if variant(CHEAPEST, wanted, cards=fewer, today=today, refusals={}) is not None:

@@ -20,6 +20,8 @@ class BuildWish:
 
     cards: tuple[tuple[str, int], ...]  # ids of chips and counts, of one machine
     machines: int = 1
+    processor: str | None = None  # its name, where somebody says which
+    sockets: int | None = None
     weights_bytes: float = 0.0  # of the model, as it is loaded
     ram_bytes: float = 0.0  # main memory that somebody needs at least
     data_bytes: float = 0.0  # data sets and checkpoints

@@ -70,14 +70,17 @@ def verdict(result: Assembled) -> Sentence:
             nearest=result.proposed.nearest or "",
         )
     whole, around = (_money(one, result, count=first.machines) for one in (first.usd, first.around_usd))
-    number = "" if first.machines == 1 else f"{first.machines}x "
-    names = {"number": number, "cards": _cards(first, result), "usd": whole, "around": around}
+    names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
+    single = first.machines == 1
+    alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
     if any(one.usd is None and one.kind in {"gpu", "machine"} for one in first.items):
-        said = say("{number}{cards}: {around} for all but what has no price here", **names)
-    elif first.rig.machine is not None and first.rig.machine.kind == "closed":
-        said = say("{number}{cards}: {usd}", **names)
+        said = say("{cards}: {around} for all but what has no price here", **names)
+    elif alone:
+        said = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
+    elif single:
+        said = say("{cards}: {usd} for the whole machine, {around} of it around the cards", **names)
     else:
-        said = say("{number}{cards}: {usd} for the whole machine, {around} of it around the cards", **names)
+        said = say("{number} machines with {cards}: {usd}, {around} of it around the cards", **names)
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
         return say("{said}; over the budget of {limit}", said=said, limit=limit)

@@ -198,3 +198,15 @@ def test_reasons_name_money_in_the_currency_that_was_asked_in(llama8, market):
     told = [dict(one.reason.values) for one in found.broken if one.limit == "usd"]
     assert told
     assert told[0]["bound"].startswith("¥")
+
+
+def test_a_price_that_nobody_asks_is_for_those_who_name_the_machine(llama8, market):
+    """An M4 Max is made no more, and no used price is known: reckoned for who asks for it, never proposed."""
+    chip = by_id()["apple-m4-max-32c"]
+    assert market.quote(chip) is None
+    assert market.quote(chip, guess=True).mark == "fitted"
+    assert chip.id not in market.cards
+    named = first_of(llama8, market, users=1, on="m4 max 32c")
+    assert named.supply.usd.value == market.quote(chip, guess=True).usd
+    anything = find(llama8, PlanWish(users=4, **WORK), market=market)
+    assert all(plan.supply.how == "rent" or plan.chip.id in market.cards for plan in anything.plans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import suppress
 from datetime import date
@@ -267,3 +268,11 @@ def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home, m
     assert found.cards.low == found.cards.high == 160_000
     rent = found.way("rent").ledger.terms[0].monthly["rent"]
     assert rent.low == rent.high == pytest.approx(16 * 730.5)
+
+
+def test_a_list_may_come_through_a_pipe(home, monkeypatch, capsys):
+    for what in ("check", "import"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
+        assert main(["prices", what, "-"]) == 0
+    assert "2 prices kept" in capsys.readouterr().out
+    assert own_prices.place().parent == home / "settings" / "rigright"

@@ -29,6 +29,7 @@ from rigright.facts.prices import (
 )
 
 DAYS_PER_YEAR = 365.25
+GUESSED = "fitted"  # the mark of a price that nobody asks: reckoned from the first
 
 
 @cache
@@ -46,7 +47,7 @@ class Quote:
     usd_low: float
     usd_high: float
     used: bool
-    mark: str  # "measured" in shops, else "stated"
+    mark: str  # "measured" in shops, else "stated", or GUESSED
     as_of: str  # of the newest row
     source: str
     currency: str  # of the rows
@@ -73,7 +74,7 @@ def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = Fal
     kept = kept_share(years, segment="soc")
     return Quote(
         chip=chip.id, usd=usd * kept["usual"], usd_low=usd * kept["fast"], usd_high=usd * kept["slow"],
-        used=True, mark="fitted", as_of=first.as_of, currency=first.currency,
+        used=True, mark=GUESSED, as_of=first.as_of, currency=first.currency,
         source=f"{first.source}; less the loss of {years:.1f} years",
     )  # fmt: skip
 

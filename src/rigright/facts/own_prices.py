@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, RigError
-from rigright.base.files import read_bounded, write_whole
+from rigright.base.files import read_bounded, too_large, write_whole
 from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
 from rigright.base.tables import delimiter
@@ -28,6 +29,7 @@ from rigright.base.words import Sentence, say
 from rigright.facts.prices import OWN, OWN_RENT, OWN_USED, Price, dated, is_stale
 
 FILE = "prices.csv"
+STDIN = "-"
 MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
 MOST_USD, MOST_USD_PER_H, MOST_CHARS = 1e7, 1e3, 200
 COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source", "provider")
@@ -138,7 +140,9 @@ def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Each row's line, or its place in a list of JSON, and its cells by our names."""
-    raw = read_bounded(path, MOST_BYTES)
+    raw = sys.stdin.buffer.read(MOST_BYTES + 1) if str(path) == STDIN else read_bounded(path, MOST_BYTES)
+    if len(raw) > MOST_BYTES:
+        raise too_large(path, MOST_BYTES)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

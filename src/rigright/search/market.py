@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
-from rigright.cost.prices import Quote, newest_own, quote_of, quoted
+from rigright.cost.prices import GUESSED, Quote, newest_own, quote_of, quoted
 from rigright.cost.renting import BOX
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
@@ -31,21 +31,30 @@ class Market:
     currency: str = "USD"
     there: Node | None = None  # what is on or owned, where it was looked at and not named
 
-    def quote(self, chip: Chip) -> Quote | None:
-        """What a card goes for; one with another memory than usual has a price of its own."""
+    def quote(self, chip: Chip, *, guess: bool = False) -> Quote | None:
+        """What a card goes for; one with another memory than usual has a price of its own.
+
+        `guess`: a price that is reckoned from what was asked once will do, for a machine that was named.
+        """
         if chip.vendor == CPU:  # the host is all there is to buy
             return Quote(chip=chip.id, usd=0.0, usd_low=0.0, usd_high=0.0, used=False, mark="stated",
                          as_of=self.today.isoformat(), source="", currency=self.currency)  # fmt: skip
         usual = by_id().get(chip.id)
-        if chip.id in self.own or usual is None or usual.mem_bytes == chip.mem_bytes:
-            return self.cards.get(chip.id)
-        return quote_of(chip, today=self.today, currency=self.currency, used=self.used)
+        known = self.cards.get(chip.id)
+        if chip.id in self.own or usual is None:
+            return known
+        odd = usual.mem_bytes != chip.mem_bytes
+        if odd or (known is None and guess):
+            found = quote_of(chip, today=self.today, currency=self.currency, used=self.used)
+            guessed = found is not None and found.mark == GUESSED
+            known = found if guessed is guess or (odd and not guessed) else None
+        return known
 
 
 def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD", used: bool = False) -> Market:
     """The market of our tables for a buyer in some currency; prices of the user's own go before ours."""
     quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
-    cards = {quote.chip: quote for quote in quotes if quote is not None}
+    cards = {quote.chip: quote for quote in quotes if quote is not None and quote.mark != GUESSED}
     rented: dict[str, tuple[Offer, ...]] = {}
     for offer in map(_in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):

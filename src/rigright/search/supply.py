@@ -92,7 +92,7 @@ def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, 
 def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:
         # unlike cards and the machine around them; unknown where one of them is
-        known = [question.market.quote(card.chip) for card in kind.mix]
+        known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
         cards_usd = sum(np.nan if price is None else price.usd for price in known)
         return np.full(
             most + 1,
@@ -100,7 +100,7 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
             if kind.owned
             else cards_usd + _host_of(kind, len(kind.mix), today=question.market.today).value,
         )
-    price = question.market.quote(kind.chip)
+    price = question.market.quote(kind.chip, guess=kind.named)
     more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     cards = np.ceil(more / by_id().get(kind.chip.id, kind.chip).devices)
     hosts = np.full(most + 1, np.nan)
@@ -159,7 +159,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
         return _mixed(question, kind, n_chips=n_chips)
-    price = question.market.quote(kind.chip)
+    price = question.market.quote(kind.chip, guess=kind.named)
     label = _cards(kind, n_chips)
     if price is None:
         return Supply(
@@ -179,7 +179,7 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
 
 def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
     """Unlike cards bought together, as old as the oldest of their prices; unknown where one is."""
-    known = [question.market.quote(card.chip) for card in kind.mix]
+    known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
     prices = [price for price in known if price is not None]
     whole = len(prices) == len(known)
     ones = [priced(price, question.market.today) for price in prices]

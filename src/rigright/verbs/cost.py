@@ -200,7 +200,7 @@ def _bought(node: Node, market: Market) -> Bought | None:
     """What its cards and the machines around them cost; None where a price is unknown."""
     ones = []
     for chip, count in Counter(card.chip for card in node.cards).items():
-        quote = market.quote(chip)
+        quote = market.quote(chip, guess=True)
         if quote is None:
             return None
         cards = count * node.n_nodes / chip.devices

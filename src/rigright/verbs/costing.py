@@ -46,11 +46,12 @@ class Asset:
 
 def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
-    from rigright.verbs.here import is_place, looked_at
+    from rigright.verbs.here import is_place
+    from rigright.verbs.measure.planned import STDIN
 
     if not what.strip():
         raise AskError(say("nothing to cost"), hint=say('name a machine, a model or a plan: "2x rtx 4090"'))
-    if Path(what).is_file():
+    if what == STDIN or Path(what).is_file():
         try:
             return _filed(what, wish=wish)
         except DataError:
@@ -64,6 +65,13 @@ def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
     if not is_place(what) and _is_model(what):
         return replace(_planned(what, wish), is_there=wish.owned is not None)
     _check_alone(wish, what=what)
+    return _named(what, wish=wish)
+
+
+def _named(what: str, *, wish: PlanWish) -> Asset:
+    """A machine, or an instance of a cloud."""
+    from rigright.verbs.here import looked_at
+
     if providers_of(what):
         raise AskError(
             say("{cloud} is a cloud, not a machine", cloud=what),

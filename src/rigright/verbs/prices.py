@@ -67,7 +67,7 @@ def _meant(text: str) -> tuple[Chip, ...]:
 
 
 def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
-    quote = market.quote(chip)
+    quote = market.quote(chip, guess=True)
     own = own_prices.in_force().get(chip.id, ())
     if wish.prices_file is not None:
         listed = own_prices.read_own(wish.prices_file, today=market.today)

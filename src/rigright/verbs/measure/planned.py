@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from rigright.report.measured import Held, Measured
 from rigright.verbs.measure.power import held_power, why_no_power
 
 MOST_BYTES = 16 * MIB
+STDIN = "-"
 _MOST = 1e30  # of any figure of a plan
 _SPEEDS = ("output_tok_per_s", "train_tok_per_s")
 
@@ -86,11 +88,14 @@ def _mapping(found: object) -> Mapping[str, Any]:
 
 
 def read_plan(file: str) -> PlannedRun:
-    """The best plan of what `plan --json` printed."""
+    """The best plan of what `plan --json` printed; - is stdin."""
     path = Path(file)
     try:
-        with path.open("rb") as open_file:
-            raw = open_file.read(MOST_BYTES + 1)
+        if file == STDIN:
+            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with path.open("rb") as open_file:
+                raw = open_file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise MissingError(
             say("there is no plan {file}; `rigright plan ... --json > {file}` makes one", file=file)

@@ -24,7 +24,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--for", dest="model", metavar="MODEL", help=str(MODEL))
     parser.add_argument(
-        "--from", dest="from_file", metavar="FILE", help=str(say("a plan: what `plan --json` printed"))
+        "--from",
+        dest="from_file",
+        metavar="FILE",
+        help=str(say("a plan: what `plan --json` printed; - is stdin")),
     )
     add_options(parser, "cost")
 

@@ -20,7 +20,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help=str(say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file")),
+        help=str(
+            say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file, - is stdin")
+        ),
     )
     parser.add_argument("--used", action="store_true", help=str(say("as if cards were bought used")))
     parser.add_argument("--currency", metavar="CODE", help=str(say("show money in this currency: CNY, EUR")))

@@ -16,6 +16,7 @@ from rigright.build.judge import judge, rules
 from rigright.build.listed import KINDS, MOST_LINES, lines_of
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, ORDER, worst
 from rigright.build.said import rig_of
+from rigright.verbs.build import check_text
 
 HERE = Path(__file__).parent
 
@@ -283,3 +284,10 @@ def test_a_table_of_links_is_read_as_its_words():
         lines_of("**CPU** | [AMD Ryzen 9 7950X 4.5 GHz Processor](https://x/y) | $449.99 @ shop", name="x")
     )
     assert rig.processor.name == "AMD Ryzen 9 7950X"
+
+
+@pytest.mark.parametrize("text", ["gpu: frobnitz 9000\nboard: zzz\n", "cpu: ???\n", "nothing: here\n"])
+def test_where_nothing_is_known_it_is_an_error(text):
+    with pytest.raises(RigError) as caught:
+        check_text(text)
+    assert caught.value.hint is not None

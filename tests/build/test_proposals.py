@@ -6,6 +6,8 @@ import json
 from datetime import date
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rigright.base.errors import RigError
 from rigright.build.judge import judge
@@ -212,3 +214,20 @@ def test_what_is_said_of_the_host_is_kept():
     assert sum(one.total_bytes for one in first.rig.modules) >= 256 * 2**30
     two = build("2x epyc 9354, 768gb").first
     assert (two.rig.cpu_count, two.rig.board.cpus) == (2, 2)
+
+
+ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+ANY = ANYTHING | st.lists(ANYTHING, max_size=2) | st.dictionaries(st.text(max_size=5), ANYTHING, max_size=2)
+KEYS = st.sampled_from(["chip", "n_chips", "n_nodes", "layout", "memory", "work"])
+TOP = st.sampled_from(["params", "wish", "model", "plans", "nearest"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(TOP, ANY), st.dictionaries(KEYS, ANY))
+def test_any_plan_is_read_or_refused(tmp_path, top, plan):
+    data = {"plans": [{"chip": "rtx-4090", "n_chips": 1} | plan]} | top
+    (tmp_path / "plan.json").write_text(json.dumps(data))
+    try:
+        build(from_file=str(tmp_path / "plan.json"))
+    except RigError as error:
+        assert error.hint is not None  # noqa: PT017 - or it is answered

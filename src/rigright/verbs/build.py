@@ -46,6 +46,12 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
         circuit_of(room)
         lines = (*(one for one in lines if one.kind != "room"), *lines_of(f"room: {room}", name="--room"))
     rig = rig_of(lines)
+    known = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case, rig.machine, rig.disks)
+    if rig.unknown and not any(known) and rig.cooler is None:
+        raise AskError(
+            say("{file} names no part that is known", file=name),
+            hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+        )
     return CheckedList(rig=rig, rulings=judge(rig), lines=tuple((one.kind, one.text) for one in lines))
 
 

@@ -10,6 +10,7 @@ import rigright
 from rigright.base.errors import AskError
 from rigright.demand import CostWish, PlanWish
 from rigright.faces.cli.main import main
+from rigright.facts.chips import chips
 from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 from rigright.report.pages import cost as pages
 
@@ -276,3 +277,22 @@ def test_spot_alone_and_rent_alone():
     assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(spot=True, buy=False)).ways} == {SPOT}
     assert BUY not in {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=False)).ways}
     assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}
+
+
+def test_a_machine_whose_watts_nobody_says_is_costed_without_them(capsys):
+    assert main(["cost", "mac studio m5 max 64gb", "--details"]) == 0
+    assert "not counted: power" in capsys.readouterr().out
+
+
+def test_every_machine_with_a_price_can_be_costed():
+    """No chip of the market breaks the sum, and no total says less than nothing."""
+    for chip in chips()[::3]:
+        try:
+            found = rigright.cost(chip.id, wish=PlanWish(place="US"))
+        except AskError:
+            continue
+        for way in found.ways:
+            total = way.ledger.total
+            assert total.low <= total.value <= total.high, chip.id
+            assert total.high > 0, chip.id
+            assert way.kind != BUY or way.ledger.total.low > -0.1 * found.up_front.value, chip.id

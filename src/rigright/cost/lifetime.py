@@ -66,8 +66,18 @@ class Ledger:
 
     @property
     def total(self) -> Estimate:
-        """All that is paid, less what the machine still brings."""
-        return added([self.paid(self.months), scaled(self.resale, -1.0)])
+        """All that is paid, less what machines still bring: who pays much for one sells it for more, too."""
+        parts = [FREE]
+        for place, term in enumerate(self.terms):
+            parts += [scaled(one, self._length(place)) for one in term.monthly.values()]
+            resale, price = term.resale, term.upfront.value
+            kept = resale.value / price if price else 0.0
+            parts.append(scaled(term.upfront, 1 - kept))
+            parts.append(
+                Estimate(value=price * kept - resale.value, low=resale.value - resale.high,
+                         high=resale.value - resale.low)
+            )  # fmt: skip
+        return added(parts)
 
     @property
     def shares(self) -> dict[str, Estimate]:

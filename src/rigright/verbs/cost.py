@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from math import isfinite
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.money import show_money
@@ -148,6 +147,8 @@ def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Mar
     if subject.is_there and bought is not None:
         usd = bought.resale(0.0).value
         yield say("it would sell for about {usd} today", usd=show_money(usd, wish.currency))
+    if not drawn(subject)[0].value:
+        yield say("not counted: power, nobody says what {machine} draws", machine=subject.node.shown)
     yield from own_notes((card.chip.id for card in subject.node.cards), market)
     if wish.place is not None:
         yield from tariff_notes(wish, subject.node.cards[0].chip.segment)
@@ -174,7 +175,7 @@ def _boxes(node: Node) -> int:
 
 
 def drawn(subject: Asset) -> tuple[Estimate, float]:
-    """Watts at the wall while it works and while it waits."""
+    """Watts at the wall while it works and while it waits; none where nobody says what it is rated."""
     node = subject.node
     work, rest = [], 0.0
     chips = {card.chip.id: card.chip for card in node.cards}
@@ -191,9 +192,7 @@ def drawn(subject: Asset) -> tuple[Estimate, float]:
         value=sum(float(one.value[0]) for one in work), low=sum(float(one.low[0]) for one in work),
         high=sum(float(one.high[0]) for one in work),
     )  # fmt: skip
-    if not np.isfinite(power.value):
-        raise AskError(say("nobody says what {machine} draws", machine=node.shown))
-    return power, min(rest, power.value)
+    return (power, min(rest, power.value)) if isfinite(power.value) else (FREE, 0.0)
 
 
 def _bought(node: Node, market: Market) -> Bought | None:

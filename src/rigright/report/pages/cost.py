@@ -244,14 +244,14 @@ def _sums(result: Costed) -> Iterator[Sentence]:
             for name, one in shares.items()
         ]
         yield say("bought: {parts}", parts=with_commas(told) or "")
-    if own is not None:
+    if own is not None and result.power_w.value:
         yield say(
             "draws {watts} W, idle {idle} W: {kwh} kWh a month at {tariff}/kWh, PUE {pue}",
             watts=show_short(result.power_w.value), idle=show_short(result.idle_w),
             kwh=show_short(result.kwh_per_month), pue=f"{result.tariff.pue:g}",
             tariff=show_money(result.tariff.usd_per_kwh, currency),
         )  # fmt: skip
-    if result.carbon is not None and result.carbon_kg is not None:
+    if result.carbon is not None and result.carbon_kg:
         yield say(
             "CO2 over {years}: {kg} kg ({grams} g/kWh, {date})", years=_years(result.wish.years),
             kg=show_short(result.carbon_kg), grams=f"{result.carbon.value:.0f}", date=result.carbon.as_of,

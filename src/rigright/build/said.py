@@ -435,12 +435,18 @@ def _machine(text: str) -> dict[str, Any]:
 
 
 def machine_named(text: str) -> Finished | None:
-    """The finished machine whose longest calling stands in a text."""
-    plain = " ".join(re.sub(r"[^\w.\u4e00-\u9fff-]+", " ", text.casefold()).split())
+    """The finished machine whose longest calling has all its words in a text."""
+    said = re.sub(r"[^a-z0-9.\u4e00-\u9fff-]+", " ", text.casefold()).split()
+    plain = f" {' '.join(one.strip('-') for one in said)} "
     close = [
-        (len(word), one) for one in finished() for word in one.words
-        if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", plain)
-    ]  # fmt: skip
+        (len(word), one)
+        for one in finished()
+        for word in one.words
+        if all(
+            f" {part} " in plain or f" {part}-" in plain or (not part.isascii() and part in plain)
+            for part in word.split()
+        )
+    ]
     return max(close, key=lambda pair: pair[0])[1] if close else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rigright.base.money import currency_of, show_money
-from rigright.base.units import MEGA, show_short
+from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.clouds import cloud_shown
@@ -30,7 +30,7 @@ from rigright.report.pages.speed import plain_estimate
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen
 PARTS = {
-    "machine": say("machine"), "power": say("power"), "idle": say("idle power"), "upkeep": say("upkeep"),
+    "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"), "upkeep": say("upkeep"),
     "space": say("space"), "people": say("people"), "resale": say("resale"),
 }  # fmt: skip
 
@@ -47,6 +47,8 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
         )
     if details and result.worth:
         parts.append(_worth(result))
+    if why:
+        parts.append(_formulas(result))
     if why or details:
         parts.append(_sources(result))
     parts += note_lines((*_assumed(result), *result.notes), details=details)
@@ -126,7 +128,7 @@ def name_of(way: CostWay, result: Costed) -> Sentence:
     return {
         OWN: say("keep it"),
         BUY: say("buy used") if result.used else say("buy"),
-        REPLACE: say("buy, after {years} {machine}", years=years, machine=other),
+        REPLACE: say("buy, then {machine} after {years}", years=years, machine=other),
         RENT: say("rent, {label}", label=label),
         SPOT: say("rent at spot prices, {label}", label=label),
         RESERVED: say("rent by the month, {label}", label=label)
@@ -186,7 +188,7 @@ def _table(result: Costed, *, banded: bool) -> Table:
         say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
         *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
         *((say("{sign}/run", sign=sign),) if runs else ()),
-        *((say("pays off, months"),) if payback else ()),
+        *((say("pays off, months (80 %)"),) if payback else ()),
         *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),
     ]  # fmt: skip
     return Table(
@@ -297,6 +299,29 @@ def _worth(result: Costed) -> Table:
     )
     columns = tuple(Column(head=head, right=True) for head in heads)
     return Table(title=say("what it would sell for"), columns=columns, rows=rows)
+
+
+def _formulas(result: Costed) -> Table:
+    """How the figures come about, with the numbers of this answer."""
+    currency, own, other = result.wish.currency, result.own, result.other
+    hour = show_money(result.tariff.usd_per_kwh, currency)
+    rows: list[tuple[Shown, ...]] = [
+        (say("electricity"), say("kW x 730.5 h x share of the time x PUE x price of a kWh"),
+         f"{result.power_w.value / KILO:.3g} x 730.5 x {result.duty:g} x {result.tariff.pue:g} x {hour}"),
+    ]  # fmt: skip
+    if own is not None:
+        term = own.ledger.terms[0]
+        month = sum(one.value for one in term.monthly.values())
+        ends = (term.upfront.value, month, own.ledger.resale.value)
+        price, paid, left = (show_money(usd, currency) for usd in ends)
+        rows.append((say("total"), say("up front + months x costs of a month - resale"),
+                     f"{price} + {result.months:g} x {paid} - {left}"))  # fmt: skip
+        if other is not None and other.payback is not None:
+            rent = show_money(sum(one.value for one in other.ledger.terms[0].monthly.values()), currency)
+            rows.append((say("pays off"), say("up front / (a month of the other way - a month of its own)"),
+                         f"{price} / ({rent} - {paid})"))  # fmt: skip
+    columns = (Column(head=""), Column(head=say("formula"), flexible=True), Column(head=say("numbers")))
+    return Table(title=say("how it is reckoned"), columns=columns, rows=tuple(rows))
 
 
 def _sources(result: Costed) -> Table:

@@ -30,8 +30,8 @@ from rigright.report.pages.speed import plain_estimate
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen
 PARTS = {
-    "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"), "upkeep": say("upkeep"),
-    "space": say("space"), "people": say("people"), "resale": say("resale"),
+    "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"),
+    "upkeep": say("upkeep"), "space": say("space"), "people": say("people"), "resale": say("resale"),
 }  # fmt: skip
 
 

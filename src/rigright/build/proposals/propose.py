@@ -139,12 +139,29 @@ def _filled(need: float, cards: tuple[Cards, ...]) -> Modules:
 def variant(
     label: str, wanted: BuildWish, *, cards: tuple[Cards, ...], today: date, refusals: dict[str, Refusal]
 ) -> Proposal | None:
-    """The cheapest machine of a kind; for the one to take, a doubt costs as much as money."""
-    grown = _grown(cards) if label == GROWING else cards
+    """The cheapest machine of a kind; one with room to grow holds more cards, else twice the memory."""
     refusals = {} if label == GROWING else refusals  # of more cards than were asked for
+    tried = dict.fromkeys((_grown(cards), cards)) if label == GROWING else (cards,)
+    found = (_best(label, wanted, cards=one, today=today, refusals=refusals) for one in tried)
+    best = next((one for one in found if one is not None), None)
+    if best is None:
+        return None
+    counts = zip(best.cards, cards, strict=True)
+    rig = replace(best, cards=tuple(replace(one, count=now.count) for one, now in counts))
+    limited, limit_w = _within(rig, wanted)
+    if limited is None:
+        _refuse("--room", judge(replace(rig, room=wanted.circuit), ("breaker",)), refusals=refusals)
+        return None
+    return finish(label, limited, wanted=wanted, today=today, limit_w=limit_w)
+
+
+def _best(
+    label: str, wanted: BuildWish, *, cards: tuple[Cards, ...], today: date, refusals: dict[str, Refusal]
+) -> Rig | None:
+    """The cheapest rig; for the one to take, a doubt costs as much as money."""
     doubt_usd = 0.0 if label == CHEAPEST else _DOUBT_USD
     bases = sorted(
-        _bases(wanted, grown, label=label, today=today, refusals=refusals),
+        _bases(wanted, cards, label=label, today=today, refusals=refusals),
         key=lambda one: one.usd + doubt_usd * one.doubts,
     )
     best: tuple[float, Rig] | None = None
@@ -154,17 +171,7 @@ def variant(
         for usd, rig in _complete(base, wanted, doubt_usd=doubt_usd, refusals=refusals):
             if best is None or usd < best[0]:
                 best = (usd, rig)
-    if best is None:
-        return None
-    rig = replace(
-        best[1],
-        cards=tuple(replace(one, count=now.count) for one, now in zip(best[1].cards, cards, strict=True)),
-    )
-    limited, limit_w = _within(rig, wanted)
-    if limited is None:
-        _refuse("--room", judge(replace(rig, room=wanted.circuit), ("breaker",)), refusals=refusals)
-        return None
-    return finish(label, limited, wanted=wanted, today=today, limit_w=limit_w)
+    return None if best is None else best[1]
 
 
 def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: float | None = None) -> Proposal:
@@ -218,8 +225,11 @@ def _bases(
     """Every board with the cheapest processor that suits it, and memory in its channels."""
     count = sum(one.count for one in cards)
     held = sum(one.chip.mem_bytes * one.count for one in cards)
-    share = {CHEAPEST: 0.5, RECOMMENDED: 1.0, GROWING: 1.0}[label]
-    need = max(_LEAST_RAM_BYTES * (1 if label == CHEAPEST else 2), share * held, wanted.ram_bytes)
+    as_many = count == sum(number for _, number in wanted.cards)
+    share = {CHEAPEST: 0.5, RECOMMENDED: 1.0, GROWING: 2.0 if as_many else 1.0}[label]
+    more = 2.0 if label == GROWING and as_many else 1.0
+    least = _LEAST_RAM_BYTES * (1 if label == CHEAPEST else 2 * more)
+    need = max(least, share * held, more * wanted.ram_bytes)
     if label == CHEAPEST and wanted.weights_bytes:
         need = max(_LEAST_RAM_BYTES, min(need, wanted.weights_bytes), wanted.ram_bytes)
     for board in boards():

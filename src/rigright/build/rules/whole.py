@@ -9,7 +9,7 @@ from rigright.base.units import KILO
 from rigright.base.words import say
 from rigright.build.machine import Cards, Rig
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
-from rigright.facts.shop.cards import OPEN, PASSIVE, SOLDERED
+from rigright.facts.shop.cards import BLOWER, OPEN, PASSIVE, SOLDERED
 from rigright.facts.shop.tables import Finished
 
 _OUTSIDE = re.compile(r"e-?gpu|oculink|thunderbolt|usb4|外置")
@@ -160,4 +160,20 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
         )
 
 
-RULES = (BuildRule(name="machine", judge=cards),)
+def noise(rig: Rig) -> Iterator[Ruling]:
+    """Where a machine can stand: what servers and rows of blowers sound like."""
+    machine = rig.machine
+    if machine is not None and machine.kind in {"server", "modules"}:
+        says = say(
+            "{machine}: 60 to 85 dB, for a room of its own; two people or a lift to rack it",
+            machine=machine.name,
+        )
+        yield Ruling(verdict=OK, parts=("machine",), says=says)
+        return
+    blowers = sum(one.count for one in rig.cards if one.shape.cooling in {BLOWER, PASSIVE})
+    if blowers >= 2 and machine is None:
+        says = say("{count} blowers: about 50 dB under load, not beside a desk", count=blowers)
+        yield Ruling(verdict=OK, parts=("gpu",), says=says)
+
+
+RULES = (BuildRule(name="machine", judge=cards), BuildRule(name="noise", judge=noise))

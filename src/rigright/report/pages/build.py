@@ -136,8 +136,8 @@ def _variants(result: Assembled) -> Table:
         Column(head=head, right=place > 1, flexible=place == 1) for place, head in enumerate(heads)
     )
     rows: list[tuple[Shown, ...]] = []
-    shown = {one.items: one for one in reversed(result.proposed.variants)}
-    for one in reversed(shown.values()):
+    shown = {one.items: one for one in result.proposed.variants}  # alike ones once
+    for one in shown.values():
         rig = one.rig
         board = "" if rig.board is None else called(rig.board)
         name = (

@@ -284,6 +284,21 @@ def test_a_machine_whose_watts_nobody_says_is_costed_without_them(capsys):
     assert "not counted: power" in capsys.readouterr().out
 
 
+def test_what_is_rented_abroad_alone_is_said_to_be(capsys):
+    found = rigright.cost("8x h20")
+    assert found.way(RENT).currency == "CNY"
+    assert main(["cost", "8x h20", "--details"]) == 0
+    assert "billed in yuan" in capsys.readouterr().out
+    assert main(["cost", "8x h20", "--currency", "CNY", "--details"]) == 0
+    assert "billed in yuan" not in capsys.readouterr().out
+
+
+def test_a_used_price_that_nobody_says_is_reckoned_and_said_to_be(capsys):
+    assert main(["cost", "rtx 4060 ti 16gb", "--details"]) == 0
+    assert "less the years" in capsys.readouterr().out
+    assert rigright.cost("rtx 4060 ti 16gb").cards.value < 425, "the last new one cost 400 to 450"
+
+
 def test_every_machine_with_a_price_can_be_costed():
     """No chip of the market breaks the sum, and no total says less than nothing."""
     for chip in chips()[::3]:

@@ -24,8 +24,8 @@ from rigright.facts.prices import (
     USED,
     Price,
     dated,
-    launch_price,
     newest_prices,
+    price_when_new,
 )
 
 DAYS_PER_YEAR = 365.25
@@ -57,8 +57,8 @@ class Quote:
 def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = False) -> Quote | None:
     """What a card is bought for on its market; None where nobody says.
 
-    The user's own prices go before ours. Of a whole machine that is made no more, where nobody says what a
-    used one goes for: its first price, less what such machines lose in so many years.
+    The user's own prices go before ours. Of what is made no more, where nobody says what a used one goes
+    for: the last price of a new one, less what such machines lose in so many years, marked GUESSED.
     """
     own = [row for row in in_force().get(chip.id, ()) if row.kind != OWN_RENT]
     if own:
@@ -66,12 +66,12 @@ def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = Fal
     rows = newest_prices(chip, currency=currency, used=used)
     if rows:
         return quoted(rows)
-    first = launch_price(chip) if chip.ended and chip.unified_memory else None
+    first = price_when_new(chip) if chip.ended else None
     if first is None:
         return None
     usd = from_currency(first.typical, first.currency)
     years = max((today - dated(first.as_of)).days, 0) / DAYS_PER_YEAR
-    kept = kept_share(years, segment="soc")
+    kept = kept_share(years, segment="soc" if chip.unified_memory else chip.segment)
     return Quote(
         chip=chip.id, usd=usd * kept["usual"], usd_low=usd * kept["fast"], usd_high=usd * kept["slow"],
         used=True, mark=GUESSED, as_of=first.as_of, currency=first.currency,

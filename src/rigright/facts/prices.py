@@ -92,9 +92,12 @@ def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> t
     return ()
 
 
-def launch_price(chip: Chip) -> Price | None:
-    """What its maker asked at first."""
+def price_when_new(chip: Chip) -> Price | None:
+    """What a new one went for: the last time that somebody said so, else what its maker asked at first."""
     rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
+    sold = [row for row in rows if row.kind in NEW]
+    if sold:
+        return max(sold, key=lambda row: dated(row.as_of))
     return min((row for row in rows if row.kind == "launch"), key=lambda row: dated(row.as_of), default=None)
 
 

@@ -27,6 +27,7 @@ class CostWay:
     chance: float | None = None  # that buying costs less over all the years, the machine sold at their end
     as_of: str | None = None
     stale: bool = False
+    currency: str | None = None  # that it is billed in
     source: str = ""
 
 

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
-from rigright.base.money import show_money
+from rigright.base.money import CNY, USD, show_money
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
@@ -29,7 +29,7 @@ from rigright.cost.lifetime import (
 )
 from rigright.cost.money import SECONDS_PER_H, Tariff, host_usd, power_usd_per_h, tariff_in
 from rigright.cost.power import Busy, busy_in, draw_w, machine_w
-from rigright.cost.prices import DAYS_PER_YEAR, price_width, priced
+from rigright.cost.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
 from rigright.cost.renting import Contract, Lease, cheapest, reserved
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.nodes import BOX_CARDS, Node
@@ -52,6 +52,7 @@ from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
 if TYPE_CHECKING:
+    from rigright.facts.clouds import Offer
     from rigright.search.market import Market
 
 USUAL_PROMPT = 4.0  # prompt tokens for each output token, where nobody says
@@ -147,6 +148,9 @@ def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Mar
     if subject.is_there and bought is not None:
         usd = bought.resale(0.0).value
         yield say("it would sell for about {usd} today", usd=show_money(usd, wish.currency))
+    quotes = (market.quote(card.chip, guess=True) for card in subject.node.cards)
+    if any(quote is not None and quote.mark == GUESSED for quote in quotes):
+        yield say("nobody says what a used one costs: the last price of a new one, less the years")
     if not drawn(subject)[0].value:
         yield say("not counted: power, nobody says what {machine} draws", machine=subject.node.shown)
     yield from own_notes((card.chip.id for card in subject.node.cards), market)
@@ -318,6 +322,13 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
     if node.is_mixed:
         return
     wished = replace(wish, clouds=wish.clouds or subject.clouds)
+    abroad = replace(wished, currency=USD if wish.currency == CNY else CNY)
+
+    def able(*, spot: bool) -> tuple[Offer, ...]:
+        """What is rented out at home, else abroad."""
+        found = (offers_of(market, chip.id, wish=replace(one, spot=spot)) for one in (wished, abroad))
+        return next(filter(None, found), ())
+
     chip, replica = node.cards[0].chip, min(len(node.cards), BOX_CARDS)
 
     def way(kind: str, lease: Lease, *, contract: Contract | None = None) -> CostWay:
@@ -332,20 +343,20 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
         return CostWay(
             kind=kind, label=lease.offer.provider if lease.offer.most_chips else lease.label,
             years=None if contract is None else contract.years,
-            as_of=paid.as_of, stale=is_stale(paid.as_of, market.today),
+            as_of=paid.as_of, stale=is_stale(paid.as_of, market.today), currency=lease.offer.currency,
             source=lease.usd_per_h.why if contract is None else contract.source,
             ledger=Ledger(terms=(Term(start=0.0, monthly={"rent": rent}),), months=months),
         )  # fmt: skip
 
     for kind, spot in ((RENT, False), (SPOT, True)):
         if spot or not wish.spot:
-            able = offers_of(market, chip.id, wish=replace(wished, spot=spot))
-            lease = cheapest(able, node.n_cards, today=market.today, spot=spot, replica=replica)
+            lease = cheapest(able(spot=spot), node.n_cards, today=market.today, spot=spot, replica=replica)
             if lease is not None:
                 yield way(kind, lease)
     if not wish.spot:
-        able = offers_of(market, chip.id, wish=wished)
-        found = reserved(able, node.n_cards, today=market.today, years=wish.years, replica=replica)
+        found = reserved(
+            able(spot=False), node.n_cards, today=market.today, years=wish.years, replica=replica
+        )
         for contract, lease in found:
             yield way(RESERVED, lease, contract=contract)
 

@@ -95,7 +95,7 @@ def _why(chip: Chip, quote: Quote | None, *, own: bool, counted: Sequence[Price]
         lacks = say("no price known: such a card is ranked last")
         return say("your own price goes before all others") if own else lacks
     if not counted:
-        return say("no used price known: the first price, less what such machines lose in a year")
+        return say("no used price known: the last new one, less what such machines lose in a year")
     kinds = {row.kind for row in counted}
     if kinds == {USED}:
         if chip.ended:

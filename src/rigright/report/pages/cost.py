@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.money import currency_of, show_money
+from rigright.base.money import CNY, currency_of, show_money
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.cost.estimate import Estimate
@@ -74,8 +74,7 @@ def verdict(result: Costed) -> Line:
         way = own or min(result.ways, key=lambda way: way.ledger.total.value)
         usd = _between(way.ledger.total, currency)
         said = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
-                   way=say("bought; no rent known") if own and own.kind == BUY and result.wish.buy is None
-                   else name_of(way, result))  # fmt: skip
+                   way=_alone(way, result))  # fmt: skip
         return Line(said=said, tone="good")
     paid = other.payback
     costs = with_commas(_spent(way, result) for way in (own, other))
@@ -106,6 +105,15 @@ def verdict(result: Costed) -> Line:
         span=span, **told,
     )  # fmt: skip
     return Line(said=said, tone="warn")
+
+
+def _alone(way: CostWay, result: Costed) -> Shown:
+    """The only way that is known, and what nobody says of the other."""
+    if result.wish.buy is not None or way.kind not in {BUY, RENT, SPOT, RESERVED}:
+        return name_of(way, result)
+    if way.kind == BUY:
+        return say("bought; no rent known")
+    return say("{way}; no price to buy known", way=name_of(way, result))
 
 
 def _spent(way: CostWay, result: Costed) -> Sentence:
@@ -268,6 +276,10 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
             "{model}: {tokens}M output tokens a month", model=model_name(output.model) or say("wanted"),
             tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
+    foreign = [way for way in result.ways if way.currency == CNY and wish.currency != CNY]
+    if foreign:
+        names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
+        yield say("{clouds}: in China, billed in yuan", clouds=names or "")
     guessed = [say("works all the time (--duty)")] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
@@ -401,6 +413,7 @@ def _plain_way(way: CostWay, result: Costed, *, language: str) -> dict[str, Any]
         "paid_usd": [way.ledger.paid(float(month)).value for month in range(int(result.months) + 1)],
         "as_of": way.as_of,
         "stale": way.stale,
+        "currency": way.currency,
         "source": way.source,
     }  # fmt: skip
 

@@ -114,6 +114,6 @@ class Rig:
 
     @property
     def cpu_w(self) -> float:
-        """Of its processors; a modest one where none is known."""
-        one = None if self.processor is None else self.processor.power_w
+        """Of its processors at most; a modest one where none is known."""
+        one = None if self.processor is None else self.processor.peak_w
         return self.cpu_count * (one or 105.0)

@@ -39,6 +39,7 @@ class CpuFamily:
     gen: int
     max_cpus: int
     tdp_w: float  # of the largest
+    peak: float  # times its stated power that one draws at most
     source: str
     as_of: str
     confidence: str
@@ -56,8 +57,14 @@ class Processor:
     igpu: bool | None = None
 
     @property
+    def peak_w(self) -> float | None:
+        """What it draws at most: of desktop ones more than is stated as their heat."""
+        ratio = 1.0 if self.family is None else self.family.peak
+        return None if self.power_w is None else ratio * self.power_w
+
+    @property
     def power_w(self) -> float | None:
-        """What it draws at most, where that is known of it or of its family."""
+        """Its stated power (TDP), where that is known of it or of its family."""
         return self.tdp_w or (None if self.family is None else self.family.tdp_w)
 
 
@@ -77,7 +84,7 @@ def families() -> dict[str, CpuFamily]:
     words = dict.fromkeys(("id", "name", "pattern", "socket", "source", "as_of", "confidence"), text)
     counts = dict.fromkeys(("channels", "card_lanes", "lanes_free", "gen", "max_cpus"), whole)
     sets = dict.fromkeys(("mem", "modules"), lambda cell: frozenset(cell.split()))
-    readers = {**words, **counts, **sets, "mem_max_gb": scaled(GIB), "tdp_w": number}
+    readers = {**words, **counts, **sets, "mem_max_gb": scaled(GIB), "tdp_w": number, "peak": number}
     rows = read_rows(PARTS / "cpu_families.csv", readers, required=tuple(readers))
     return {row["id"]: CpuFamily(**row | {"mem_max_bytes": row.pop("mem_max_gb")}) for row in rows}
 

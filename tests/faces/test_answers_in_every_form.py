@@ -23,7 +23,7 @@ RUNS = (
 )
 FILES = {
     "runs.csv": RUNS,
-    "parts.txt": "cpu: 7950x\nboard: ProArt X670E\nram: 2x48GB DDR5\ngpu: RTX 4090\npsu: 1000W ATX 3.1\n",
+    "parts.txt": "cpu: 7950x\nboard: ProArt X670E\nram: 2x48GB\ngpu: RTX 4090\npsu: 1000W\ncase: Torrent\n",
     "grid.csv": "model,on,users\nllama-3.1-8b,h100,8\nqwen3-8b,4090,2\n",
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",
 }

@@ -30,11 +30,12 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     rows = tuple(read_rows(result.rig))
     columns = (Column(head=say("part")), Column(head=say("read as"), flexible=True))
     parts.append(Table(columns=columns, rows=rows))
-    missing = [NOUNS[kind] for kind, has in _needed(result.rig) if not has]
-    if missing and result.rig.machine is None:
-        said = say("not on the list, so not checked: {parts}", parts=_listed(missing))
+    absent = [NOUNS[kind] for kind in missing(result.rig)]
+    if absent:
+        said = say("not on the list, so not checked: {parts}", parts=_listed(absent))
         parts.append(Line(said=said, tone="dim"))
-    return Page(title=verdict_line(result), tone=_TONES[result.verdict], parts=tuple(parts))
+    tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
+    return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
 
 
 def verdict_line(result: CheckedList) -> Sentence:
@@ -47,6 +48,8 @@ def verdict_line(result: CheckedList) -> Sentence:
         return say("can be built; 1 thing to look into")
     if doubts:
         return say("can be built; {count} things to look into", count=doubts)
+    if missing(result.rig):
+        return say("nothing speaks against the parts on the list; it is not complete")
     return say("can be built")
 
 
@@ -62,11 +65,14 @@ def _listed(names: list[Sentence]) -> Sentence:
     return first
 
 
-def _needed(rig: Rig) -> Iterator[tuple[str, bool]]:
+def missing(rig: Rig) -> list[str]:
+    """Kinds of part that a machine has and the list does not name."""
+    if rig.machine is not None:
+        return []
     unread = {kind for kind, _ in rig.unknown}
     found = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
-    for kind, part in zip(("cpu", "board", "ram", "gpu", "psu", "case"), found, strict=True):
-        yield kind, bool(part) or kind in unread
+    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), found, strict=True)
+    return [kind for kind, part in kinds if not part and kind not in unread]
 
 
 def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
@@ -136,6 +142,7 @@ def plain(result: CheckedList, language: str) -> dict[str, Any]:
         "understood": [
             {"part": tell(part, language), "as": tell(text, language)} for part, text in read_rows(result.rig)
         ],
+        "missing": missing(result.rig),
         "unknown": [{"part": kind, "text": text} for kind, text in result.rig.unknown],
     }
 

@@ -146,3 +146,11 @@ def test_buying_pays_off_as_cost_has_it():
     assert paid.months == pytest.approx(own["usd"].value / (rent["usd_per_h"].value * hours - power))
     assert paid.low < paid.months < paid.high
     assert rigright.compare(("1x rtx 4090", "1x rtx 5090"), model="llama-3.1-8b", wish=wish).payback is None
+
+
+def test_a_cloud_that_bills_in_yuan_has_its_price():
+    wish = PlanWish(prompt_tok=1024, output_tok=256, users=4, currency="CNY")
+    found = rigright.compare(("1x rtx 4090", "autodl:RTX 4090"), model="qwen3-8b", wish=wish)
+    rent = found.contenders[1].figures["usd_per_h"]
+    assert rent.value == pytest.approx(1.98 / 7.1)
+    assert found.payback is not None

@@ -97,7 +97,12 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
             say("{instance} has {chip}: an unknown GPU, or a slice of one",
                 instance=offer.instance, chip=offer.said or offer.chip or "")
         )  # fmt: skip
-    rented = replace(wish, on=f"{offer.n_chips:g}x {offer.chip}", clouds=(offer.provider,), buy=False)
+    # the same with dollars, where the cloud bills in another currency
+    chip = offer.chip
+    sold = [one for one in market.offers.get(chip, ()) if one.provider == offer.provider]
+    found = [one for one in sold if one.instance == offer.instance] or found
+    offer = found[0]
+    rented = replace(wish, on=f"{offer.n_chips:g}x {chip}", clouds=(offer.provider,), buy=False)
     priced = offer.spot_usd_per_h if wish.spot else offer.usd_per_h
     if priced is None:
         return Thing(
@@ -106,4 +111,4 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
             market=replace(market, offers={}),
             notes=(say("no price known for {instance}", instance=offer.instance),),
         )
-    return Thing(asked=asked, wish=rented, market=replace(market, offers={offer.chip: tuple(found)}))
+    return Thing(asked=asked, wish=rented, market=replace(market, offers={chip: tuple(found)}))

@@ -31,7 +31,8 @@ def page(result: Priced, *, why: bool = False) -> Page:
         return _many(result)
     one = result.chips[0]
     parts: list[Part] = [Line(said=one.why, tone="dim"), _known(one, result.currency, why=why)]
-    rents = one.rents[:MOST_RENTS]
+    cheapest = {offer.provider: offer for offer in reversed(one.rents)}  # of each cloud
+    rents = sorted(cheapest.values(), key=one.rents.index)[:MOST_RENTS]
     if rents:
         told = with_commas(
             say("{cloud} {usd} ({date})", cloud=cloud_shown(offer.provider), date=offer.as_of or "?",

@@ -28,11 +28,10 @@ DECODE = Pass(decode_seqs=1, decode_context_tok=2048)
 share = st.floats(0, 1)
 
 
-def rates_with(words="ryzen 7950x + 64gb ddr5-6000", **more):
+def rates_with(words="ryzen 7950x + 64gb ddr5-6000"):
     plain = rates_of((CARD,), ENGINE, weights=WEIGHTS)
-    return beside(
-        plain, (host_chip(find_host(words)),), cards=(CARD,), engine=ENGINE, weights=WEIGHTS, **more
-    )
+    hosts = (host_chip(find_host(words)),)
+    return beside(plain, hosts, cards=(CARD,), engine=ENGINE, weights=WEIGHTS)
 
 
 def token_s(ram, words="ryzen 7950x + 64gb ddr5-6000"):
@@ -75,7 +74,8 @@ def test_no_more_is_sent_than_lies_there(tok, experts):
 
 def test_long_prompts_are_sent_to_the_card_and_short_ones_are_not():
     ram = replace(WORK, ram=InRam(experts=1.0))
-    here, there = rates_with(computes=True), rates_with()
+    there = rates_with()
+    here = replace(there, host=replace(there.host, most_tok=np.inf))
 
     def prompt_s(rates, tok):
         content = Pass(prefill_tok=tok, prefill_seqs=1, prefill_seen_tok=tok / 2)

@@ -80,7 +80,7 @@ class Beside:
     rates: Rates
     bus_bytes_per_s: Numbers
     hop_s: Numbers  # from a card to the processor, or back
-    most_tok: Numbers  # a pass of no more tokens of prompts is worked on where the weights lie
+    most_tok: Numbers  # a pass of no more tokens of prompts is worked on where the weights lie; inf: always
     by_expert: bool  # those that one expert gets
 
 
@@ -148,13 +148,14 @@ def beside(
     cards: Sequence[Chip],
     engine: Engine,
     weights: str,
-    computes: bool = False,
+    streams: Mapping[str, Any] | None = None,
 ) -> Rates:
-    """The rates of cards with a processor beside each; `computes`: it works on prompts of any length."""
-    streams = corrections("speed_streams")
+    """The rates of cards with a processor beside each; `streams`: other terms than those of the table."""
+    streams = corrections("speed_streams") if streams is None else streams
     terms = [stream_terms(streams, engine, chip=host, weights=weights) for host in hosts]
     bus = [pcie_bytes_per_s(*_slot(card, host)) for card, host in zip(cards, hosts, strict=True)]
-    own = rates_of(hosts, engine, weights=weights)
+    tables = {**corrections(SUBJECT), "streams": streams}
+    own = rates_of(hosts, engine, weights=weights, tables=tables)
     return replace(
         rates,
         piped=np.zeros_like(np.asarray(rates.piped, dtype=float)),  # one processor, one bus: no card goes on
@@ -162,7 +163,7 @@ def beside(
             rates=own,
             bus_bytes_per_s=np.array(bus) * _column(terms, "bus"),
             hop_s=own.hop_s,
-            most_tok=np.inf if computes else engine.ram_tok or 0.0,
+            most_tok=engine.ram_tok or 0.0,
             by_expert=engine.ram_by == "expert",
         ),
     )

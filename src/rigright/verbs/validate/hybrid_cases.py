@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +20,11 @@ USUAL_DISK_BYTES_PER_S = 3.0 * GIGA  # of a machine that nobody says more of
 PAGED = 0.25  # of a disk's rate in a row, that pages of a mapped file come at
 
 
-def hybrid_figure(ask: HybridAsk) -> float:
-    """One figure in the unit of its metric; nan where it is none of a stream."""
+def hybrid_figure(ask: HybridAsk, tables: Mapping[str, Any] | None = None) -> float:
+    """One figure in the unit of its metric; nan: none of a stream. `tables`: other terms than ours."""
     processor = host_chip(ask.host, threads=ask.threads)
     chips = ask.chips or (processor,)
-    stream = stream_of(chips, ask.engine, weights=ask.weights)
+    stream = stream_of(chips, ask.engine, weights=ask.weights, tables=tables)
     work = ask.work
     if ask.chips:
         work = replace(work, ram=ask.ram)
@@ -32,8 +34,10 @@ def hybrid_figure(ask: HybridAsk) -> float:
             cards=chips,
             engine=ask.engine,
             weights=ask.weights,
-            computes=ask.computes,
+            streams=tables,
         )
+        if ask.computes and rates.host is not None:
+            rates = replace(rates, host=replace(rates.host, most_tok=np.inf))
         stream = replace(stream, rates=rates)
     if ask.ubatch_tok is not None:
         stream = replace(stream, ubatch_tok=np.full(len(chips), float(ask.ubatch_tok)))

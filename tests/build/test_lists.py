@@ -291,3 +291,23 @@ def test_where_nothing_is_known_it_is_an_error(text):
     with pytest.raises(RigError) as caught:
         check_text(text)
     assert caught.value.hint is not None
+
+
+def test_a_chinese_list_is_read_as_it_is_written():
+    rig = rig_of(
+        lines_of(
+            "处理器：AMD 霄龙 7763 ×2\n主板：超微H12DSi-N6\n内存：64G×16 DDR4 3200 RECC\n"
+            "显卡：4090×8（双槽涡轮）\n"
+            "电源：2000W×4\n机箱：8卡4U服务器机箱\n供电：220V 63A\n",
+            name="list",
+        )
+    )
+    assert rig.unknown == ()
+    assert (rig.cpu_count, rig.n_cards, len(rig.supplies)) == (2, 8, 4)
+    assert rig.cards[0].slots == 2
+    assert (rig.modules[0].count, rig.modules[0].registered) == (16, True)
+    assert rig.room.rated_w == 220 * 63
+
+
+def test_two_cards_may_be_said_behind_the_name():
+    assert read("显卡", "2080Ti 22G魔改 双卡").n_cards == 2

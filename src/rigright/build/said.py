@@ -34,7 +34,7 @@ from rigright.facts.shop.tables import (
 MOST_PARTS = 128
 _COUNT = re.compile(
     r"\A(?P<n>\d{1,3})\s*(?:x(?![a-z])|\*|pcs|块|张|个|颗|条)\s*|\A(?P<dual>dual|twin|two|双路?|两[块张个颗])\s*"
-    r"|[\s,]+[x*]\s*(?P<m>\d{1,2})\Z"
+    r"|(?:[\s,]+|(?<=w))[x*]\s*(?P<m>\d{1,2})\Z"
 )
 _FORMS = (
     ("ITX", r"\bitx\b|mini[- ]?itx|dtx"), ("mATX", r"\bm-?atx\b|micro[- ]?atx|matx|小板"),
@@ -48,7 +48,8 @@ _SPECS = re.compile(
 )
 _OPEN_FRAME = r"open|frame|bench|mining|no case|caseless|bare|开放|裸|矿|架子"
 _KINDS_OF_CASE = (
-    ("open frame", _OPEN_FRAME), ("rack 4U GPU", r"gpu (?:server )?chassis|\b[45]u gpu|gpu [45]u"),
+    ("open frame", _OPEN_FRAME),
+    ("rack 4U GPU", r"gpu (?:server )?chassis|\b[45]u gpu|gpu [45]u|(?:[4-9]|10)卡"),
     ("ATX Full Tower", r"full[- ]?tower|全塔"), ("ATX Mid Tower", r"mid[- ]?tower|中塔|\batx case\b|atx机箱"),
     ("Mini ITX Tower", r"\bitx\b|sff\b"), ("Micro ATX Mini Tower", r"\bm-?atx\b|micro[- ]?atx"),
 )  # fmt: skip
@@ -228,6 +229,8 @@ def _cards_said(text: str) -> dict[str, Any]:
         return {"cards": ()}
     found: list[Cards] = []
     for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
+        for words_zh, number in (("单槽", "1-slot"), ("双槽", "2-slot"), ("三槽", "3-slot")):
+            group = group.replace(words_zh, f" {number} ")  # noqa: PLW2901 - the same in digits
         wide = re.search(r"(\d(?:\.\d+)?)[- ]?(?:slots?|槽)", group)
         long = re.search(r"(\d{3})\s?mm", group)
         limit = re.search(r"(?<![\d.])(\d{2,3})\s?w(?:atts?)?\b", group)
@@ -247,6 +250,7 @@ def _cards_said(text: str) -> dict[str, Any]:
             count = sum(card.chip == chip for card in node.cards) * node.n_nodes * many
             if count > MOST_PARTS or (count > many and not re.search(_SAID_COUNT, name)):
                 count = many  # a number of the model's name
+            count *= 2 if count == 1 and re.search(r"双卡|双显卡|两张|两块", text) else 1
             found.append(Cards(
                 chip=chip, count=max(1, count // chip.devices),
                 shape=shape_of(chip, _model(rest), cooling=cooling),
@@ -350,7 +354,7 @@ def _case(text: str) -> dict[str, Any]:
     if rows:
         facts = shared(rows) | {"name": _shown(text, rows)}
         return {"case": Enclosure(**facts | roomiest(rows, "card_m", "slots", "cooler_m", "psu_m", "boards"))}
-    rack = re.search(r"\b([1-9])u\b", plain)
+    rack = re.search(r"(?<![a-z0-9])([1-9])u(?![a-z0-9])", plain)
     kind = next((kind for kind, shape in _KINDS_OF_CASE if re.search(shape, plain)), None)
     if kind in {None, "ATX Mid Tower"} and (rack or re.search(r"\brack", plain)):
         kind = f"rack {rack[1]}U" if rack else "rack 4U"

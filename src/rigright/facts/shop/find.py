@@ -58,19 +58,16 @@ def named(said: str, table: Sequence[Row]) -> tuple[Row, ...]:
         joined = [place for place, (_, tight, _) in enumerate(known) if all(one in tight for one in asked)]
         return tuple(table[place] for place in _plainest(joined, known))
     wanted = [one for one in asked if one in counts]
-    if not wanted or all(one in _vendors(table) for one in wanted):
-        return ()
-    spoken = [one for one in wanted if not one.isdigit()]
-    while wanted:
+    spoken = any(not one.isdigit() for one in asked)
+    makers = _vendors(table)
+    while any(one not in makers and not (spoken and one.isdigit()) for one in wanted):
         found = [place for place, (own, _, _) in enumerate(known) if own.issuperset(wanted)]
         if found:
             return tuple(table[place] for place in _plainest(found, known))
         common = max((one for one in wanted if one not in marks), key=lambda one: counts[one], default=None)
-        if common is None or len(wanted) == 1:
-            return ()
+        if common is None:
+            break
         wanted = [one for one in wanted if one != common]
-        if all(one in _vendors(table) or (spoken and one.isdigit()) for one in wanted):
-            return ()
     return ()
 
 

@@ -79,6 +79,30 @@ def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
     """Each part as it was understood."""
     if rig.machine is not None:
         yield NOUNS["machine"], rig.machine.name
+    yield from _base_rows(rig)
+    for cards in rig.cards:
+        limit = f", {cards.limit_w:.0f} W" if cards.limit_w else ""
+        named = f"{cards.count}x {cards.shape.model or cards.chip.name}{limit}"
+        if cards.usual_slots is None:
+            yield NOUNS["gpu"], named
+            continue
+        wide = say("{slots} slots", slots=f"{cards.usual_slots:g}")
+        yield NOUNS["gpu"], say("{cards}, {wide}", cards=named, wide=wide)
+    for supply in dict.fromkeys(rig.supplies):
+        count = rig.supplies.count(supply)
+        watts = f" ({supply.watts:,.0f} W)" if supply.watts else ""
+        yield NOUNS["psu"], f"{f'{count}x ' if count > 1 else ''}{supply.name}{watts}"
+    if rig.case is not None:
+        yield NOUNS["case"], f"{rig.case.name}{f' ({rig.case.kind})' if rig.case.kind else ''}"
+    if rig.cooler is not None:
+        yield NOUNS["cooler"], rig.cooler.name
+    if rig.room is not None:
+        shown = f"{rig.room.volts:.0f} V" if rig.room.volts else ""
+        yield NOUNS["room"], f"{shown} {f'{rig.room.amps:.0f} A' if rig.room.amps else ''}".strip()
+
+
+def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
+    """Processor, board, memory."""
     if rig.processor is not None:
         yield (
             NOUNS["cpu"],
@@ -97,28 +121,6 @@ def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
                 filter(None, (each, total, modules.type, f"{modules.mts}" if modules.mts else None, kind))
             ),
         )
-    for cards in rig.cards:
-        limit = f", {cards.limit_w:.0f} W" if cards.limit_w else ""
-        wide = "" if cards.usual_slots is None else say("{slots} slots", slots=f"{cards.usual_slots:g}")
-        yield (
-            NOUNS["gpu"],
-            say(
-                "{cards}, {wide}",
-                cards=f"{cards.count}x {cards.shape.model or cards.chip.name}{limit}",
-                wide=wide,
-            ),
-        )
-    for supply in dict.fromkeys(rig.supplies):
-        count = rig.supplies.count(supply)
-        watts = f" ({supply.watts:,.0f} W)" if supply.watts else ""
-        yield NOUNS["psu"], f"{f'{count}x ' if count > 1 else ''}{supply.name}{watts}"
-    if rig.case is not None:
-        yield NOUNS["case"], f"{rig.case.name}{f' ({rig.case.kind})' if rig.case.kind else ''}"
-    if rig.cooler is not None:
-        yield NOUNS["cooler"], rig.cooler.name
-    if rig.room is not None:
-        shown = f"{rig.room.volts:.0f} V" if rig.room.volts else ""
-        yield NOUNS["room"], f"{shown} {f'{rig.room.amps:.0f} A' if rig.room.amps else ''}".strip()
 
 
 def sheet(result: CheckedList) -> Page:

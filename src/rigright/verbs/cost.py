@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rigright.facts.clouds import Offer
     from rigright.search.market import Market
 
+MOST_TERMS = 100  # machines one after another
 USUAL_PROMPT = 4.0  # prompt tokens for each output token, where nobody says
 
 
@@ -279,6 +280,12 @@ def _owned(
     other, draws = bought, running
     if spend.then is not None:
         other, draws = _successor(spend.then, wish=wish, market=market)
+    if wish.years / after > MOST_TERMS:
+        raise AskError(
+            say("--after {after} replaces the machine {count} times", after=f"{after:g}",
+                count=f"{wish.years / after:,.0f}"),
+            hint=say("choose a larger --after or a smaller --years"),
+        )  # fmt: skip
     # nobody knows what is asked then: as much as today, as unsure as a price of that age
     terms, start = list[Term](), 0.0
     while start < wish.years - 1e-9:

@@ -151,3 +151,23 @@ def test_longer_passes_serve_more_tokens_of_what_is_sent_over_the_bus():
     assert long.speed.ttft_s.value < 0.6 * short.speed.ttft_s.value
     assert "-ub 512" in short.ram.flags
     assert "-ub 2048" in long.ram.flags
+
+
+def test_a_machine_with_much_memory_is_not_rented_at_the_price_of_a_bare_card():
+    machine = "rtx 4090 + 512gb ddr5 + epyc 9354"
+    bought = plan("deepseek-r1", wish=PlanWish(on=machine)).first
+    rented = plan("deepseek-r1", wish=PlanWish(on=machine, buy=False)).first
+    assert bought is not None
+    assert rented is not None
+    assert (bought.supply.how, rented.supply.how) == ("buy", "rent")
+
+
+def test_more_main_memory_is_never_rented_for_less():
+    paid = []
+    for machine in ("t4", "t4 + 16gb", "t4 + 64gb", "t4 + 200gb"):
+        first = plan("qwen3-4b", wish=PlanWish(on=machine, buy=False, clouds=("aws",))).first
+        assert first is not None
+        assert first.supply.usd_per_h is not None
+        paid.append(first.supply.usd_per_h.value)
+    assert paid == sorted(paid)
+    assert paid[0] < paid[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from datetime import date
 
 import numpy as np
@@ -120,13 +121,27 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:
         return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
-    for offer in offers_of(question.market, kind.chip.id, wish=question.wish):
+    for offer in _rents(question, kind):
         price = price_of(offer, spot=question.wish.spot) or np.nan
         cost = np.ceil(counts / chips_of(offer)) * price
         for place, size in enumerate(SIZES):
             if holds(offer, size):
                 table[place] = np.fmin(table[place], cost)
     return table
+
+
+def _rents(question: Question, kind: Kind) -> Iterator[Offer]:
+    """Offers of a kind, with the main memory that somebody spoke of.
+
+    What an offer leaves unsaid is enough only for who wants to rent in any case.
+    """
+    wish, host = question.wish, kind.host
+    least = 0.0 if host is None or "ram" in host.assumed else host.ram_bytes
+    unsaid = wish.buy is False or bool(wish.clouds)
+    for offer in offers_of(question.market, kind.chip.id, wish=wish):
+        enough = unsaid if offer.ram_bytes is None else offer.ram_bytes >= least
+        if enough or not least or offer.is_own:
+            yield offer
 
 
 def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
@@ -200,8 +215,7 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
     wish, market = question.wish, question.market
     size = SIZES[bisect_left(SIZES[:-1], replica)]
-    able = offers_of(market, kind.chip.id, wish=wish)
-    lease = cheapest(able, n_chips, today=market.today, spot=wish.spot, replica=size)
+    lease = cheapest(_rents(question, kind), n_chips, today=market.today, spot=wish.spot, replica=size)
     if lease is None:
         raise LookupError(kind.chip.id)  # what nobody rents is no option
     return Supply(

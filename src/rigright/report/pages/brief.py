@@ -122,7 +122,8 @@ def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterat
     if ttft_s > usual:
         yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
     if tpot_s > 1 / USUAL_TOK_PER_S:
-        yield say("only {rate} tok/s per user", rate=show_short(1 / tpot_s))
+        rate = show_short(1 / tpot_s)
+        yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than one reads")
 
 
 def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:

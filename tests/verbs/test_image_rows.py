@@ -7,10 +7,10 @@ import csv
 import numpy as np
 import pytest
 
+from lab.runs import read_runs
+from lab.subjects.speed_images import SUBJECT
 from rigright.base.errors import AskError
 from rigright.facts.corrections import corrections
-from rigright.verbs.calibrate.runs import read_runs
-from rigright.verbs.calibrate.subjects.speed_images import SUBJECT
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
 from rigright.verbs.validate.kinds.vision import KIND, predict

@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import pytest
 
+from lab.subjects.speed_serving import SUBJECT
 from rigright.arch.sources import zoo
 from rigright.facts.corrections import corrections
-from rigright.verbs.calibrate.subjects.speed_serving import SUBJECT
 from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases

@@ -7,14 +7,14 @@ import csv
 import numpy as np
 import pytest
 
+from lab.record import Subject
+from lab.subjects.speed_training import SUBJECT
+from lab.terms import tree
 from rigright.base.errors import AskError
 from rigright.base.tables import read_cells
 from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
-from rigright.verbs.calibrate.record import Subject
-from rigright.verbs.calibrate.subjects.speed_training import SUBJECT
-from rigright.verbs.calibrate.terms import tree
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.kinds.training import COLUMNS, KIND
 from rigright.verbs.validate.training_layouts import ROOM

@@ -8,6 +8,17 @@ from rigright.base.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a figure and its band are told by: own runs of the same basis move it."""
+
+    subject: str  # the table of corrections
+    figure: str  # as bands are told
+    chip: str
+    engine: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """One figure of one row, in the unit of the file; without `predicted`, `why` says what was missing."""
 
@@ -18,6 +29,7 @@ class Prediction:
     low: float | None = None
     high: float | None = None
     why: Sentence | None = None  # what was missing, or what was assumed
+    basis: Basis | None = None  # of a speed
 
     @property
     def error(self) -> float | None:

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rigright
+from lab.runs import read_runs
 from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.words import say
 from rigright.faces.cli.main import main
@@ -27,7 +28,6 @@ from rigright.verbs.bench import frame
 from rigright.verbs.bench.files import read_results
 from rigright.verbs.bench.frame import BenchWish, Keep, bench, bench_from
 from rigright.verbs.bench.rows import images
-from rigright.verbs.calibrate.runs import read_runs
 
 MACHINE = Machine(
     devices=tuple(Device(index=index, vendor="nvidia", name="NVIDIA H100 80GB HBM3") for index in range(2))

@@ -11,26 +11,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rigright.base.errors import DataError
-from rigright.base.words import say
-from rigright.cost.bands import band, figure_of
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import band
 from rigright.cost.known import bands_of, known_of_one
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor
 from rigright.facts.chips import by_id
-from rigright.facts.corrections import corrections
 from rigright.report.calibrated import Anchored, AnchorMade
+from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.calibrate import toml
-from rigright.verbs.calibrate.conformal import UNTOLD
-from rigright.verbs.calibrate.frame import subjects
-from rigright.verbs.calibrate.problem import log_ratio
-from rigright.verbs.calibrate.record import Subject
-from rigright.verbs.calibrate.runs import Runs, read_runs, taught
+from rigright.verbs.validate.frame import validate
 
+UNTOLD = 0.5  # the shared part of errors where no runs tell it
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted
 HEAD = "# Runs of your own, measured over predicted, as far as believed; made by `rigright calibrate --from`."
@@ -39,12 +35,14 @@ Place = tuple[str, str, str, str]  # subject, chip, engine, figure
 
 
 def anchor(asked: str, *, out: str | None = None) -> Anchored:
-    """Read a file of own runs, hold them against predictions, and save what they shift."""
-    read = read_runs(asked)
+    """Hold a file of own runs against predictions, and save what they shift."""
+    read = validate(asked)
     found: dict[Place, list[float]] = {}
-    faults = list(read.faults)
-    for subject in (one for one in subjects() if one.kind == read.kind):
-        faults += _collect(subject, read, found=found)
+    faults: list[Sentence] = []
+    for row in read.rows:
+        faults += row.faults
+        for one in row.predictions:
+            faults += _collect(row, one, found=found)
     if not found:
         raise DataError(_nothing(read, faults[0] if faults else None))
     made = [_made(place, np.array(ratios)) for place, ratios in sorted(found.items())]
@@ -89,32 +87,26 @@ def posterior(ratios: np.ndarray, *, spread: float, shared: float) -> tuple[floa
     return math.exp(weight * float(np.median(ratios))), math.sqrt(left) / spread
 
 
-def _collect(subject: Subject, read: Runs, *, found: dict[Place, list[float]]) -> list[Any]:
-    """Ratios of one subject's runs, put where they belong; what is odd is told."""
-    rows, faults = taught(subject, read.rows)
-    if not rows:
-        return list(faults)
-    measured = np.array([subject.measured(row) for row in rows])
-    predicted = subject.predict(subject.prepare(rows), corrections(subject.name))
-    told = list(faults)
-    for row, ratio in zip(rows, -log_ratio(np.asarray(predicted, dtype=float), measured), strict=True):
-        keys = subject.keys(row)
-        if not math.isfinite(ratio):
-            told.append(say("row {id}: it cannot be predicted", id=row.get("id") or "-"))
-        elif abs(ratio) > WILD:
-            told.append(
-                say(
-                    "row {id}: {times} times what is predicted; looked at, not believed",
-                    id=row.get("id") or "-",
-                    times=f"{math.exp(ratio):.2g}",
-                )
+def _collect(row: Judged, one: Prediction, *, found: dict[Place, list[float]]) -> list[Sentence]:
+    """Put a run's ratio where it belongs; what is odd is told."""
+    if one.measured is None:
+        return []
+    if not one.predicted:
+        return [] if one.why is None else [say("row {id}: {why}", id=row.id, why=one.why)]
+    if one.basis is None:
+        return []
+    ratio = one.measured / one.predicted
+    if abs(math.log(ratio)) > WILD:
+        return [
+            say(
+                "row {id}: {times} times what is predicted; looked at, not believed",
+                id=row.id,
+                times=f"{ratio:.2g}",
             )
-        else:
-            figure = figure_of(keys.get("band") or keys["metric"]).partition(",")[0]
-            found.setdefault((subject.name, keys["chip"], keys.get("engine", ""), figure), []).append(
-                float(ratio)
-            )
-    return told
+        ]
+    place = (one.basis.subject, one.basis.chip, one.basis.engine, one.basis.figure)
+    found.setdefault(place, []).append(math.log(ratio))
+    return []
 
 
 def _made(place: Place, ratios: np.ndarray) -> AnchorMade:
@@ -144,7 +136,7 @@ def _place(one: Anchor) -> Place:
     return one.subject, one.chip, one.engine, one.figure
 
 
-def _nothing(read: Runs, first: Any) -> Any:
+def _nothing(read: Validation, first: Sentence | None) -> Sentence:
     if first is not None:
         return say(
             "{file} has no run that can be held against a prediction; {first}", file=read.file, first=first

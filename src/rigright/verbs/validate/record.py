@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import Sentence
-from rigright.report.validation import Prediction
+from rigright.report.validation import Basis, Prediction
 
-__all__ = ["Kind", "Prediction"]
+__all__ = ["Basis", "Kind", "Prediction"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

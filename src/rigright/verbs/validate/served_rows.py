@@ -8,7 +8,7 @@ from rigright.base.tables import Row
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import kind_of, known_of_one
-from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
@@ -37,4 +37,8 @@ def predict_served(row: Row) -> Prediction:
         low=found.low,
         high=found.high,
         why=with_semicolons(ask.assumed),
-    )
+        basis=Basis(
+            subject=SUBJECT, figure=figure.partition(",")[0], chip=ask.chip.id,
+            engine=ask.engine.id, model=ask.arch.name,
+        ),
+    )  # fmt: skip

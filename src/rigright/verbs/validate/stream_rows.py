@@ -8,12 +8,12 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import show_bytes
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import banded
+from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.weights import weights_bytes
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
-from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.stream_asks import SUBJECT, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
@@ -59,4 +59,8 @@ def predict_stream(row: Row) -> Prediction:
         low=float(found.low),
         high=float(found.high),
         why=with_semicolons(ask.assumed),
-    )
+        basis=Basis(
+            subject=SUBJECT, figure=figure_of(ask.metric), chip=ask.chip.id,
+            engine=ask.engine.id, model=ask.arch.name,
+        ),
+    )  # fmt: skip

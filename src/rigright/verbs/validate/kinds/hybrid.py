@@ -7,14 +7,14 @@ import numpy as np
 from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import banded
+from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.speed.told import HYBRID, unsaid
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.hybrid_cases import hybrid_figure
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Basis, Kind, Prediction
 
 _TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
     offload layers_on_gpu experts_on_cpu metric note"""
@@ -49,6 +49,13 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             low=float(found.low),
             high=float(found.high),
             why=with_semicolons(ask.assumed),
+            basis=Basis(
+                subject=HYBRID,
+                figure=figure_of(ask.metric),
+                chip=chip.id,
+                engine=ask.engine.id,
+                model=ask.arch.name,
+            ),
         ),
     )
 

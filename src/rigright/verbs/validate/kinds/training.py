@@ -10,14 +10,14 @@ from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, text
 from rigright.base.units import to_gib
 from rigright.base.words import with_semicolons
-from rigright.cost.bands import banded
+from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_time_rates import SUBJECT
 from rigright.facts.chips import by_id
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Basis, Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
 from rigright.verbs.validate.training_speed import read_timed, tok_per_s
 
@@ -68,7 +68,11 @@ def _speed(row: Row, asked: Asked) -> Prediction:
         low=float(found.low),
         high=float(found.high),
         why=with_semicolons(timed.assumed),
-    )
+        basis=Basis(
+            subject=SUBJECT, figure=figure_of(SPEED), chip=timed.chip.id,
+            engine=timed.training.trainer, model=timed.arch.name,
+        ),
+    )  # fmt: skip
 
 
 def memory_of(asked: Asked) -> TrainingMemory:

@@ -13,7 +13,7 @@ from rigright.cost.known import Known, known_of_one
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Basis, Kind, Prediction
 
 SPEED = "samples_per_s"
 _TEXTS = "id source model gpu mode precision layout compile framework note"
@@ -47,6 +47,9 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             low=float(found.low),
             high=float(found.high),
             why=ask.assumed,
+            basis=None
+            if ask.chip is None
+            else Basis(subject=SUBJECT, figure="samples", chip=ask.chip.id, model=row.get("model") or ""),
         ),
     )
 

@@ -1,0 +1,34 @@
+"""Whether the committed corrections are what the runs give: a refit that starts from them gains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from lab.refitting import refitted
+from lab.writing import bands_kept
+
+MOVED = 0.02  # logarithm: what a row's prediction may move in a fit that starts from the committed terms
+SHARE = 0.02  # of the rows
+EDGE = 0.02  # logarithm: what the edge of a band may differ
+
+
+def stale(names: Sequence[str] = ()) -> Iterator[str]:
+    """A line for each table that a refit from the committed terms would change."""
+    for subject, done, _ in refitted(names):
+        moved = np.abs(done.fitted.after - done.fitted.before)
+        share = float(np.mean(moved[np.isfinite(moved)] > MOVED))
+        if share > SHARE:
+            yield (
+                f"{subject.name}: a refit moves {share:.0%} of its runs by more than {MOVED:.0%}: "
+                f"run python -m lab refit {subject.name} --write"
+            )
+        wrong = [
+            figure
+            for figure, edges in done.bands["bands"].items()
+            for kept in [bands_kept(subject.name).get(figure)]
+            if kept is None or any(abs(np.log(edges[side] / kept[side])) > EDGE for side in ("low", "high"))
+        ]
+        if wrong:
+            yield f"{subject.name}: bands of {', '.join(wrong)} are not what the runs give"

@@ -1,0 +1,167 @@
+"""Time of served inference: terms of classes of chips and of engines, from rows served under load.
+
+What a chip reaches is a term of its class, below everybody's; what an engine adds is a term of the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.record import Dial, Subject, Tables
+from rigright.base.tables import Row
+from rigright.cost.bands import figure_of
+from rigright.cost.known import kind_of
+from rigright.facts.classes import ChipClass, class_of
+from rigright.verbs.validate.served_asks import ServedAsk, read_served
+from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
+
+MODES = frozenset({"serve", "max"})
+NONE = float("inf")
+OFTEN = 30  # rows by which a class may speak for its kin
+# Before any served run is seen: value, spread, most. Shares and tiles are what single kernels of seven chips
+# of NVIDIA reach (GEMM, attention, experts; aiconfigurator-core 0.12.0, Apache-2.0).
+KERNELS = {
+    "compute": (0.78, 0.1, 0.95),
+    "fp8": (0.70, 0.15, 1.0),
+    "block": (1.0, 0.15, 1.2),
+    "fp4": (0.55, 0.15, 1.0),
+    "upcast": (0.9, 0.15, 1.0),
+    "attention": (0.6, 0.2, 0.9),
+    "memory": (0.82, 0.1, 0.95),
+    "kv_memory": (0.75, 0.15, 0.95),
+    "half_tok": (16.0, 0.4, NONE),
+    "expert_half_tok": (30.0, 0.3, NONE),
+    "expert_compute": (0.75, 0.2, 1.1),
+    "expert_fp8": (1.3, 0.2, 2.0),
+    "expert_mxfp4": (1.05, 0.15, 1.5),
+    "expert_block": (0.6, 0.2, 1.0),
+    "expert_fp4": (0.85, 0.2, 1.2),
+    "expert_upcast": (0.6, 0.3, 1.0),
+    "expert_memory": (1.1, 0.1, 1.25),
+    "fp4_memory": (0.8, 0.15, 1.0),
+    "narrow_width": (256.0, 0.4, NONE),
+    "touched": (0.8, 0.1, 1.0),
+    "imbalance": (0.2, 0.6, NONE),
+    "layer_s": (12e-6, 0.4, NONE),
+    "narrowing_s": (1.5e-6, 0.3, NONE),
+    "moe_layer_s": (30e-6, 0.4, NONE),
+    "latent_layer_s": (20e-6, 0.4, NONE),
+    "eager_layer_s": (60e-6, 0.6, NONE),
+    "step_s": (800e-6, 0.5, NONE),
+    "seq_s": (6e-6, 0.6, NONE),
+    "sync_s": (2e-6, 0.4, NONE),
+    "request_s": (30e-3, 0.7, NONE),
+    "ahead": (2.0, 0.7, NONE),
+    "gathered": (0.5, 0.5, 1.0),
+    "fill_seqs": (3000.0, 0.5, NONE),
+    "wave": (0.1, 0.5, 0.5),
+    "grown": (0.7, 0.3, 1.0),
+    "mixed": (1.0, 0.1, 1.2),
+}
+CLASS = {  # what differs from class to class of chips, and how far
+    **dict.fromkeys(("compute", "fp8", "block", "fp4", "memory", "kv_memory", "attention"), 0.1),
+    **dict.fromkeys(("upcast", "expert_compute", "expert_memory"), 0.15),
+    **dict.fromkeys(("layer_s", "latent_layer_s", "narrowing_s"), 0.2),
+    "moe_layer_s": 0.4,
+}
+ENGINE = {  # of an engine, and how far it may stand from everybody's
+    **dict.fromkeys(("engine_compute", "engine_memory", "engine_kv", "engine_expert", "engine_touch"), 0.07),
+    **dict.fromkeys(("engine_layer", "engine_moe"), 0.15),
+    **dict.fromkeys(("sync_s", "eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
+    "grown": 0.2,
+    "mixed": 0.08,
+    "gathered": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Rows read, and sorted into arrays."""
+
+    asks: tuple[ServedAsk, ...]
+    groups: tuple[Group, ...]
+
+
+def prepare(rows: Sequence[Row]) -> Prepared:
+    """Read every row once."""
+    asks = tuple(read_served(row) for row in rows)
+    return Prepared(asks=asks, groups=group_cases(asks))
+
+
+def predict(ready: Prepared, tables: Tables) -> np.ndarray:
+    """The figure of each row, in its unit."""
+    return best_of_rows(ready.groups, ready.asks, tables=tables)
+
+
+def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
+    """Everybody's terms, then those of each class that was run, then those of each engine."""
+    asks = [read_served(row) for row in rows]
+    run = Counter(class_of(ask.chip) for ask in asks)
+    shared = [_shared(class_of(ask.chip), run) for ask in asks]
+    engines = dict.fromkeys(ask.engine.id for ask in asks)
+    found = [
+        Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
+        for name, (prior, spread, most) in KERNELS.items()
+    ]
+    for kind in dict.fromkeys(shared):
+        touched = tuple(index for index, own in enumerate(shared) if own == kind)
+        found += [
+            Dial(
+                path=("chips", kind, name),
+                parent=("chips", "all", name),
+                spread=spread,
+                high=KERNELS[name][2],
+                touches=touched,
+            )
+            for name, spread in CLASS.items()
+        ]
+    for engine in engines:
+        touched = tuple(index for index, ask in enumerate(asks) if ask.engine.id == engine)
+        found += [
+            Dial(
+                path=("engines", engine, name),
+                parent=("chips", "all", name),
+                spread=spread,
+                touches=touched,
+            )
+            for name, spread in ENGINE.items()
+        ]
+    return tuple(found)
+
+
+def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
+    """Where the terms of a class stand: with its kin, where it was run often and no other of the kin was."""
+    alone = not any(other.kin == kind.kin and other.id != kind.id for other in run)
+    return kind.kin if alone and run[kind] >= OFTEN else kind.id
+
+
+def keys(row: Row) -> Mapping[str, str]:
+    """What is left out whole, and what bands are told by."""
+    ask = read_served(row)
+    return {
+        "source": row.get("source") or "",
+        "chip": ask.chip.id,
+        "model": ask.arch.name,
+        "engine": ask.engine.id,
+        "metric": ask.metric,
+        "band": figure_of(ask.metric, split=bool(row.get("disagg"))),
+        "class": class_of(ask.chip).id,
+        "kind": kind_of(ask.arch),
+    }
+
+
+SUBJECT = Subject(
+    name="speed_serving",
+    kind="inference",
+    teaches=lambda row: row.get("mode") in MODES and bool(row.get("value")),
+    measured=lambda row: float(row["value"]),
+    prepare=prepare,
+    predict=predict,
+    dials=dials,
+    keys=keys,
+    noise=0.15,
+)

@@ -1,0 +1,193 @@
+"""Time of one stream, of static batches and of encoders: terms of engines, and of chips below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lab.record import Dial, Path, Subject, Tables
+from lab.terms import term
+from rigright.base.tables import Row
+from rigright.cost.known import kind_of
+from rigright.cost.speed.eras import table_of
+from rigright.cost.speed.reach import chain, stored
+from rigright.facts.classes import class_of
+from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
+from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
+from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
+
+MODES = frozenset({"single", "batch"})
+TIMES = 1.0  # spread of terms that are seconds, clocks or bytes
+SHARES = 0.35  # and of shares of a peak
+SHARE = frozenset({"memory", "kv_memory", "compute", "attention", "piped"})
+OF_CHIPS = {  # what classes of chips, and chips within them, differ in
+    "compute": (0.15, 0.1), "layer_s": (0.15, 0.15), "memory": (0.05, 0.05), "act_core": (0.1, 0.05),
+}  # fmt: skip
+SEVERAL = 3  # chips in a table, for any to differ from it
+GIVEN = frozenset({"acc16", "ubatch_tok", "graph_tok", "absorbed"})  # no terms to fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Rows read: streams sorted into arrays, and encoders."""
+
+    cases: tuple[StreamCase, ...]
+    streams: tuple[int, ...]  # places of the rows
+    encoders: tuple[EncoderAsk, ...]
+    encoding: tuple[int, ...]
+
+
+def prepare(rows: Sequence[Row]) -> Prepared:
+    """Read every row once."""
+    encoding = tuple(place for place, row in enumerate(rows) if is_encoding(row))
+    streams = tuple(place for place in range(len(rows)) if place not in set(encoding))
+    return Prepared(
+        cases=group_streams([read_stream(rows[place]) for place in streams]),
+        streams=streams,
+        encoders=tuple(read_encoder(rows[place]) for place in encoding),
+        encoding=encoding,
+    )
+
+
+def predict(ready: Prepared, tables: Tables) -> np.ndarray:
+    """The figure of each row, in its unit."""
+    found = np.full(len(ready.streams) + len(ready.encoding), np.nan)
+    found[list(ready.streams)] = figures(ready.cases, tables)
+    found[list(ready.encoding)] = encoder_figures(ready.encoders, tables)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a row's terms stand: its tables, the narrowest first, its chip, and names of its format."""
+
+    tables: tuple[Path, ...]
+    kind: str
+    chip: str
+    formats: tuple[str, ...]
+
+
+def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
+    """Every term above zero of the tables in use; below it classes and chips, where a table has several."""
+    places = [_place(row, tables) for row in rows]
+    used = dict.fromkeys(table for place in places for table in place.tables)
+    found: list[Dial] = []
+    for table in used:
+        own = _at(tables, table)
+        for name, value in own.get("all", {}).items():
+            # rows that take a term from this table: no narrower one bears it
+            touched = tuple(
+                number
+                for number, place in enumerate(places)
+                if next((one for one in place.tables if name in _at(tables, one).get("all", {})), None)
+                == table
+            )
+            if value > 0 and name not in GIVEN and touched:
+                found.append(_dial((*table, "all", name), tables, touched=touched))
+                found += _of_chips((*table, "all", name), places, touched=touched)
+        found += _of_formats(table, tables, places=places)
+    return tuple(found)
+
+
+def _dial(path: Path, tables: Tables, *, touched: tuple[int, ...]) -> Dial:
+    name = path[-1]
+    return Dial(
+        path=path,
+        parent=_parent(path, tables),
+        prior=tables["priors"].get(name, 1.0),
+        spread=SHARES if name in SHARE else TIMES,
+        high=1.0 if name in {"memory", "piped"} else np.inf,
+        touches=touched,
+    )
+
+
+def _parent(path: Path, tables: Tables) -> Path | None:
+    """The same term where a table builds on another's; of a format, else of all; None: of nobody's."""
+    kind, table, *section, name = path
+    below = () if kind == "encoders" else chain(tables, table)
+    bases = (*below[1:], *(("plain",) if kind == "encoders" and table != "plain" else ()))
+    asked = [
+        (kind, base, *section, name) for base in bases if base != "plain" or name not in tables["priors"]
+    ]
+    if section[0] == "formats":
+        asked += [(kind, base, "all", name) for base in (table, *bases)]
+    return next((one for one in asked if (term(tables, one) or 0.0) > 0), None)
+
+
+def _of_chips(above: Path, places: Sequence[_Place], *, touched: tuple[int, ...]) -> Iterator[Dial]:
+    *table, _, name = above
+    chips = {places[number].chip: places[number].kind for number in touched}
+    if name not in OF_CHIPS or len(chips) < SEVERAL:
+        return
+    by_class, by_chip = OF_CHIPS[name]
+    for kind in dict.fromkeys(chips.values()):
+        rows = tuple(number for number in touched if places[number].kind == kind)
+        yield Dial(path=(*table, kind, name), parent=above, spread=by_class, touches=rows)
+    for chip, kind in chips.items():
+        rows = tuple(number for number in touched if places[number].chip == chip)
+        yield Dial(path=(*table, chip, name), parent=(*table, kind, name), spread=by_chip, touches=rows)
+
+
+def _of_formats(table: Path, tables: Tables, *, places: Sequence[_Place]) -> Iterator[Dial]:
+    for form, terms in _at(tables, table).get("formats", {}).items():
+        touched = tuple(
+            number for number, place in enumerate(places) if table in place.tables and form in place.formats
+        )
+        for name, value in terms.items():
+            if touched and value > 0:
+                yield _dial((*table, "formats", form, name), tables, touched=touched)
+
+
+def _at(tables: Tables, table: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = tables[table[0]].get(table[1], {})
+    return found
+
+
+def _place(row: Row, tables: Tables) -> _Place:
+    if is_encoding(row):
+        encoder = read_encoder(row)
+        return _Place(
+            tables=(("encoders", encoder.engine),),
+            kind=class_of(encoder.chip).id,
+            chip=encoder.chip.id,
+            formats=(encoder.precision,),
+        )
+    ask = read_stream(row)
+    table = table_of(tables, ask.engine, vendor=ask.chip.vendor)
+    names = chain(tables, table) if table is not None else ()
+    return _Place(
+        tables=tuple(("engines", name) for name in names if name != "plain"),
+        kind=class_of(ask.chip).id,
+        chip=ask.chip.id,
+        formats=stored(ask.weights).names,
+    )
+
+
+def keys(row: Row) -> Mapping[str, str]:
+    """What is left out whole, and what bands are told by."""
+    ask: EncoderAsk | StreamAsk = read_encoder(row) if is_encoding(row) else read_stream(row)
+    return {
+        "source": row.get("source") or "",
+        "chip": ask.chip.id,
+        "model": ask.arch.name,
+        "engine": ask.engine if isinstance(ask, EncoderAsk) else ask.engine.id,
+        "metric": row["metric"],
+        "class": class_of(ask.chip).id,
+        "kind": kind_of(ask.arch),
+    }
+
+
+SUBJECT = Subject(
+    name="speed_streams",
+    kind="inference",
+    teaches=lambda row: row.get("mode") in MODES and bool(row.get("value")),
+    measured=lambda row: float(row["value"]),
+    prepare=prepare,
+    predict=predict,
+    dials=dials,
+    keys=keys,
+    noise=0.1,
+)

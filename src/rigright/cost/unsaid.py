@@ -1,0 +1,106 @@
+"""What a question leaves unsaid is integrated out over how people run.
+
+Each unsaid input has a prior, a few values with their weights (`data/unsaid.toml`). The figure is taken at the
+middle of every prior; then each input alone is moved over its own, and what that moves is added to the band,
+as independent errors add: by squares of logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_toml
+
+TAIL = 0.1  # of an 80 % band, on either side
+SLIGHT = 0.05  # logarithm: an input that moves a figure by less decides nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What an input may be where nobody says."""
+
+    name: str
+    values: tuple[Any, ...]  # from low to high where they have an order
+    weights: tuple[float, ...]
+    option: str = ""  # what a person types to say it
+
+    @property
+    def middle(self) -> Any:
+        """The value half of the weight lies below."""
+        heaped = np.cumsum(self.weights)
+        return self.values[int(np.searchsorted(heaped, heaped[-1] / 2))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decides:
+    """The unsaid input that a figure hangs on most."""
+
+    prior: Prior
+    least: float  # the figure from here
+    most: float  # to there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integrated:
+    """A figure with its band over everything that was not said."""
+
+    value: float
+    low: float
+    high: float
+    decides: Decides | None = None
+
+
+@cache
+def priors(work: str) -> Mapping[str, Prior]:
+    """What may be unsaid of a kind of work ("serving", "training", ...), by name."""
+    return {
+        name: Prior(
+            name=name,
+            values=tuple(row["values"]),
+            weights=tuple(row.get("weights", [1.0] * len(row["values"]))),
+            option=row.get("option", ""),
+        )
+        for name, row in read_toml(DATA / "unsaid.toml").get(work, {}).items()
+    }
+
+
+def integrated(
+    figure: Callable[[Mapping[str, Any]], float],
+    unsaid: Sequence[Prior],
+    *,
+    band: tuple[float, float] = (1.0, 1.0),
+) -> Integrated:
+    """The figure over its unsaid inputs; `band`: low and high over the figure were everything said.
+
+    `figure` gives the figure for values of the unsaid inputs, by name; nan where they cannot be.
+    """
+    middle = {prior.name: prior.middle for prior in unsaid}
+    value = float(figure(middle))
+    below, above = np.log(band[0]) ** 2, np.log(band[1]) ** 2
+    decides, widest, moved = None, SLIGHT, 0.0
+    for prior in unsaid:
+        told = np.array([value if one == prior.middle else figure({**middle, prior.name: one})
+                         for one in prior.values], dtype=float)  # fmt: skip
+        good = np.isfinite(told) & (told > 0)
+        if not good.any():
+            continue
+        offs, weights = np.log(told[good] / value), np.array(prior.weights)[good]
+        low, half, high = (_quantile(offs, share, weights=weights) for share in (TAIL, 0.5, 1 - TAIL))
+        below, above, moved = below + (half - low) ** 2, above + (high - half) ** 2, moved + half
+        if high - low > widest:
+            widest = high - low
+            decides = Decides(prior=prior, least=value * np.exp(low), most=value * np.exp(high))
+    value *= float(np.exp(moved))
+    low, high = value * float(np.exp(-np.sqrt(below))), value * float(np.exp(np.sqrt(above)))
+    return Integrated(value=value, low=low, high=high, decides=decides)
+
+
+def _quantile(values: np.ndarray, share: float, *, weights: np.ndarray) -> float:
+    order = np.argsort(values, kind="stable")
+    heaped = np.cumsum(weights[order])
+    return float(values[order][min(np.searchsorted(heaped, share * heaped[-1]), len(values) - 1)])

@@ -1,6 +1,6 @@
 """What a question leaves unsaid is integrated out over how people run.
 
-Each unsaid input has a prior, a few values with their weights (`data/unsaid.toml`). The figure is taken at the
+Each unsaid input has a prior: a few values with weights (`data/unsaid.toml`). The figure is taken at the
 middle of every prior; then each input alone is moved over its own, and what that moves is added to the band,
 as independent errors add: by squares of logarithms.
 """

@@ -110,3 +110,67 @@ def test_logged_weights_are_exact(shared):
     for one in measured(shared, "vllm-project/vllm PR"):
         if one.metric == "weights_per_gpu":
             assert one.predicted == pytest.approx(one.measured, rel=0.001)
+
+
+STARTED = {
+    "model": "Qwen/Qwen3-14B",
+    "arch": "Qwen/Qwen3-14B",
+    "engine": "vllm",
+    "engine_version": "0.17.0",
+    "chip": "h100-sxm5-80gb",
+    "max_model_len": 8192,
+    "gpu_memory_utilization": 0.95,
+    "total_memory_gib": 79.19,
+}
+
+
+def started(what, **cells):
+    found = predict_memory_row(row(what=what, **STARTED | cells))
+    return found.value_bytes / found.unit
+
+
+def test_columns_of_a_start_are_read():
+    told = read_notes(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
+                          enforce_eager="True", note="A100 80GB; TP4, util 0.5"))  # fmt: skip
+    assert (told.engine.id, told.engine.version, told.versioned) == ("vllm", "0.17.0", True)
+    assert (told.tp, told.dp, told.budget_tok, told.max_seqs, told.share) == (2, 2, 4096, 64, 0.95)
+    assert told.card.chip.id == "h100-sxm5-80gb"
+    assert not told.graphs
+    assert started("activation_peak", max_num_seqs=256) < 0.5 * started("activation_peak")
+    assert started("graphs", enforce_eager="True") == 0 < started("graphs")
+
+
+def test_the_parts_of_a_start_add_up():
+    parts = ("weights_per_gpu", "activation_peak_per_gpu", "non_torch_per_gpu")
+    total = sum(started(what) for what in parts)
+    assert started("total_non_kv_per_gpu") == pytest.approx(total)
+    left = 0.95 * 79.19 - total
+    assert started("kv_cache_available_per_gpu") == pytest.approx(left, rel=0.001)
+    each = 40 * 2 * 8 * 128 * 2  # layers, keys and values, heads, elements, bytes
+    assert started("kv_tokens") == pytest.approx(left * 2**30 / each, rel=0.001)
+
+
+def test_sampling_took_less_from_0_17_on():
+    assert started("activation_peak", engine_version="0.16.0") == pytest.approx(5.64, rel=0.02)
+    assert started("activation_peak") == pytest.approx(2.23, rel=0.02)
+
+
+def test_experts_of_mxfp4_are_padded():
+    weights = started("weights", arch="openai/gpt-oss-20b", format="mxfp4", engine_version="0.11.0")
+    assert weights == pytest.approx(13.47, rel=0.005)
+
+
+def test_published_starts_of_vllm(shared):
+    found = {}
+    with (shared / "measured" / "new" / "memory_vllm.csv").open(encoding="utf-8") as file:
+        for raw in csv.DictReader(file):
+            if raw["arch"]:
+                cells, _ = read_cells(raw, KIND.columns)
+                (one,) = KIND.predict(cells)
+                found.setdefault(one.metric, []).append(abs(one.predicted / one.measured - 1))
+    most = {"weights": 0.004, "activation": 0.03, "non_torch": 0.05, "total_non_kv": 0.005, "kv": 0.01}
+    for what, limit in most.items():
+        errors = [error for name, own in found.items() if name.startswith(what) for error in own]
+        assert len(errors) >= 20
+        assert np.median(errors) < limit
+    assert np.median(found["cuda_graph_per_gpu"]) < 0.1

@@ -16,13 +16,19 @@ def device_of(card: Card, engine: Engine) -> Device:
     terms = corrections(SUBJECT)
     chip = card.chip
     own = engine_terms(engine)
+    alone, joined = engine.libraries_mib
+    collectives = terms["collectives_mib"][link_kind(chip)]
     return Device(
         total_bytes=card.program_bytes,
         free_bytes=card.room_bytes,
         context_bytes=terms["context_mib"][context_kind(chip)] * MIB,
-        collectives_bytes=terms["collectives_mib"][link_kind(chip)] * MIB,
+        collectives_bytes=collectives * MIB,
         graph_bytes=terms["graphs"]["graph_kib"] * KIB,
+        expert_graph_bytes=terms["graphs"]["expert_kib"] * KIB,
+        graph_base_bytes=engine.graph_base_mib * MIB,
         base_bytes=own["base_mib"] * MIB,
+        libraries_bytes=alone * MIB,
+        joined_bytes=(joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB,
         reserve=own["reserve"],
         slack_bytes=own["slack_mib"] * MIB,
         chip=chip.id,

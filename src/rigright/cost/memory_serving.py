@@ -11,16 +11,18 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass
 from rigright.base.units import MIB
-from rigright.cost.memory_kv import lanes, mixers_of
+from rigright.cost.memory_kv import lanes, mixers_of, rounded
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
+    expert_buffers_bytes,
     forward_bytes,
     logits_bytes,
     rope_tables_bytes,
     samples_bytes,
+    seen_bytes,
 )
 from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes, on_cards
@@ -40,6 +42,7 @@ class ServingMemory:
     states_bytes: Numbers
     step_bytes: Numbers  # activations and logits at their peak
     tables_bytes: Numbers  # rotary tables and workspaces
+    libraries_bytes: Numbers  # kernels, workspaces and links outside the framework's tensors
     graphs_bytes: Numbers
     collectives_bytes: Numbers
     context_bytes: Numbers
@@ -58,7 +61,8 @@ class ServingMemory:
     @property
     def fixed_bytes(self) -> Numbers:
         """All but caches and states."""
-        return self.allocated_fixed_bytes + self.graphs_bytes + self.collectives_bytes + self.context_bytes
+        beside = self.graphs_bytes + self.libraries_bytes + self.collectives_bytes + self.context_bytes
+        return self.allocated_fixed_bytes + beside
 
     @property
     def allocated_fixed_bytes(self) -> Numbers:
@@ -201,10 +205,25 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         device=device,
         settings=settings,
         ask=ask,
-        shares={cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut},
+        shares={cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
+        | {
+            Cut.EXPERT: share(Cut.EXPERT, layout)
+            * _padding(arch, layout, multiple=engine.padded.get(serving.weights))
+        },
         forward_bytes=forward,
         sampler_bytes=sampler,
     )
+
+
+def _padding(arch: Arch, layout: Layout, *, multiple: int | None) -> Numbers:
+    """What experts take whose width is rounded up, over what they hold."""
+    width = max(
+        (layer.ffn.width for layer in arch.trunk.layers if layer.ffn and layer.ffn.experts), default=0
+    )
+    if multiple is None or not width:
+        return 1.0
+    own = width / np.where(np.asarray(layout.ep) > 1, 1, np.asarray(layout.tp, dtype=float))
+    return rounded(own, multiple) / own
 
 
 def _moments(
@@ -217,7 +236,11 @@ def _moments(
     rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": ask.batch}
     seen = np.asarray(serving.context_tok, dtype=float) * ask.batch
     forward = forward_bytes(arch, engine, tokens=tokens, layout=layout, seen_tok=seen)
-    return forward, logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
+    sampler = logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
+    if engine.expert_buffers:
+        sampler = sampler + expert_buffers_bytes(arch, tokens=tokens, layout=layout)
+    pictures = seen_bytes(arch, tokens=tokens, element_bytes=engine.element_bytes)
+    return forward + pictures, sampler + pictures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +250,7 @@ class _Parts:
     weights: Numbers
     step: Numbers
     tables: Numbers
+    libraries: Numbers
     graphs: Numbers
     collectives: Numbers
     context: Numbers
@@ -237,7 +261,7 @@ class _Parts:
 
     @property
     def others(self) -> Numbers:
-        return self.graphs + self.collectives + self.context
+        return self.libraries + self.graphs + self.collectives + self.context
 
 
 def _rank(work: _Work, stage: Stage) -> ServingMemory:
@@ -249,7 +273,8 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         weights=stage.weights_bytes(work.shares),
         step=_step_bytes(work, stage, caches=caches),
         tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, layers=stage.layers),
-        graphs=np.asarray(work.settings.graph_sizes) * stage.layers * device.graph_bytes,
+        libraries=np.where(together, device.joined_bytes, device.libraries_bytes),
+        graphs=_graphs_bytes(work, stage),
         collectives=np.where(together, device.collectives_bytes, 0.0),
         context=device.context_bytes,
     )
@@ -260,6 +285,7 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         states_bytes=caches.states_bytes,
         step_bytes=parts.step,
         tables_bytes=parts.tables,
+        libraries_bytes=parts.libraries,
         graphs_bytes=parts.graphs,
         collectives_bytes=parts.collectives,
         context_bytes=parts.context,
@@ -270,6 +296,15 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         device_bytes=np.maximum(used, parts.tensors + parts.others),
         spare_bytes=spare,
     )
+
+
+def _graphs_bytes(work: _Work, stage: Stage) -> Numbers:
+    """Captured graphs: each size of each layer, more where it has experts, and what all share."""
+    layers, device = work.arch.trunk.layers, work.device
+    routed = sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
+    sizes = np.asarray(work.settings.graph_sizes, dtype=float)
+    each = device.graph_bytes + routed * device.expert_graph_bytes
+    return sizes * stage.layers * each + (sizes > 0) * device.graph_base_bytes
 
 
 def _held(work: _Work, counts: Numbers) -> Held:
@@ -324,7 +359,8 @@ def _share_of_rest(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of what weights and step leave, for caches."""
     left = work.device.free_bytes - parts.tensors - parts.others
     pool = np.minimum(work.settings.share * left, left)
-    return pool, parts.tensors + parts.others + np.maximum(pool, 0.0)
+    slack = np.clip(left - pool, 0.0, work.device.slack_bytes)  # taken after the pool
+    return pool, parts.tensors + parts.others + slack + np.maximum(pool, 0.0)
 
 
 _SHARES = {"total": _share_of_total, "free": _share_of_free, "after": _share_of_rest}

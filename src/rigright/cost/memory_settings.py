@@ -21,7 +21,11 @@ class Device:
     context_bytes: float
     collectives_bytes: float  # where several cards work together
     graph_bytes: float  # one captured size of one layer
+    expert_graph_bytes: float  # more, where the layer has experts
+    graph_base_bytes: float  # all that is captured, whatever its number
     base_bytes: float  # workspaces of the engine
+    libraries_bytes: float  # kernels and workspaces outside the framework's tensors
+    joined_bytes: float  # the same with links, where several cards work together
     reserve: float  # reserved over allocated
     slack_bytes: float = 0.0  # libraries and fragments: on the device, in no tensor
     chip: str = ""

@@ -65,6 +65,25 @@ def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
     return (heads + kept + spread) * attention_share(layout)
 
 
+def expert_buffers_bytes(arch: Arch, *, tokens: Numbers, layout: Layout) -> Numbers:
+    """Two buffers of routed experts: what comes out of gate and up, and what goes into and out of down."""
+    hidden, tp = arch.trunk.hidden, np.where(np.asarray(layout.ep) > 1, 1, np.asarray(layout.tp, dtype=float))
+    routed = [layer.ffn for layer in unlike_layers(arch) if layer.ffn is not None and layer.ffn.experts]
+    each = [
+        ffn.per_tok
+        * (np.maximum((1 + ffn.gated) * ffn.width / tp, hidden) + np.maximum(ffn.width / tp, hidden))
+        for ffn in routed
+    ]
+    widest = np.max(np.stack(each), axis=0) if each else 0.0 * tp
+    return np.asarray(tokens, dtype=float) * widest * HALF_BYTES
+
+
+def seen_bytes(arch: Arch, *, tokens: Numbers, element_bytes: float) -> Numbers:
+    """What pictures became, for a step full of their tokens: as the tower gave it, and in one piece."""
+    sees = any(tower.name == "vision" for tower in arch.towers if tower is not arch.trunk)
+    return 2.0 * sees * np.asarray(tokens, dtype=float) * arch.trunk.hidden * element_bytes
+
+
 def logits_bytes(arch: Arch, engine: Engine, *, rows: Numbers, tokens: Numbers) -> Numbers:
     """Logits of so many rows as the sampler holds them, while the last hidden states still stand."""
     last = np.asarray(tokens, dtype=float) * arch.trunk.hidden * engine.element_bytes

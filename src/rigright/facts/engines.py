@@ -42,6 +42,10 @@ class Engine:
     graph_sizes: Steps
     aliases: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
+    libraries_mib: tuple[float, float] = (0, 0)  # of a rank alone, of one among several behind a switch
+    expert_buffers: bool = False
+    graph_base_mib: float = 0
+    padded: dict[str, int] = field(default_factory=dict)  # weight format -> multiple of an expert's width
     formats: tuple[str, ...] = ()
     small_chips: tuple[str, ...] = ()
     share: float | None = None

@@ -1,4 +1,4 @@
-"""What the format and the note of a memory row say: engine, version, cards, prompt, share."""
+"""What a memory row says of its run, in columns of their own or in its format, note and source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENGINE = re.compile(r"engine ([^;,]+)")
 _VERSION = re.compile(r"\s+(?:v?(\d+(?:\.\d+)+)|b(\d{3,5}(?:\.\d+)*)\b)")  # 0.8.5, b7000
 _CHIP = re.compile(r"\b(?:\d+\s*x\s*)?(?:[A-Z]{1,5}\d{2,4}|[RG]TX \d{3,4}|L4|T4|A2|M\d )")
 _DATE = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*GiB GPU")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*GiB(?: GPU|\))")
 _TP = re.compile(r"\bTP\s*=?\s*(\d+)", re.IGNORECASE)
 _PP = re.compile(r"\bPP\s*=?\s*(\d+)", re.IGNORECASE)
 _GPUS = re.compile(r"(\d+) GPU\(s\)")
@@ -38,9 +38,13 @@ class Told:
     cards: int
     tp: int
     pp: int
+    dp: int
     prompt_tok: int | None
     context_tok: int | None
+    budget_tok: int | None
+    max_seqs: int | None
     share: float | None
+    graphs: bool
     on_device: bool  # the figure is the driver's, not the framework's
     versioned: bool  # the engine's version is known
 
@@ -50,34 +54,48 @@ def read_notes(row: Row) -> Told:
     note, source = row.get("note") or "", row.get("source") or ""
     form = row.get("format") or ""
     inside = _INSIDE.match(form)
-    engine, versioned = _engine(inside["engine"] if inside else None, note, source=source)
+    engine, versioned = _typed(row) or _engine(inside["engine"] if inside else None, note, source=source)
     precision = (inside["format"] if inside else form).strip()
-    tp = _number(_TP, note) or 1
-    pp = _number(_PP, note) or 1
+    tp = row.get("tp") or _number(_TP, note) or 1
+    pp = row.get("pp") or _number(_PP, note) or 1
     prompt = _PROMPT.search(note)
     share = _SHARE.search(note)
     # the card a note names; a bare size makes the usual card of that size
     size = _SIZE.search(note)
     card = next((found for part in re.split(r"[;,:]", note) if (found := _find(part))), None)
-    card = card or find_node(USUAL_CARD).cards[0]
-    if size is None:
+    chip = row.get("chip")
+    card = find_node(chip).cards[0] if chip else card or find_node(USUAL_CARD).cards[0]
+    total_gib = row.get("total_memory_gib") or (float(size[1]) if size else None)
+    if total_gib is None:
         named = card
     else:
         withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
-        named = replace(card, total_bytes=float(size[1]) * GIB + withheld)
+        named = replace(card, total_bytes=total_gib * GIB + withheld)
     return Told(
         engine=engine,
         weights=engine.says.get(precision.lower(), precision),
         card=named,
         cards=_number(_GPUS, note) or max(_number(_TIMES, note) or 1, tp * pp),
+        dp=row.get("dp") or 1,
         tp=tp,
         pp=pp,
         prompt_tok=int(prompt[1]) if prompt else None,
-        context_tok=int(prompt[1]) + int(prompt[2]) if prompt else None,
-        share=float(share[1]) if share else None,
+        context_tok=row.get("max_model_len") or (int(prompt[1]) + int(prompt[2]) if prompt else None),
+        budget_tok=row.get("max_num_batched_tokens"),
+        max_seqs=row.get("max_num_seqs"),
+        share=row.get("gpu_memory_utilization") or (float(share[1]) if share else None),
+        graphs=(row.get("enforce_eager") or "").lower() != "true",
         on_device="nvidia-smi" in note or "device" in note,
         versioned=versioned,
     )
+
+
+def _typed(row: Row) -> tuple[Engine, bool] | None:
+    """The engine in a column of its own, at the version beside it."""
+    name, version = row.get("engine"), row.get("engine_version")
+    if not name:
+        return None
+    return find_engine(f"{name} {version}" if version else name), bool(version)
 
 
 def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool]:
@@ -119,13 +137,16 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def _find(text: str) -> Card | None:
-    """A card in a short stretch of text, words cut off its end until something is known."""
+    """A card in a short stretch of text, words cut off both ends until something is known."""
     if not _CHIP.search(text):
         return None
     words = text.split()
-    for end in range(len(words), 0, -1):
+    spans = ((start, end) for start in range(len(words)) for end in range(len(words), start, -1))
+    for start, end in spans:
+        if not _CHIP.match(words[start]):
+            continue
         try:
-            return find_node(" ".join(words[:end])).cards[0]
+            return find_node(" ".join(words[start:end])).cards[0]
         except RigError:
             continue
     return None

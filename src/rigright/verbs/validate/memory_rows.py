@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
+from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_bands import band
+from rigright.cost.memory_bands import SUBJECT, band
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
@@ -17,6 +18,7 @@ from rigright.cost.memory_split import even_bounds
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
 from rigright.demand import Layout, Serving
+from rigright.facts.corrections import corrections
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.memory_notes import Told, read_notes
@@ -31,6 +33,7 @@ class MemoryFigure:
     """A predicted figure with its 80 % band, and what was assumed."""
 
     kind: str  # of its band
+    unit: float = GIB  # of the column: GiB, or tokens
     value_bytes: float
     sure_bytes: float
     unsure_bytes: float
@@ -103,9 +106,12 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         context_tok=int(context or min(_usual_context(told), arch.max_context_tok or USUAL_CONTEXT_TOK)),
         batch=int(row.get("batch") or 1),
         prompt_tok=prompt,
+        budget_tok=told.budget_tok,
+        max_seqs=told.max_seqs,
         utilisation=told.share,
+        graphs=told.graphs,
     )
-    layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp)
+    layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp, dp=told.dp)
     weights = weigh(arch, serving.weights)
     device: Device = device_of(told.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
@@ -134,7 +140,8 @@ def _weights(case: _Case) -> MemoryFigure:
 
 def _beside_torch(case: _Case) -> MemoryFigure:
     rank = case.fullest
-    size = float(rank.context_bytes + rank.collectives_bytes + rank.graphs_bytes)
+    counted = [name for name in case.told.engine.inside if name != "graphs"] or ["context", "collectives"]
+    size = sum(float(getattr(rank, f"{name}_bytes")) for name in counted)
     return _figure("device", size, unsure=size)
 
 
@@ -150,6 +157,15 @@ def _pool(case: _Case) -> MemoryFigure:
     beside = float(rank.fixed_bytes - rank.weights_bytes)
     found = _figure("pool", value, sure=float(rank.weights_bytes), unsure=beside)
     return replace(found, low_bytes=2 * value - found.high_bytes, high_bytes=2 * value - found.low_bytes)
+
+
+def _pool_tokens(case: _Case) -> MemoryFigure:
+    """Tokens that the engine says its cache holds; as sure as the bytes they lie in."""
+    found = _pool(case)
+    rank = case.fullest
+    tokens, value = float(rank.pool_tok), max(found.value_bytes, 1.0)
+    low, high = (tokens * side / value for side in (found.low_bytes, found.high_bytes))
+    return replace(found, unit=1.0, value_bytes=tokens, low_bytes=low, high_bytes=high)
 
 
 def _cache(case: _Case) -> MemoryFigure:
@@ -182,6 +198,18 @@ def _graphs(case: _Case) -> MemoryFigure:
     return _figure("device", size, unsure=size)
 
 
+def _graphs_estimated(case: _Case) -> MemoryFigure:
+    size = float(case.fullest.graphs_bytes) * corrections(SUBJECT)["graphs"]["estimated"]
+    return _figure("device", size, unsure=size)
+
+
+def _beside_cache(case: _Case) -> MemoryFigure:
+    """All that the engine takes off its share before it makes a cache."""
+    weights, step, others = _weights(case), _step(case), _beside_torch(case)
+    value = weights.value_bytes + step.value_bytes + others.value_bytes
+    return _figure("part", value, sure=weights.value_bytes, unsure=value - weights.value_bytes)
+
+
 def _reserved(case: _Case) -> MemoryFigure:
     peak = _peak(replace(case, told=replace(case.told, on_device=False)))
     reserve = engine_terms(case.told.engine)["reserve"]
@@ -199,9 +227,13 @@ _MEASURES: dict[
     "activation": _step,
     "compute": _step,
     "graph": _graphs,
+    "cuda_graph_estimated": _graphs_estimated,
+    "cuda_graph": _graphs,
     "kv_cache_available": _pool,
+    "kv_tokens": _pool_tokens,
     "kv": _cache,
     "reserved": _reserved,
+    "total_non_kv": _beside_cache,
     "total_gpu_preallocated": _preallocated,
     "total": _peak,
     "allocated": _peak,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.base.tables import Row, text
-from rigright.base.units import from_gib, to_gib
+from rigright.base.tables import Row, number, text
 from rigright.base.words import with_semicolons
-from rigright.verbs.validate.cells import MOST_GIB, MOST_TOK, count, figure
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_TOK, count, figure
 from rigright.verbs.validate.memory_rows import predict_memory_row
 from rigright.verbs.validate.record import Kind, Prediction
 
@@ -16,10 +15,10 @@ def _predict(row: Row) -> tuple[Prediction, ...]:
         Prediction(
             metric=row["what"],
             group=row["what"],
-            measured=None if row["value_gib"] is None else to_gib(from_gib(row["value_gib"])),
-            predicted=to_gib(found.value_bytes),
-            low=to_gib(found.low_bytes),
-            high=to_gib(found.high_bytes),
+            measured=row["value_gib"],
+            predicted=found.value_bytes / found.unit,
+            low=found.low_bytes / found.unit,
+            high=found.high_bytes / found.unit,
             why=with_semicolons(found.assumed),
         ),
     )
@@ -37,8 +36,12 @@ KIND = Kind(
         "batch": count(MOST_TOK),
         "kv": text,
         "what": text,
-        "value_gib": figure(MOST_GIB),
+        "value_gib": figure(MOST_TOK),
         "note": text,
+        **dict.fromkeys(("engine", "engine_version", "chip", "enforce_eager", "dtype", "quantization"), text),
+        **dict.fromkeys(("tp", "pp", "dp"), count(MOST_RANKS)),
+        **dict.fromkeys(("max_model_len", "max_num_batched_tokens", "max_num_seqs"), count(MOST_TOK)),
+        **dict.fromkeys(("gpu_memory_utilization", "total_memory_gib", "free_at_start_gib"), number),
     },
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),

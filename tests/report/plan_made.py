@@ -29,6 +29,7 @@ def memory(weights=16.0):
         unit_tok=16,
         device_bytes=24 * GIB,
         spare_bytes=1 * GIB,
+        libraries_bytes=0.0,
         **{f"{name}_bytes": size for name, size in sizes.items()},
     )
 

@@ -26,6 +26,7 @@ def device_of(card: Card, engine: Engine) -> Device:
         graph_bytes=terms["graphs"]["graph_kib"] * KIB,
         expert_graph_bytes=terms["graphs"]["expert_kib"] * KIB,
         graph_base_bytes=engine.graph_base_mib * MIB,
+        graph_estimate=terms["graphs"]["estimated"],
         base_bytes=own["base_mib"] * MIB,
         libraries_bytes=alone * MIB,
         joined_bytes=(joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB,

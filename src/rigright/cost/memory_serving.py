@@ -337,7 +337,9 @@ def _placed(work: _Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbe
 
 def _share_of_total(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of the whole device for everything the engine counts; the rest stands beside it."""
-    inside = sum(getattr(parts, name) for name in work.engine.inside)
+    # graphs are captured later: what counts is the engine's estimate
+    counted = {"graphs": work.device.graph_estimate}
+    inside = sum(getattr(parts, name) * counted.get(name, 1.0) for name in work.engine.inside)
     outside = parts.others - inside
     limit = np.minimum(
         work.settings.share * np.asarray(work.device.total_bytes, dtype=float),

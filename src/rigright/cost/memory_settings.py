@@ -23,6 +23,7 @@ class Device:
     graph_bytes: float  # one captured size of one layer
     expert_graph_bytes: float  # more, where the layer has experts
     graph_base_bytes: float  # all that is captured, whatever its number
+    graph_estimate: float  # what the engine takes for all of it beforehand, over what it is
     base_bytes: float  # workspaces of the engine
     libraries_bytes: float  # kernels and workspaces outside the framework's tensors
     joined_bytes: float  # the same with links, where several cards work together

@@ -7,7 +7,18 @@ from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
 from rigright.report.timed import SampleSpeed, Speed
 
-PARTS = ("weights", "cache", "states", "step", "tables", "graphs", "collectives", "context", "slack")
+PARTS = (
+    "weights",
+    "cache",
+    "states",
+    "step",
+    "tables",
+    "libraries",
+    "graphs",
+    "collectives",
+    "context",
+    "slack",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,15 +40,16 @@ NAMES = {
     "states": say("states"),
     "step": say("activations"),
     "tables": say("workspaces"),
+    "libraries": say("kernels and libraries"),
     "graphs": say("CUDA graphs"),
     "collectives": say("collectives"),
     "context": say("CUDA context"),
-    "slack": say("libraries, fragments"),
+    "slack": say("fragments"),
     "unused": say("spare KV cache"),
     "memory": say("memory per GPU"),
     "rates": say("rates"),
 }
-BESIDE_TENSORS = frozenset({"graphs", "collectives", "context", "slack"})
+BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
 MOST_REMEDIES = 3
 LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 

@@ -58,6 +58,13 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
         f"{int(settings.graph_sizes)} x {len(case.arch.trunk.layers)}",
         FITTED,
     )
+    if any(engine.libraries_mib):
+        yield (
+            "libraries",
+            say("what a start adds outside tensors, as its log shows it; more where cards work together"),
+            "",
+            engine.source,
+        )
     yield ("collectives", say("buffers of collectives where cards work together, fitted"), "", FITTED)
     yield ("context", say("what a process takes before its first tensor, fitted"), "", FITTED)
     if engine.pool == "share":

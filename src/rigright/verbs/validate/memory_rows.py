@@ -10,7 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_bands import SUBJECT, band
+from rigright.cost.memory_bands import band
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
@@ -18,7 +18,6 @@ from rigright.cost.memory_split import even_bounds
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
 from rigright.demand import Layout, Serving
-from rigright.facts.corrections import corrections
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.memory_notes import Told, read_notes
@@ -72,6 +71,7 @@ class _Case:
     told: Told
     arch: Arch
     weights: WeightBytes
+    device: Device
     ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
 
     @property
@@ -122,7 +122,7 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         notes.append(say("context is empty: the engine's usual one is taken"))
     if not told.versioned:
         notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
-    return _Case(told=told, arch=arch, weights=weights, ranks=ranks), tuple(notes)
+    return _Case(told=told, arch=arch, weights=weights, device=device, ranks=ranks), tuple(notes)
 
 
 def _usual_context(told: Told) -> int:
@@ -199,7 +199,7 @@ def _graphs(case: _Case) -> MemoryFigure:
 
 
 def _graphs_estimated(case: _Case) -> MemoryFigure:
-    size = float(case.fullest.graphs_bytes) * corrections(SUBJECT)["graphs"]["estimated"]
+    size = float(case.fullest.graphs_bytes) * case.device.graph_estimate
     return _figure("device", size, unsure=size)
 
 

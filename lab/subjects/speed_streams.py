@@ -19,6 +19,10 @@ from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
 
+IN_WIDE_PASSES = (  # runs that worked on 2,048 tokens of a prompt at once, by what their rows bear
+    {"source": "kyuz0", "engine_version": "rocm", "note": "depth"},
+    {"source": "forums.developer.nvidia.com"},
+)
 MODES = frozenset({"single", "batch"})
 TIMES = 1.0  # spread of terms that are seconds, clocks or bytes
 SHARES = 0.35  # and of shares of a peak
@@ -27,7 +31,10 @@ OF_CHIPS = {  # what classes of chips, and chips within them, differ in
     "compute": (0.15, 0.1), "layer_s": (0.15, 0.15), "memory": (0.05, 0.05), "act_core": (0.1, 0.05),
 }  # fmt: skip
 SEVERAL = 3  # chips in a table, for any to differ from it
-GIVEN = frozenset({"acc16", "ubatch_tok", "graph_tok", "absorbed"})  # no terms to fit
+SECTIONS = ("formats", "options")  # terms of a format, and of a build or run, below those of all
+GIVEN = frozenset(
+    {"acc16", "ubatch_tok", "graph_tok", "absorbed", "core_pace", "latent_layer_s"}
+)  # no terms to fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,7 @@ class Prepared:
 
 def prepare(rows: Sequence[Row]) -> Prepared:
     """Read every row once."""
+    rows = [_as_run(row) for row in rows]
     encoding = tuple(place for place, row in enumerate(rows) if is_encoding(row))
     streams = tuple(place for place in range(len(rows)) if place not in set(encoding))
     return Prepared(
@@ -50,6 +58,13 @@ def prepare(rows: Sequence[Row]) -> Prepared:
         encoders=tuple(read_encoder(rows[place]) for place in encoding),
         encoding=encoding,
     )
+
+
+def _as_run(row: Row) -> Row:
+    """With what a source's script did and its figures do not say: prompts in passes of 2,048."""
+    told = {name: row.get(name) or "" for name in ("source", "engine_version", "note")}
+    wide = any(all(words in told[name] for name, words in rule.items()) for rule in IN_WIDE_PASSES)
+    return {**row, "note": f"{told['note']}; -ub 2048"} if wide else row
 
 
 def predict(ready: Prepared, tables: Tables) -> np.ndarray:
@@ -68,6 +83,7 @@ class _Place:
     kind: str
     chip: str
     formats: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
@@ -88,7 +104,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             if value > 0 and name not in GIVEN and touched:
                 found.append(_dial((*table, "all", name), tables, touched=touched))
                 found += _of_chips((*table, "all", name), places, touched=touched)
-        found += _of_formats(table, tables, places=places)
+        found += _of_sections(table, tables, places=places)
     return tuple(found)
 
 
@@ -112,7 +128,7 @@ def _parent(path: Path, tables: Tables) -> Path | None:
     asked = [
         (kind, base, *section, name) for base in bases if base != "plain" or name not in tables["priors"]
     ]
-    if section[0] == "formats":
+    if section[0] in SECTIONS:
         asked += [(kind, base, "all", name) for base in (table, *bases)]
     return next((one for one in asked if (term(tables, one) or 0.0) > 0), None)
 
@@ -131,14 +147,17 @@ def _of_chips(above: Path, places: Sequence[_Place], *, touched: tuple[int, ...]
         yield Dial(path=(*table, chip, name), parent=(*table, kind, name), spread=by_chip, touches=rows)
 
 
-def _of_formats(table: Path, tables: Tables, *, places: Sequence[_Place]) -> Iterator[Dial]:
-    for form, terms in _at(tables, table).get("formats", {}).items():
-        touched = tuple(
-            number for number, place in enumerate(places) if table in place.tables and form in place.formats
-        )
-        for name, value in terms.items():
-            if touched and value > 0:
-                yield _dial((*table, "formats", form, name), tables, touched=touched)
+def _of_sections(table: Path, tables: Tables, *, places: Sequence[_Place]) -> Iterator[Dial]:
+    for section in SECTIONS:
+        for own, terms in _at(tables, table).get(section, {}).items():
+            touched = tuple(
+                number
+                for number, place in enumerate(places)
+                if table in place.tables and own in getattr(place, section)
+            )
+            for name, value in terms.items():
+                if touched and value > 0:
+                    yield _dial((*table, section, own, name), tables, touched=touched)
 
 
 def _at(tables: Tables, table: Path) -> Mapping[str, Any]:
@@ -156,13 +175,14 @@ def _place(row: Row, tables: Tables) -> _Place:
             formats=(encoder.precision,),
         )
     ask = read_stream(row)
-    table = table_of(tables, ask.engine, vendor=ask.chip.vendor)
+    table = table_of(tables, ask.engine, chip=ask.chip)
     names = chain(tables, table) if table is not None else ()
     return _Place(
         tables=tuple(("engines", name) for name in names if name != "plain"),
         kind=class_of(ask.chip).id,
         chip=ask.chip.id,
         formats=stored(ask.weights).names,
+        options=ask.engine.options,
     )
 
 

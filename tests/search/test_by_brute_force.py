@@ -23,7 +23,6 @@ from rigright.search.chunks import CHUNK, each_chunk
 from rigright.search.columns import at, blended, joined, stacked
 from rigright.search.figures import Limit, figures_of
 from rigright.search.question import ask
-from rigright.search.room import engine_name
 from rigright.search.score import Misfits, score
 from rigright.search.serving import filled, find_serving, tabled
 from rigright.search.space import LOADS, STAGES
@@ -115,7 +114,7 @@ def written_out(arch, question):
                 divides = heads.heads % tp == 0 and (heads.kv_heads % tp == 0 or tp % heads.kv_heads == 0)
                 if not divides or tp * pp > kind.per_node or pp > len(arch.trunk.layers):
                     continue
-                serving = Serving(engine=engine_name(way.engine), weights=way.weights, kv=way.kv,
+                serving = Serving(engine=way.engine.asked, weights=way.weights, kv=way.kv,
                                   context_tok=wish.prompt_tok + wish.output_tok)  # fmt: skip
                 memory = serving_memory(
                     arch, weights, serving=serving, layout=Layout(tp=tp, pp=pp), device=device, on_card=True

@@ -26,7 +26,7 @@ def row(**cells):
         ("fp8", "4xH100 TP4 SGLang: 367,404 KV tokens", "vllm issue", ("sglang", "0.5", "fp8", 4)),
         ("gptq4", "transformers 4.38.2, 1 GPU(s) total", "Qwen", ("transformers", "4.38.2", "gptq4", 1)),
         ("int4 (vllm)", "A100 80GB; engine vllm; pool preallocated", "", ("vllm", "0.21", "awq4", 1)),
-        ("int8 (llama.cpp)", "A100 80GB", "", ("llama.cpp", "b7000", "gguf:Q8_0", 1)),
+        ("int8 (llama.cpp)", "A100 80GB", "", ("llama.cpp", "b10300", "gguf:Q8_0", 1)),
         ("fp32 (transformers (pytorch))", "A100 80GB", "", ("transformers", "5.0", "fp32", 1)),
     ],
 )

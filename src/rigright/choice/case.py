@@ -77,7 +77,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         )
     layout = usual_layout(arch, engine, node=node, wish=wish)
     serving = Serving(
-        engine=f"{engine.id} {engine.version}",
+        engine=engine.asked,
         weights=form,
         kv=kv.id,
         context_tok=work.context_tok,

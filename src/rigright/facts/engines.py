@@ -12,6 +12,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.units import to_gib
 from rigright.base.words import say
+from rigright.facts.backends import backend_in, backend_words, without_backend
 
 Steps = tuple[tuple[float, int], ...]
 
@@ -79,6 +80,20 @@ class Engine:
     before: tuple[dict[str, Any], ...] = ()
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
     released: tuple[tuple[str, str], ...] = ()
+    unsaid_weights: str = ""  # what people run where they name no format; "": as the model is published
+    backends: dict[str, str] = field(default_factory=dict)  # vendor -> what people run it by there
+    backend: str = ""  # what was asked for; "": the usual one
+    options: tuple[str, ...] = ()  # of a build or a run, that change its speed: "hipblaslt", "no-flash"
+
+    @property
+    def asked(self) -> str:
+        """The words that find just this engine again."""
+        build = " ".join(word for word in (self.backend, *self.options) if word in backend_words())
+        return " ".join(word for word in (self.id, build, self.version) if word)
+
+    def backend_on(self, vendor: str) -> str:
+        """What it computes with on chips of a vendor; "": engines that have one way only."""
+        return self.backend or self.backends.get(vendor, "")
 
     def default(self, steps: Steps | None, device_bytes: float, *, chip: str = "") -> int | None:
         """The engine's default on a device of so many bytes."""
@@ -107,6 +122,10 @@ def find_engine(asked: str) -> Engine:
         for engine in engines().values()
         for word in (engine.id, engine.label.lower(), *engine.aliases)
     }
+    backend, options = backend_in(asked)
+    if name not in known and backend:
+        engine = find_engine(without_backend(asked))
+        return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
         near = get_close_matches(name, known, n=2, cutoff=0.6)
         raise unknown(say("engine"), asked, near=(known[word].id for word in near), known=engines())

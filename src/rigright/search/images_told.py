@@ -26,7 +26,6 @@ from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
 from rigright.search.record import Plan, Supply
-from rigright.search.room import engine_name
 from rigright.search.supply import supply_of
 
 RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
@@ -85,7 +84,7 @@ def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch
         whole = table.question.wish.global_batch or batch * n_chips
         return training_of(way, micro_batch=batch, accumulate=max(round(whole / (batch * n_chips)), 1))
     return Serving(
-        engine=engine_name(way.engine),
+        engine=way.engine.asked,
         weights=way.form,
         batch=batch * n_chips,
         compiled=way.compiled,

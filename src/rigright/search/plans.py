@@ -29,7 +29,7 @@ from rigright.search.drafts import head_bytes
 from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
-from rigright.search.room import engine_name, stage_rooms
+from rigright.search.room import stage_rooms
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import RENT, Options, Prices, supply_of
 
@@ -176,7 +176,7 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
     dp = int(table.scored.points.dp[point])
     held = int(table.scored.served["held"][point])
     return Serving(
-        engine=engine_name(way.engine),
+        engine=way.engine.asked,
         weights=way.weights,
         kv=way.kv,
         offload=way.offload,

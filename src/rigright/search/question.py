@@ -249,7 +249,7 @@ def offloaded(question: Question) -> Question:
             if not can_offload(way.engine):
                 continue
             serving = Serving(
-                engine=f"{way.engine.id} {way.engine.version}",
+                engine=way.engine.asked,
                 weights=way.weights,
                 kv=way.kv,
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),

@@ -176,7 +176,7 @@ def evenness(arch: Arch, way: Way, *, card: Card, pp: int, work: Work, context_t
 
 def _held(way: Way, tokens: int, *, batch: Numbers) -> Serving:
     return Serving(
-        engine=engine_name(way.engine),
+        engine=way.engine.asked,
         weights=way.weights,
         kv=way.kv,
         context_tok=tokens,
@@ -214,8 +214,3 @@ def _mixed_room(arch: Arch, way: Way, *, kind: Kind, shapes: Shapes, asked: Aske
         "contexts": min(float(pool_tok(one, asked.context_tok)) for one in whole) / asked.context_tok,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
-
-
-def engine_name(engine: Engine) -> str:
-    """An engine with its version, as it is asked for."""
-    return f"{engine.id} {engine.version}"

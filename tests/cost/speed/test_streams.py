@@ -19,7 +19,7 @@ from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Traffic
 from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine, engines
+from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.find import find_chip
 
 LLAMA = "meta-llama/Llama-3.1-8B"
@@ -217,18 +217,45 @@ def test_power_holds_large_multiplications_back() -> None:
 
 def test_an_engine_goes_by_the_table_of_its_age_and_back_end() -> None:
     tables = corrections("speed_streams")
+    chips = {
+        name: find_chip(name)
+        for name in ("rtx-4090", "rtx-5090", "strix-halo-8060s", "rx-7900-xtx", "arc-b580")
+    }
+    chips["apple"] = find_chip("apple-m2-ultra")
 
-    def named(version: str, vendor: str, name: str = "llama.cpp") -> str | None:
-        return table_of(tables, engine(name, version), vendor=vendor)
+    def named(asked: str, chip: str, version: str = "") -> str | None:
+        found = find_engine(asked)
+        return table_of(tables, replace(found, version=version or found.version), chip=chips[chip])
 
-    assert named("2023-10", "NVIDIA") == "llama.cpp cuda 2023"
-    assert named("2024-05 (CUDA 12.1)", "NVIDIA") == named("b2900", "NVIDIA") == "llama.cpp cuda 2024"
-    assert named("b9187", "NVIDIA") == named("2026-01", "NVIDIA") == "llama.cpp"
-    assert named("b9187 vulkan_radv", "AMD") == named("b9187 vulkan", "NVIDIA") == "llama.cpp vulkan"
-    assert named("b9187", "AMD") == "llama.cpp rocm"
-    assert named("0.13", "Apple", "ollama") == "llama.cpp metal"
-    assert named("0.4.2", "NVIDIA", "vllm") == "vllm early"
-    assert named("0.11", "NVIDIA", "vllm") is None
+    assert named("llama.cpp", "rtx-4090", "2023-10") == "llama.cpp cuda 2023"
+    assert named("llama.cpp", "rtx-4090", "2024-05 (CUDA 12.1)") == "llama.cpp cuda 2024"
+    assert named("llama.cpp", "rtx-4090", "b2900") == "llama.cpp cuda 2024"
+    assert named("llama.cpp b9187", "rtx-4090") == named("llama.cpp", "rtx-4090") == "llama.cpp cuda"
+    assert named("llama.cpp", "rtx-5090", "2025-12-24") == "llama.cpp cuda fp4"
+    assert named("llama.cpp", "rtx-5090", "2025-12-19") == "llama.cpp cuda without fp4"
+    assert (
+        named("llama.cpp vulkan", "rtx-4090")
+        == named("llama.cpp vulkan b9187", "rx-7900-xtx")
+        == "llama.cpp vulkan"
+    )
+    assert named("llama.cpp-vulkan", "rx-7900-xtx", "b6077") == "llama.cpp vulkan 2025"
+    assert (
+        named("llama.cpp (Vulkan)", "arc-b580") == named("llama.cpp", "arc-b580") == "llama.cpp vulkan intel"
+    )
+    assert named("llama.cpp sycl", "arc-b580") == "llama.cpp sycl"
+    assert named("llama.cpp", "strix-halo-8060s", "b6077") == "llama.cpp rocm apu 2025"
+    assert named("llama.cpp-hip", "strix-halo-8060s") == named("llama.cpp", "rx-7900-xtx") == "llama.cpp rocm"
+    assert named("ollama", "apple", "0.13") == "llama.cpp metal"
+    assert named("vllm", "rtx-4090", "0.4.2") == "vllm early"
+    assert named("vllm", "rtx-4090", "0.11") is None
+
+
+def test_an_engine_with_its_backend_is_found_again_by_its_own_words() -> None:
+    asked = find_engine("llama.cpp vulkan b9187")
+    assert (asked.id, asked.backend, asked.version) == ("llama.cpp", "vulkan", "9187")
+    assert find_engine(asked.asked) == asked
+    assert find_engine(find_engine("llama.cpp").asked) == find_engine("llama.cpp")
+    assert find_engine("llama.cpp rocm hipblaslt").options == ("hipblaslt",)
 
 
 def test_tables_build_on_tables_that_are_there_and_on_no_circle() -> None:

@@ -6,26 +6,43 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rigright.facts.chips import Chip
+from rigright.facts.classes import class_of
 from rigright.facts.engines import Engine
 
-_DATE = re.compile(r"(20\d\d)-(\d\d)")
-_BUILD = re.compile(r"\bb(\d{2,})\b")
+_DATE = re.compile(r"20\d\d-\d\d(?:-\d\d)?")
+_BUILD = re.compile(r"(?:\bb|\A)(\d{3,6})\b(?![.-])")
 LIMITS = frozenset({"date", "build", "before"})
 _NUMBER = re.compile(r"\s*v?(\d+(?:\.\d+)+)")
 
 
-def table_of(tables: Mapping[str, Any], engine: Engine, *, vendor: str) -> str | None:
-    """The name of an engine's table on chips of a vendor; None where these corrections bear none."""
+def table_of(tables: Mapping[str, Any], engine: Engine, *, chip: Chip) -> str | None:
+    """The name of an engine's table on a chip; None where these corrections bear none."""
     asked = tables.get("same", {}).get(engine.id, engine.id)
     eras = ((name, era) for name, era in tables.get("eras", {}).items() if era["engine"] == asked)
-    version = engine.version.lower()
-    found = next((name for name, era in eras if _is_of(era, version, vendor=vendor)), None)
+    found = next((name for name, era in eras if _is_of(era, engine, chip=chip)), None)
     return found or (asked if asked in tables["engines"] else None)
 
 
-def _is_of(era: Mapping[str, Any], version: str, *, vendor: str) -> bool:
-    spoken = "word" not in era or era["word"] in version
-    return spoken and era.get("vendor", vendor) == vendor and _is_before(era, version)
+def is_dated(version: str) -> bool:
+    """Whether a version tells its age: as a date, a build or numbers."""
+    return any(pattern.search(version) for pattern in (_DATE, _BUILD)) or bool(_NUMBER.match(version))
+
+
+def _is_of(era: Mapping[str, Any], engine: Engine, *, chip: Chip) -> bool:
+    kind = class_of(chip)
+    here = {
+        "backend": {engine.backend_on(chip.vendor)},
+        "vendor": {chip.vendor},
+        "classes": {kind.id, kind.kin},
+    }
+    meant = all(
+        own & {era[name]} if isinstance(era[name], str) else own & {*era[name]}
+        for name, own in here.items()
+        if name in era
+    )
+    built = "option" not in era or era["option"] in engine.options
+    return meant and built and _is_before(era, engine.version.lower())
 
 
 def _is_before(era: Mapping[str, Any], version: str) -> bool:

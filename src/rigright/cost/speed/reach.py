@@ -52,7 +52,7 @@ def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weigh
     Empty where the tables know nothing of the engine.
     """
     merged: Terms = {}
-    table = table_of(tables, engine, vendor=chip.vendor)
+    table = table_of(tables, engine, chip=chip)
     if table is None:
         return merged
     for name in reversed(chain(tables, table)):
@@ -60,6 +60,8 @@ def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weigh
         merged |= terms_of(own, chip)
         for key in stored(weights).names:
             merged |= own.get("formats", {}).get(key, {})
+        for key in engine.options:
+            merged |= own.get("options", {}).get(key, {})
     return {"lanes": tables["lanes"].get(chip.architecture, LANES), **merged}
 
 

@@ -87,7 +87,7 @@ def step(
         ]
     ]
     # what each token costs outside multiplications; weights that are unpacked whole before a prompt
-    narrow = sum(part.elems for part in parts if part.narrow)
+    narrow = sum(part.elems for part in parts if part.narrow and part.kind != "expert")
     unpacked = np.minimum(content.prefill_tok, 1) * narrow * rates.unpack_s
     around = rank.tok * work.layers * work.hidden * rates.act_s + unpacked
     fixed = _fixed(work, rates, content=content, rank=rank) + around

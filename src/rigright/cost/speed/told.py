@@ -47,7 +47,7 @@ def subject_of(engine: Engine, chip: Chip) -> str:
     """The corrections that time an engine on a chip: its own as a stream, else those of servers."""
     if chip.vendor == CPU:
         return HYBRID
-    table = table_of(corrections(STREAMS), engine, vendor=chip.vendor)
+    table = table_of(corrections(STREAMS), engine, chip=chip)
     return SERVING if table is None else STREAMS
 
 

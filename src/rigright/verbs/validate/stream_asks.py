@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
+from rigright.base.units import from_gib
 from rigright.base.words import Sentence, say
+from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import Work, work_of
+from rigright.cost.weights import weights_bytes
+from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.find import find_chip
-from rigright.facts.formats import find_format
+from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.models import model_of
 
 SUBJECT = "speed_streams"
+MXFP4 = "mxfp4"
 USUAL = {"prompt_tok": 128, "output_tok": 256}
 _DEPTH = re.compile(r"depth (\d+)|@ ?d(\d+)")
+_FLASH = re.compile(r"\bfa[= ]([01])\b")
+_UBATCH = re.compile(r"\b(?:n_ubatch|-?ub|ubatch)[= ](\d+)")
 _KERNEL = re.compile(r"\bkernel (\w+)")
+_FILE = re.compile(r"\bfile ([\d.]+) GiB")
+_LEAST, _MOST = 0.5, 2.0  # of the size a format makes of a model: beyond, a file is of another
 _ALONE = ("decode phase only", "decode only")
 
 
@@ -42,6 +53,7 @@ class StreamAsk:
     prompt_tok: float
     output_tok: float
     seen_tok: float  # in the cache before the prompt
+    ubatch_tok: float  # tokens of a prompt worked on at once, where a row says so; nan: the engine's own
     alone: bool  # the time of the prompt is left out
     assumed: tuple[Sentence, ...]
 
@@ -65,19 +77,23 @@ def read_stream(row: Row) -> StreamAsk:
     reading = _Reading(row=row, assumed=[*notes])
     engine = engine_of(row)
     weights = weights_of(row, engine, arch=arch)
-    chip = find_chip(row.get("chip") or "")
+    if row.get("weights") is None:
+        reading.assumed.append(say("{column} is empty: taken as {value}", column="weights", value=weights))
+    chip = find_chip(row.get("chip") or row.get("chip_name") or "")
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
     note = row.get("note") or ""
-    depth = _DEPTH.search(note)
-    seen = float(depth[1] or depth[2]) if depth and row["metric"] == "prefill_tok_s" else 0.0
+    ubatch, file = _UBATCH.search(note), _FILE.search(note)
     return StreamAsk(
         metric=row["metric"],
         engine=engine,
         chip=chip,
         arch=arch,
-        work=work_of(
-            arch, weights=weights.partition(KERNEL)[0], kv=find_kv_format(row.get("kv") or "16bit").id
+        work=_work(
+            arch,
+            weights=weights.partition(KERNEL)[0],
+            kv=find_kv_format(row.get("kv") or "16bit").id,
+            file_gib=float(file[1]) if file else None,
         ),
         weights=weights,
         cards=cards,
@@ -85,9 +101,22 @@ def read_stream(row: Row) -> StreamAsk:
         seqs=int(row.get("load") or 1),
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
-        seen_tok=seen,
+        seen_tok=_seen_tok(row, note),
+        ubatch_tok=float(ubatch[1]) if ubatch else math.nan,
         alone=any(words in note for words in _ALONE),
         assumed=tuple(reading.assumed),
+    )
+
+
+@cache
+def _work(arch: Arch, *, weights: str, kv: str, file_gib: float | None) -> Work:
+    """The work of a model in a format, its weights as large as the very file."""
+    work = work_of(arch, weights=weights, kv=kv)
+    if file_gib is None:
+        return work
+    share = min(max(from_gib(file_gib) / weights_bytes(arch, weights), _LEAST), _MOST)
+    return replace(
+        work, gemms=tuple(replace(gemm, size_bytes=gemm.size_bytes * share) for gemm in work.gemms)
     )
 
 
@@ -103,13 +132,44 @@ def engine_of(row: Row) -> Engine:
         like = engines()[called["like"]]
         says = like.says if called["like"] == called["engine"] else {}
         engine = replace(like, id=called["engine"], split=called["split"], says=says)
-    version = row.get("engine_version")
-    return engine if version is None else replace(engine, version=version)
+    version, day = row.get("engine_version") or "", row.get("measured") or ""
+    if not is_dated(version):
+        version = f"{version} {day}".strip()
+    engine = replace(engine, version=version) if version else engine
+    return _built(engine, row) if engine.backends else engine
+
+
+def _built(engine: Engine, row: Row) -> Engine:
+    """The engine with the backend a row tells, and whether attention was one kernel."""
+    told = [backend_in(words) for words in (row.get("backend") or "", engine.version) if words]
+    backend = next((name for name, _ in told if name), engine.backend)
+    options = {option for _, named in told for option in named}
+    flash = row.get("fa")
+    if flash is None and (noted := _FLASH.search(row.get("note") or "")):
+        flash = float(noted[1])
+    if flash is not None:
+        options.add("flash" if flash else "no-flash")
+    return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))
+
+
+def _unsaid(engine: Engine, arch: Arch) -> str:
+    """The format people run where a row names none: experts of 4 bit stay as they are published."""
+    if arch.stored == MXFP4:
+        return f"{GGUF}{MXFP4}" if engine.unsaid_weights.startswith(GGUF) else MXFP4
+    return engine.unsaid_weights or arch.stored or arch.dtype
+
+
+def _seen_tok(row: Row, note: str) -> float:
+    """What the cache held: a column tells it, or the note of a prompt."""
+    if row.get("context_depth") is not None:
+        return float(row["context_depth"])
+    depth = _DEPTH.search(note)
+    return float(depth[1] or depth[2]) if depth and row["metric"] == "prefill_tok_s" else 0.0
 
 
 def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
-    told = (row.get("weights") or arch.stored or arch.dtype).strip().lower()
+    told = (row.get("weights") or _unsaid(engine, arch)).strip().lower()
     spoken = corrections(SUBJECT)["spoken"].get(told)
     if spoken is not None:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"

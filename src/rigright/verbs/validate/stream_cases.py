@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,15 @@ class StreamCase:
     prompt_tok: np.ndarray
     output_tok: np.ndarray
     seen_tok: np.ndarray
+    ubatch_tok: np.ndarray
 
 
 def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
     """Asks by what they share."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, ask in enumerate(asks):
-        key = (ask.engine.id, ask.engine.version, ask.weights, id(ask.work))
+        engine = ask.engine
+        key = (engine.id, engine.version, engine.backend, engine.options, ask.weights, id(ask.work))
         groups.setdefault(key, []).append(place)
     return tuple(_case([asks[place] for place in places], tuple(places)) for places in groups.values())
 
@@ -42,7 +44,7 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
     def column(name: str) -> np.ndarray:
         return np.array([getattr(ask, name) for ask in asks], dtype=float)
 
-    names = ("cards", "tp", "seqs", "prompt_tok", "output_tok", "seen_tok")
+    names = ("cards", "tp", "seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
     return StreamCase(places=places, asks=tuple(asks), **{name: column(name) for name in names})
 
 
@@ -61,6 +63,8 @@ def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
     places = np.array([order[ask.chip.id] for ask in case.asks])
     known = stream_of(tuple(chips.values()), first.engine, weights=first.weights, tables=tables)
     stream = known.at(places)
+    told = np.isfinite(case.ubatch_tok)
+    stream = replace(stream, ubatch_tok=np.where(told, case.ubatch_tok, stream.ubatch_tok))
     layout = Layout(tp=case.tp, pp=case.cards / case.tp)
     context = case.seen_tok + case.prompt_tok + case.output_tok / 2
     token = token_s(first.work, stream, layout=layout, seqs=case.seqs, context_tok=context)

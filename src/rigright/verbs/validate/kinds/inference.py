@@ -26,6 +26,9 @@ COLUMNS: dict[str, CellReader] = {
     ),
     "load": lambda cell: None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
+    "backend": text,
+    "chip_name": text,
+    "fa": lambda cell: float(bool(number(cell))),
     **{name: reader for name, reader in HOST_COLUMNS.items() if name not in _TEXTS.split()},
 }
 

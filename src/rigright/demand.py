@@ -35,6 +35,7 @@ class Serving:
     max_seqs: Numbers = None  # sequences an engine is prepared for (max_num_seqs)
     utilisation: Numbers = None  # share of the device an engine may take (gpu_memory_utilization)
     graphs: bool = True  # CUDA graphs captured
+    flash: bool | None = None  # attention without the score matrix; None: as the engine does by default
     compiled: bool = False  # cheap operations fused by torch.compile
     offload: Offload | None = None  # None: everything lies on the cards
 

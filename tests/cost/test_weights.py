@@ -139,6 +139,8 @@ def test_bits_per_weight_are_near_the_name(form):
     if base is None:
         kind = ggml_types()[found.base]
         base = kind.block_bytes * 8 / kind.block_elems
+    elif found.group:
+        base += 8 * found.group_bytes / found.group  # scales and zeros
     assert base - 0.2 <= bits <= base * 1.1 + 0.9
 
 

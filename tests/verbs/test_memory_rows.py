@@ -174,3 +174,24 @@ def test_published_starts_of_vllm(shared):
         assert len(errors) >= 20
         assert np.median(errors) < limit
     assert np.median(found["cuda_graph_per_gpu"]) < 0.1
+
+
+def test_torchao_packs_the_head_with_the_layers():
+    torchao = {"arch": "meta-llama/Meta-Llama-3-8B", "engine": "torchao", "engine_version": None}
+    read = started("weights_read_per_token", format="int8wo", **torchao)
+    assert read == pytest.approx(7.004, rel=0.005)  # embedding left out
+    whole = started("weights_read_per_token", format="bf16", **torchao)
+    assert whole == pytest.approx(13.979, rel=0.001)
+
+
+def test_a_llama_bench_note_is_read():
+    note = "llama.cpp-hip -fa 0 hipblaslt=0 pp512; peak VRAM+GTT MiB /1024"
+    told = read_notes(
+        row(format="gguf:Q4_0", note=note, source="lhl/strix-halo-testing:llm-bench/x.jsonl@5ee14b")
+    )
+    assert (told.engine.id, told.pp, told.flash, told.on_device) == ("llama.cpp", 1, False, True)
+    assert told.card.chip.id.startswith("strix-halo")
+    asked = {"arch": "meta-llama/Llama-2-7b-hf", "format": "gguf:Q4_0", "context": 4096, "note": note}
+    eager = predict_memory_row(row(**asked)).value_bytes
+    flash = predict_memory_row(row(**asked | {"note": note.replace("-fa 0", "-fa 1")})).value_bytes
+    assert 0.1 * 2**30 < eager - flash < 0.5 * 2**30  # scores of 512 x 4096 tokens and 32 heads

@@ -31,7 +31,7 @@ def device_of(card: Card, engine: Engine) -> Device:
         libraries_bytes=alone * MIB,
         joined_bytes=(joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB,
         reserve=own["reserve"],
-        slack_bytes=own["slack_mib"] * MIB,
+        slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
         chip=chip.id,
     )
 
@@ -44,8 +44,8 @@ def engine_terms(engine: Engine) -> dict[str, float]:
 
 def context_kind(chip: Chip) -> str:
     """Whose process context it carries."""
-    makers = {"AMD": "rocm", "Apple": "metal"}
     known = corrections(SUBJECT)["context_mib"]
+    makers = {"AMD": "soc" if chip.segment == "soc" else "rocm", "Apple": "metal"}
     return makers.get(chip.vendor, chip.segment if chip.segment in known else "consumer")
 
 

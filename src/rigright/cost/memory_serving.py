@@ -23,11 +23,13 @@ from rigright.cost.memory_step import (
     rope_tables_bytes,
     samples_bytes,
     seen_bytes,
+    unpacked_bytes,
 )
 from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
 
 Bound = tuple[int, int]  # first and past-last layer
@@ -178,12 +180,15 @@ class _Work:
     shares: dict[Cut, Numbers]  # of each way of cutting, one rank's
     forward_bytes: Numbers
     sampler_bytes: Numbers
+    unpacked_bytes: Numbers
 
 
 def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _Work:
     engine = find_engine(serving.engine)
     if serving.weights == "fp32":
         engine = replace(engine, element_bytes=FP32_BYTES)
+    if serving.flash is not None:
+        engine = replace(engine, scores=not serving.flash)
     own_tok = arch.trunk.sample_tok
     if own_tok is not None and not lanes(arch):
         serving = replace(serving, context_tok=own_tok)
@@ -195,6 +200,8 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         budget_tok=settings.budget_tok,
         element_bytes=find_kv_format(serving.kv).element_bytes,
     )
+    form = find_format(serving.weights)
+    unpack = 0.0 if isinstance(form, Mix) else form.unpack_bytes
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
     forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
     return _Work(
@@ -212,6 +219,7 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         },
         forward_bytes=forward,
         sampler_bytes=sampler,
+        unpacked_bytes=unpacked_bytes(arch, layout, element_bytes=unpack),
     )
 
 
@@ -314,7 +322,7 @@ def _held(work: _Work, counts: Numbers) -> Held:
 def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
     engine, serving = work.engine, work.serving
-    step = np.maximum(work.forward_bytes, stage.head * work.sampler_bytes)
+    step = np.maximum(work.forward_bytes, stage.head * work.sampler_bytes) + work.unpacked_bytes
     if engine.pool != "grow" or serving.prompt_tok is None:
         return step
     # while the prompt runs, the tokens that will be generated are not cached yet

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
@@ -12,6 +14,7 @@ from rigright.demand import Layout, Numbers
 from rigright.facts.engines import Engine
 
 FP32_BYTES, HALF_BYTES = 4, 2
+MATRIX = 2  # dimensions
 
 
 def samples_bytes(tower: Tower, samples: Numbers, *, element_bytes: float) -> Numbers:
@@ -63,6 +66,17 @@ def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
         heads if mixer.kind == Mix.LATENT else 0
     )  # keys and values of all heads, unfolded from the latent
     return (heads + kept + spread) * attention_share(layout)
+
+
+def unpacked_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbers:
+    """The largest matrix of the trunk while a format unpacks it: so many bytes an element."""
+    trunk = arch.trunk
+    sizes = [
+        math.prod(weight.shape)
+        for weight in (*trunk.outer, *(one for layer in unlike_layers(arch) for one in layer.weights))
+        if len(weight.shape) == MATRIX and not weight.role.startswith("embed")
+    ]
+    return max(sizes, default=0) * element_bytes / np.asarray(layout.tp, dtype=float)
 
 
 def expert_buffers_bytes(arch: Arch, *, tokens: Numbers, layout: Layout) -> Numbers:

@@ -35,6 +35,7 @@ class Format:
     experts_only: bool = False
     latent_kept: bool = False
     head_bits: float | None = None
+    unpack_bytes: float = 0
     aliases: tuple[str, ...] = field(default=())
 
 

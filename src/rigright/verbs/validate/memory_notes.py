@@ -17,14 +17,15 @@ WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
 _INSIDE = re.compile(r"(?P<format>[^(]+?)\s*\((?P<engine>.+)\)\s*\Z")
 _ENGINE = re.compile(r"engine ([^;,]+)")
 _VERSION = re.compile(r"\s+(?:v?(\d+(?:\.\d+)+)|b(\d{3,5}(?:\.\d+)*)\b)")  # 0.8.5, b7000
-_CHIP = re.compile(r"\b(?:\d+\s*x\s*)?(?:[A-Z]{1,5}\d{2,4}|[RG]TX \d{3,4}|L4|T4|A2|M\d )")
+_CHIP = re.compile(r"\b(?:\d+\s*x\s*)?(?:[A-Z]{1,5}\d{2,4}|[RG]TX \d{3,4}|L4|T4|A2|M\d |[Ss]trix)")
 _DATE = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*GiB(?: GPU|\))")
 _TP = re.compile(r"\bTP\s*=?\s*(\d+)", re.IGNORECASE)
-_PP = re.compile(r"\bPP\s*=?\s*(\d+)", re.IGNORECASE)
+_PP = re.compile(r"\b(?:PP\s*=?|pp\s*=)\s*(\d+)")  # pp512 is a prompt of llama-bench
 _GPUS = re.compile(r"(\d+) GPU\(s\)")
 _TIMES = re.compile(r"\b(\d+)\s*x\s*[A-Z]")
 _PROMPT = re.compile(r"prompt (\d+)\s*\+\s*(\d+)")
+_FLASH = re.compile(r"-fa (\d)")
 _SHARE = re.compile(r"\b(?:util|gpu_memory_utilization|mem-fraction-static)\s*=?\s*(0?\.\d+)")
 
 
@@ -45,6 +46,7 @@ class Told:
     max_seqs: int | None
     share: float | None
     graphs: bool
+    flash: bool | None
     on_device: bool  # the figure is the driver's, not the framework's
     versioned: bool  # the engine's version is known
 
@@ -62,7 +64,8 @@ def read_notes(row: Row) -> Told:
     share = _SHARE.search(note)
     # the card a note names; a bare size makes the usual card of that size
     size = _SIZE.search(note)
-    card = next((found for part in re.split(r"[;,:]", note) if (found := _find(part))), None)
+    parts = (*re.split(r"[;,:]", note), *re.split(r"[/:@]", source.replace("-", " ")))
+    card = next((found for part in parts if (found := _find(part))), None)
     chip = row.get("chip")
     card = find_node(chip).cards[0] if chip else card or find_node(USUAL_CARD).cards[0]
     total_gib = row.get("total_memory_gib") or (float(size[1]) if size else None)
@@ -71,6 +74,7 @@ def read_notes(row: Row) -> Told:
     else:
         withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
         named = replace(card, total_bytes=total_gib * GIB + withheld)
+    flash = _FLASH.search(note)
     return Told(
         engine=engine,
         weights=engine.says.get(precision.lower(), precision),
@@ -85,7 +89,8 @@ def read_notes(row: Row) -> Told:
         max_seqs=row.get("max_num_seqs"),
         share=row.get("gpu_memory_utilization") or (float(share[1]) if share else None),
         graphs=(row.get("enforce_eager") or "").lower() != "true",
-        on_device="nvidia-smi" in note or "device" in note,
+        flash=flash[1] != "0" if flash else None,
+        on_device=any(word in note for word in ("nvidia-smi", "device", "VRAM")),
         versioned=versioned,
     )
 
@@ -128,7 +133,8 @@ def _known(name: str) -> Engine | None:
 def _named(text: str) -> list[str]:
     """Words of a text that are names of engines, the last first."""
     known = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
-    return [word for word in reversed(WORD.findall(text)) if word.lower() in known]
+    words = [name for word in reversed(WORD.findall(text)) for name in (word, word.rpartition("-")[0])]
+    return [word for word in words if word.lower() in known]
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rigright.arch.record import Arch
+from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB
@@ -110,6 +110,7 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         max_seqs=told.max_seqs,
         utilisation=told.share,
         graphs=told.graphs,
+        flash=told.flash,
     )
     layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp, dp=told.dp)
     weights = weigh(arch, serving.weights)
@@ -135,6 +136,17 @@ def _weights(case: _Case) -> MemoryFigure:
     size = float(case.fullest.weights_bytes) + float(
         rope_tables_bytes(case.arch, case.told.engine, layers=layers)
     )
+    return _figure("weights", size, sure=size)
+
+
+def _read_per_token(case: _Case) -> MemoryFigure:
+    """Weights one token goes through: not the token table, of experts those it is sent to."""
+    routed = [layer.ffn for layer in case.arch.trunk.layers if layer.ffn is not None and layer.ffn.experts]
+    idle = 1 - sum(ffn.per_tok for ffn in routed) / max(sum(ffn.experts for ffn in routed), 1)
+    weights = case.weights
+    unread = 0.0 if case.arch.tied else sum(weights.entry.values())
+    unread += sum(by_cut.get(Cut.EXPERT, 0.0) for by_cut in weights.layers) * idle if routed else 0.0
+    size = weights.total_bytes - unread
     return _figure("weights", size, sure=size)
 
 
@@ -221,6 +233,7 @@ def _reserved(case: _Case) -> MemoryFigure:
 _MEASURES: dict[
     str, Callable[[_Case], MemoryFigure]
 ] = {  # how a name begins -> what it measures, the first that fits
+    "weights_read": _read_per_token,
     "weights": _weights,
     "model": _weights,
     "non_torch": _beside_torch,

@@ -101,11 +101,17 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
                 if next((one for one in place.tables if name in _at(tables, one).get("all", {})), None)
                 == table
             )
-            if value > 0 and name not in GIVEN and touched:
+            if value > 0 and touched and not _is_given((*table, "all", name), tables):
                 found.append(_dial((*table, "all", name), tables, touched=touched))
                 found += _of_chips((*table, "all", name), places, touched=touched)
         found += _of_sections(table, tables, places=places)
     return tuple(found)
+
+
+def _is_given(path: Path, tables: Tables) -> bool:
+    """Whether a term is none to fit: by its name, or because the table says that it is from physics alone."""
+    _, table, *inner = path
+    return path[-1] in GIVEN or ".".join(inner) in tables["given"].get(table, ())
 
 
 def _dial(path: Path, tables: Tables, *, touched: tuple[int, ...]) -> Dial:
@@ -114,7 +120,7 @@ def _dial(path: Path, tables: Tables, *, touched: tuple[int, ...]) -> Dial:
         path=path,
         parent=_parent(path, tables),
         prior=tables["priors"].get(name, 1.0),
-        spread=SHARES if name in SHARE else TIMES,
+        spread=SHARES if name in SHARE and path[-3] != "options" else TIMES,
         high=1.0 if name in {"memory", "piped"} else np.inf,
         touches=touched,
     )
@@ -156,7 +162,7 @@ def _of_sections(table: Path, tables: Tables, *, places: Sequence[_Place]) -> It
                 if table in place.tables and own in getattr(place, section)
             )
             for name, value in terms.items():
-                if touched and value > 0:
+                if touched and value > 0 and not _is_given((*table, section, own, name), tables):
                     yield _dial((*table, section, own, name), tables, touched=touched)
 
 

@@ -121,7 +121,7 @@ def test_kernels_are_told_apart_by_their_names() -> None:
 
 def test_weights_that_no_memory_holds_are_refused_with_the_figures() -> None:
     with pytest.raises(AskError, match="GiB"):
-        predict(row(arch="meta-llama/Llama-2-70b-hf", weights="gguf:F16"))
+        predict(row(arch="meta-llama/Llama-2-70b-hf", engine="exllama", weights="fp16"))
 
 
 def test_words_nobody_knows_are_refused_with_what_is_known() -> None:

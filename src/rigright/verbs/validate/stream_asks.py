@@ -49,6 +49,7 @@ class StreamAsk:
     weights: str  # id of the format, and after a slash the kernel that reads it
     cards: int
     tp: int  # of the cards, those that share each layer
+    dp: int  # replicas of the model, each with its part of the sequences
     seqs: int
     prompt_tok: float
     output_tok: float
@@ -80,6 +81,9 @@ def read_stream(row: Row) -> StreamAsk:
     if row.get("weights") is None:
         reading.assumed.append(say("{column} is empty: taken as {value}", column="weights", value=weights))
     chip = find_chip(row.get("chip") or row.get("chip_name") or "")
+    if engine.backends and not engine.backend:
+        usual = engine.backend_on(chip.vendor)
+        reading.assumed.append(say("{column} is empty: taken as {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
     note = row.get("note") or ""
@@ -98,6 +102,7 @@ def read_stream(row: Row) -> StreamAsk:
         weights=weights,
         cards=cards,
         tp=1 if engine.split == "layer" else tp,
+        dp=1 if engine.split == "layer" else max(cards // (tp * int(row.get("pp") or 1)), 1),
         seqs=int(row.get("load") or 1),
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),

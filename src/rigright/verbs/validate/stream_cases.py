@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from rigright.base.units import KILO
+from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.demand import Layout
 from rigright.verbs.validate.stream_asks import StreamAsk
+
+ONE = Layout()
+USUAL_SHARE = 0.9  # of a card's memory, of engines whose share follows from other things
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,7 @@ class StreamCase:
     asks: tuple[StreamAsk, ...]
     cards: np.ndarray
     tp: np.ndarray
+    dp: np.ndarray
     seqs: np.ndarray
     prompt_tok: np.ndarray
     output_tok: np.ndarray
@@ -44,7 +49,7 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
     def column(name: str) -> np.ndarray:
         return np.array([getattr(ask, name) for ask in asks], dtype=float)
 
-    names = ("cards", "tp", "seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
+    names = ("cards", "tp", "dp", "seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
     return StreamCase(places=places, asks=tuple(asks), **{name: column(name) for name in names})
 
 
@@ -56,6 +61,21 @@ def figures(cases: Sequence[StreamCase], tables: Mapping[str, Any] | None = None
     return found
 
 
+def _room_seqs(ask: StreamAsk) -> float:
+    """Sequences a replica has room for at their full length; the others of a batch wait for these."""
+    if ask.engine.pool != "share":
+        return np.inf
+    tok = ask.seen_tok + ask.prompt_tok + ask.output_tok
+    each = sum(
+        float(times)
+        * (tok * entry_bytes(mixer, ONE, element_bytes=ask.work.kv_elem_bytes) + state_bytes(mixer, ONE))
+        for mixer, times in ask.work.mixers
+    )
+    size = sum(float(gemm.size_bytes) for gemm in ask.work.gemms)
+    pool = (ask.engine.share or USUAL_SHARE) * ask.chip.mem_usable_bytes * ask.cards / ask.dp - size
+    return max(pool / each, 1.0) if each else np.inf
+
+
 def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
     first = case.asks[0]
     chips = {ask.chip.id: ask.chip for ask in case.asks}
@@ -65,23 +85,25 @@ def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
     stream = known.at(places)
     told = np.isfinite(case.ubatch_tok)
     stream = replace(stream, ubatch_tok=np.where(told, case.ubatch_tok, stream.ubatch_tok))
-    layout = Layout(tp=case.tp, pp=case.cards / case.tp)
+    layout = Layout(tp=case.tp, pp=case.cards / case.tp / case.dp)
     context = case.seen_tok + case.prompt_tok + case.output_tok / 2
-    token = token_s(first.work, stream, layout=layout, seqs=case.seqs, context_tok=context)
+    each = np.ceil(case.seqs / case.dp)  # of one replica
+    held = np.minimum(each, np.array([_room_seqs(ask) for ask in case.asks]))
+    token = token_s(first.work, stream, layout=layout, seqs=held, context_tok=context)
     content = Pass(
-        prefill_tok=np.maximum(case.prompt_tok, 1) * case.seqs,
+        prefill_tok=np.maximum(case.prompt_tok, 1) * held,
         prefill_seen_tok=case.seen_tok,
-        prefill_seqs=case.seqs,
+        prefill_seqs=held,
     )
     prompt = prompt_s(first.work, stream, layout=layout, content=content)
     waited = np.where([ask.alone for ask in case.asks], 0.0, prompt)
     made = case.seqs * case.output_tok
-    total = waited + case.output_tok * (token + stream.talk_s)
+    total = (waited + case.output_tok * (token + stream.talk_s)) * (each / held)
     by_metric = {
         "decode_tok_s_per_user": 1 / token,
         "tpot_ms": token * KILO,
         "ttft_ms": prompt * KILO,
-        "prefill_tok_s": case.seqs * case.prompt_tok / prompt,
+        "prefill_tok_s": held * case.dp * case.prompt_tok / prompt,
         "output_tok_s_total": made / total,
         "total_tok_s": (made + case.seqs * case.prompt_tok) / total,
         "latency_ms": total * KILO,

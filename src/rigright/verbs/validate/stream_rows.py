@@ -6,7 +6,7 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
-from rigright.base.units import show_bytes
+from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import kind_of, known_of_one
@@ -16,6 +16,15 @@ from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.stream_asks import SUBJECT, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
+
+
+def spills(row: Row) -> bool:
+    """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
+    ask = None if is_encoding(row) else read_stream(row)
+    if ask is None or ask.engine.ram_tok is None or ask.chip.unified_memory:
+        return False
+    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.cards
 
 
 def predict_stream(row: Row) -> Prediction:

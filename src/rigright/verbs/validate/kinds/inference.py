@@ -10,7 +10,7 @@ from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.served_rows import predict_served
-from rigright.verbs.validate.stream_rows import predict_stream
+from rigright.verbs.validate.stream_rows import predict_stream, spills
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 AS_MUCH_AS_FITS = "max-throughput"  # a load that is no number
@@ -39,8 +39,11 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         return predict_hybrid({**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1})
     if _SPLIT.search(row.get("offload") or ""):
         return predict_hybrid({**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1})
-    served = row.get("mode") in {"serve", "max"}
-    return (predict_served(row) if served else predict_stream(row),)
+    if row.get("mode") in {"serve", "max"}:
+        return (predict_served(row),)
+    if spills(row):
+        return predict_hybrid({**row, "gpu": row["chip"], "n_gpus": row.get("n_chips") or 1})
+    return (predict_stream(row),)
 
 
 KIND = Kind(

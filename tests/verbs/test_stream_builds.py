@@ -14,8 +14,8 @@ APU, LLAMA = "strix-halo-8060s", "meta-llama/Llama-2-7b-hf"
 def row(**cells: object) -> Row:
     told = {
         "id": "r1", "engine": "llama.cpp", "engine_version": "b9187", "arch": LLAMA, "chip": APU,
-        "n_chips": 1, "weights": "gguf:Q4_0", "mode": "single", "load": 1.0, "prompt_tok": 512.0, "output_tok": 0.0,
-        "metric": "prefill_tok_s",
+        "n_chips": 1, "weights": "gguf:Q4_0", "mode": "single", "load": 1.0, "prompt_tok": 512.0,
+        "output_tok": 0.0, "metric": "prefill_tok_s",
     }  # fmt: skip
     return {**told, **cells}
 

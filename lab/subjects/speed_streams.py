@@ -33,7 +33,7 @@ OF_CHIPS = {  # what classes of chips, and chips within them, differ in
 SEVERAL = 3  # chips in a table, for any to differ from it
 SECTIONS = ("formats", "options")  # terms of a format, and of a build or run, below those of all
 GIVEN = frozenset(
-    {"acc16", "ubatch_tok", "graph_tok", "absorbed", "core_pace", "latent_layer_s"}
+    {"acc16", "ubatch_tok", "graph_tok", "absorbed", "core_pace", "dot8", "latent_layer_s"}
 )  # no terms to fit
 
 

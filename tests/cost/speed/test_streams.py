@@ -276,3 +276,17 @@ def test_cores_are_counted_whoever_made_them() -> None:
     """82 SMs at 1.7 GHz; 76 cores at 1.4 GHz; and what states no rate stays unknown."""
     assert cores_per_s(find_chip("rtx-3090")) == pytest.approx(82 * 1.695e9, rel=0.01)
     assert cores_per_s(find_chip("apple-m2-ultra")) == pytest.approx(76 * 1.4e9, rel=0.01)
+
+
+def test_cards_without_matrix_units_multiply_narrow_weights_by_dot_products() -> None:
+    """A P40 does four products of 8 bit for one of 32 bit; a GTX 980 Ti, of the age before, none."""
+    asked, tables = find_engine("llama.cpp"), corrections("speed_streams")
+
+    def rate(name: str, weights: str) -> float:
+        chip = find_chip(name)
+        return reached(chip, stream_terms(tables, asked, chip=chip, weights=weights), weights=weights)[
+            "flops_per_s"
+        ]
+
+    assert rate("tesla-p40", "gguf:Q4_0") > 1.4 * rate("tesla-p40", "gguf:F16")
+    assert rate("gtx-980-ti", "gguf:Q4_0") == pytest.approx(rate("gtx-980-ti", "gguf:F16"))

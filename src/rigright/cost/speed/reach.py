@@ -26,6 +26,7 @@ WIDE_BYTES = 1.5  # of an element that is multiplied as it is stored
 LANES = 128  # of a core, where the vendor does not count them
 USUAL_HZ = 1.5 * GIGA  # of cores whose rates nobody states
 DENSE_OPS = 1024  # of 16 bit, a usual core does in a clock
+PACKED = 2.1  # 16-bit operations of a lane for one of 32, at most; matrix units do more
 BLEND = 4  # how sharply the slower of memory and cores decides
 KERNEL = "/"  # parts a format from the kernel that reads it: "hqq4/codebook"
 
@@ -104,6 +105,9 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
         gemm * terms["format_compute"], max(_peak_flops_per_s(chip, terms), *(rate or 0.0 for rate in sheet))
     )
     elem_bytes = stored(weights).elem_bytes
+    if elem_bytes < WIDE_BYTES and (chip.fp16_flops_per_s or 0.0) <= PACKED * (chip.fp32_flops_per_s or 0.0):
+        # without matrix units, sums of 8-bit products in plain lanes are faster
+        narrow = max(narrow, (chip.int8_ops_per_s or 0.0) * terms["dot8"])
     per_pair_s = terms["token_attention_core"] / cores + terms["token_attention_bytes"] / bandwidth
     prompt_pair_s = (
         1 / (_peak_flops_per_s(chip, terms) * terms["attention"]) + terms["attention_core"] / cores

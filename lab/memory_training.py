@@ -22,7 +22,7 @@ from rigright.base.units import MIB, from_gib
 from rigright.cost.training_memory import Terms, training_memory
 from rigright.cost.training_setup import set_up
 from rigright.demand import Numbers
-from rigright.verbs.validate.files import read_text
+from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.training_rows import read_row
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.record import LabError, Subject
 from rigright.base.errors import RigError
 from rigright.base.tables import Row, open_rows, read_cells
-from rigright.verbs.validate.files import read_text
+from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.frame import recognise
 
 ROOT = Path(__file__).parent.parent

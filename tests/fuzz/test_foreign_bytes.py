@@ -32,8 +32,9 @@ from rigright.machine.world import World
 from rigright.report.measured import Measured
 from rigright.verbs.bench.files import read_results
 from rigright.verbs.fleet.hosts import hosts_of, read_hosts
-from rigright.verbs.measure.planned import hold, read_plan
+from rigright.verbs.measure.planned import hold
 from rigright.verbs.measure.saved import run_row
+from rigright.verbs.runs.planned import read_plan
 
 PLAN = {
     "model": "m", "wish": {"work": "serve"},

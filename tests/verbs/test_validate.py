@@ -185,7 +185,7 @@ def test_files_that_are_no_table(tmp_path, content):
 def test_a_missing_file_and_a_folder(tmp_path):
     with pytest.raises(MissingError):
         validate(str(tmp_path / "none.csv"))
-    with pytest.raises(DataError):
+    with pytest.raises(MissingError, match="no run in the folder"):
         validate(str(tmp_path))
 
 

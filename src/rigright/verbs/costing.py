@@ -47,7 +47,7 @@ class Asset:
 def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
     from rigright.verbs.here import is_place
-    from rigright.verbs.measure.planned import STDIN
+    from rigright.verbs.runs.planned import STDIN
 
     if not what.strip():
         raise AskError(say("nothing to cost"), hint=say('name a machine, a model or a plan: "2x rtx 4090"'))
@@ -148,7 +148,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
 
 def _filed(file: str, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
-    from rigright.verbs.measure.planned import count_of, read_plan
+    from rigright.verbs.runs.planned import count_of, read_plan
 
     run = read_plan(file)
     plain = PlanWish()

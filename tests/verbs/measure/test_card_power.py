@@ -12,7 +12,8 @@ import pytest
 from rigright.cost.power import busy_in, draw_w
 from rigright.facts.chips import by_id
 from rigright.report.measured import Course, Measured
-from rigright.verbs.measure.planned import hold, read_plan, unheld
+from rigright.verbs.measure.planned import hold, unheld
+from rigright.verbs.runs.planned import read_plan
 
 H100 = "NVIDIA H100 80GB HBM3"
 

@@ -24,6 +24,7 @@ from rigright.facts.chips import by_id
 from rigright.report.calibrated import Anchored, AnchorMade
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.calibrate import toml
+from rigright.verbs.runs.setup import NOTHING_SAID, Setup
 from rigright.verbs.validate.frame import validate
 
 UNTOLD = 0.5  # the shared part of errors where no runs tell it
@@ -34,9 +35,9 @@ HEAD = "# Runs of your own, measured over predicted, as far as believed; made by
 Place = tuple[str, str, str, str]  # subject, chip, engine, figure
 
 
-def anchor(asked: str, *, out: str | None = None) -> Anchored:
+def anchor(asked: str | Sequence[str], *, out: str | None = None, setup: Setup = NOTHING_SAID) -> Anchored:
     """Hold a file of own runs against predictions, and save what they shift."""
-    read = validate(asked)
+    read = validate(asked, setup=setup)
     found: dict[Place, list[float]] = {}
     faults: list[Sentence] = []
     for row in read.rows:

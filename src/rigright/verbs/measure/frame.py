@@ -20,7 +20,7 @@ from rigright.report.measured import Measured
 from rigright.verbs.measure.book import Book
 
 if TYPE_CHECKING:
-    from rigright.verbs.measure.planned import PlannedRun
+    from rigright.verbs.runs.planned import PlannedRun
 
 EVERY_S = 0.2
 LEAST_EVERY_S = 0.02
@@ -86,8 +86,8 @@ def _asked(plan: str | None, save_as: str | None) -> PlannedRun | None:
     """The plan to hold it against; what could not be saved afterwards is refused now."""
     if plan is None and save_as is None:
         return None
-    from rigright.verbs.measure.planned import read_plan
     from rigright.verbs.measure.saved import check
+    from rigright.verbs.runs.planned import read_plan
 
     planned = None if plan is None else read_plan(plan)
     if save_as is not None:

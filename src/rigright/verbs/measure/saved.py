@@ -14,7 +14,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
 from rigright.report.measured import Measured
-from rigright.verbs.measure.planned import PlannedRun, count_of
+from rigright.verbs.runs.planned import PlannedRun, count_of
 
 _TRAINED = ("finetune", "pretrain")
 

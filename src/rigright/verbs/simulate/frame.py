@@ -25,12 +25,12 @@ from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
 from rigright.verbs.here import the_node
+from rigright.verbs.runs.files import read_text
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both
 from rigright.verbs.simulate.shops import ENDLESS_BLOCKS, policy_of
 from rigright.verbs.simulate.wish import CLOSED, PlayWish, check
-from rigright.verbs.validate.files import read_text
 
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
 SATURATED = 0.97  # of the time at work

@@ -11,7 +11,7 @@ from rigright.base.tables import open_rows
 from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.report.swept import Question
-from rigright.verbs.validate.files import read_text
+from rigright.verbs.runs.files import read_text
 
 BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)

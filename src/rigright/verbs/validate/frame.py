@@ -3,36 +3,72 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
 from rigright.base.tables import Row, delimiter, open_rows, read_cells
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.validation import Judged, Prediction, Validation
-from rigright.verbs.validate.files import Text, read_text
+from rigright.verbs.runs.files import STDIO, Text, gather, known
+from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
 from rigright.verbs.validate.record import Kind
 from rigright.verbs.validate.scores import scores
 
 FOLDER = "rigright.verbs.validate.kinds"
+MOST_NAMES = 3  # of several files, in a title
 SEEN_CHARS = 40  # of a bad cell that is shown
 
 Seen = dict[tuple[object, ...], tuple[Prediction, ...]]
 
 
-def validate(asked: str) -> Validation:
-    """Predict every row of a CSV ("-": standard input) and hold it against what was measured."""
-    text = read_text(asked)
-    kind = recognise(text)
-    if kind.later is not None:
-        return Validation(file=text.name, kind=kind.name, rows=(), scores=(), later=kind.later)
-    seen: Seen = {}
-    rows = tuple(
-        _judge(kind, raw, line=line, seen=seen)
-        for line, raw in open_rows(text.lines, text.name, required=kind.marks)
-    )
-    return Validation(file=text.name, kind=kind.name, rows=rows, scores=scores(rows))
+def validate(asked: str | Sequence[str], *, setup: Setup = NOTHING_SAID) -> Validation:
+    """Predict every run of files and hold it against what was measured.
+
+    A file is a table of ours, or what a benchmark, a trainer or an engine wrote; "-" is standard input, a
+    folder stands for all in it that can be read. `setup`: what such files leave open.
+    """
+    kinds: dict[str, Kind] = shelf.load(FOLDER, "KIND")
+    by_name = {kind.name: kind for kind in kinds.values()}
+    seen: dict[str, Seen] = {}
+    rows: list[Judged] = []
+    read: list[str] = []
+    names = [asked] if isinstance(asked, str) else list(asked)
+    for found in gather(names):
+        written = found.output
+        if written is None:
+            kind = recognise(found.table)
+            if kind.later is not None:
+                return Validation(file=found.name, kind=kind.name, rows=(), scores=(), later=kind.later)
+            read.append(kind.name)
+            own = setup.cells(kind.name)
+            rows += (
+                _judge(kind, _filled(raw, own), line=line, seen=seen.setdefault(kind.name, {}))
+                for line, raw in open_rows(found.table.lines, found.name, required=kind.marks)
+            )
+            continue
+        before = len(rows)
+        for number, run in enumerate(written.rows(found.document, setup), 1):
+            kind = by_name[run.kind]
+            named = {"id": f"{found.name}:{number}", "source": f"{written.name}:{found.name}"}
+            raw = {**named, **completed(run.kind, run.cells, setup=setup)}
+            rows.append(_judge(kind, raw, line=number, seen=seen.setdefault(run.kind, {})))
+            read.append(run.kind)
+        if len(rows) == before:
+            raise DataError(
+                say("{file}: no figure in this output of {program}", file=found.name, program=written.name),
+                hint=say("was the run cut short? let it write its file again"),
+            )
+    shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
+    label = "stdin" if shown == STDIO else Path(shown).name if len(names) == 1 else shown
+    return Validation(file=label, kind=", ".join(dict.fromkeys(read)), rows=tuple(rows), scores=scores(rows))
+
+
+def _filled(raw: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
+    """A row of a table with what was said in the cells that it leaves empty."""
+    return {**raw, **{name: text for name, text in own.items() if not (raw.get(name) or "").strip()}}
 
 
 def recognise(text: Text) -> Kind:
@@ -62,7 +98,8 @@ def recognise(text: Text) -> Kind:
                 "{file} is no table of measured runs that is known; its columns should be those of {kinds}",
                 file=text.name,
                 kinds="; ".join(f"{kind.name}.csv ({', '.join(kind.marks)}, ...)" for kind in kinds),
-            )
+            ),
+            hint=say("output of these is read as it is: {known}", known=known()),
         )
     return best
 

@@ -13,22 +13,29 @@ SUMMARY = say("move figures to runs of your own")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `calibrate`."""
+    from rigright.faces.cli.options import add_options
+
     parser.add_argument(
         "--from",
         dest="own",
-        metavar="FILE.csv",
+        nargs="+",
+        metavar="FILE",
         required=True,
-        help=str(say("runs of your own: figures are moved to them")),
+        help=str(say("runs of your own: a table, output of a benchmark, a log, a folder")),
     )
     parser.add_argument(
         "--out", metavar="FILE", help=str(say("where your own runs are kept; by default your settings"))
     )
+    add_options(parser, "calibrate")
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Re-anchor."""
+    from rigright.faces.cli.options import said_in
     from rigright.report.pages import calibrate as pages
     from rigright.verbs.calibrate.anchoring import anchor
+    from rigright.verbs.runs.setup import setup_of
 
-    anchored = anchor(options.own, out=options.out)
+    setup = setup_of("calibrate", said_in(options, "calibrate"))
+    anchored = anchor(options.own, out=options.out, setup=setup)
     return Answer(page=lambda: pages.page(anchored), plain=lambda language: pages.plain(anchored, language))

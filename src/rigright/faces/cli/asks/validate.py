@@ -9,25 +9,36 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("predictions against measured runs: a CSV of ours or of your own")
+SUMMARY = say("predictions against measured runs: a table, or what a benchmark wrote")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `validate`."""
+    from rigright.faces.cli.options import add_options
+
     parser.add_argument(
-        "file", metavar="FILE.csv", help=str(say("measured runs, a row each; - is standard input"))
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help=str(
+            say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is standard input")
+        ),
     )
     parser.add_argument(
         "--predictions",
         metavar="OUT.csv",
         help=str(say("write every prediction to a table; - is standard output")),
     )
+    add_options(parser, "validate")
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Validate a file."""
+    from rigright.faces.cli.options import said_in
     from rigright.report.pages import validate as pages
-    from rigright.verbs.validate.files import STDIO, predictions_csv, write_predictions
+    from rigright.verbs.runs.files import STDIO
+    from rigright.verbs.runs.setup import setup_of
+    from rigright.verbs.validate.files import predictions_csv, write_predictions
     from rigright.verbs.validate.frame import validate
 
     out = options.predictions
@@ -35,7 +46,7 @@ def answer(options: argparse.Namespace) -> Answer:
         raise AskError(
             say("--predictions - and --{form} both want standard output; name a file", form=options.form)
         )
-    result = validate(options.file)
+    result = validate(options.files, setup=setup_of("validate", said_in(options, "validate")))
     if out is not None and out != STDIO:
         write_predictions(result, out, language=options.language)
     return Answer(

@@ -1,0 +1,1 @@
+"""Runs that people measured: what benchmarks, trainers and engines write, as rows of our tables."""

@@ -1,0 +1,182 @@
+"""A file that some program wrote: its text, its JSON, and what a reader makes of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.tables import MAX_TABLE_BYTES
+from rigright.base.units import KILO
+from rigright.base.words import say
+from rigright.verbs.runs.setup import Setup
+
+MOST_BYTES = MAX_TABLE_BYTES
+_MOST = 1e18  # of any figure
+_MOST_DEPTH = 12  # of a look into nested objects
+_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*[{\]])')  # a log may begin with "[2025-07-14 ..." or "{'loss': ..."
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_FILES = (".gguf", ".safetensors", ".bin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A whole file; `objects` are those of its JSON or JSON lines, none where it is neither."""
+
+    name: str
+    text: str
+    folder: Path | None = None  # where it lies
+    objects: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A row of one of our tables: cells by column, as text."""
+
+    kind: str  # of the table
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What one program writes. Each file of `outputs/` bears one as `OUTPUT`."""
+
+    name: str
+    claims: Callable[[Document], bool]
+    rows: Callable[[Document, Setup], Iterator[Run]]
+
+
+def document(name: str, text: str, *, folder: Path | None = None) -> Document:
+    """A file's text, and its JSON where it is some."""
+    text = _COLOURS.sub("", text)
+    return Document(name=name, text=text, folder=folder, objects=tuple(_objects(name, text)))
+
+
+def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
+    if not _JSON.match(text):
+        return
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        first, _, rest = text.strip().partition("\n")
+        if not rest or not _loads(first):
+            raise DataError(
+                say("{file} is not whole JSON: {why}", file=name, why=error),
+                hint=say("was the run cut short? let it write its file again"),
+            ) from None
+        # JSON lines; blank ones do not count
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip():
+                continue
+            found = _loads(line)
+            if not isinstance(found, dict):
+                raise DataError(
+                    say("{file}, line {line}: not whole JSON", file=name, line=number),
+                    hint=say("was the run cut short? delete that line"),
+                ) from None
+            yield found
+        return
+    for one in whole if isinstance(whole, list) else [whole]:
+        if isinstance(one, dict):
+            yield one
+
+
+def _loads(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def number(found: object) -> float | None:
+    """A figure above zero, also from text such as "1,234.5"; None for anything else."""
+    if isinstance(found, str):
+        try:
+            found = float(found.replace(",", "").strip())
+        except ValueError:
+            return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < _MOST:
+        return None
+    return float(found)
+
+
+def word(found: object) -> str:
+    """A short text; "" for anything else."""
+    return found.strip()[:300] if isinstance(found, str) else ""
+
+
+def inside(found: object, path: str) -> Any:
+    """What stands at "a.b.c" of nested objects; None where nothing does."""
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def anywhere(found: object, key: str, *, depth: int = _MOST_DEPTH) -> Iterator[Any]:
+    """All that stands under a key, however deep."""
+    if depth <= 0:
+        return
+    if isinstance(found, Mapping):
+        if key in found:
+            yield found[key]
+        for one in found.values():
+            yield from anywhere(one, key, depth=depth - 1)
+    elif isinstance(found, list):
+        for one in found[:1000]:
+            yield from anywhere(one, key, depth=depth - 1)
+
+
+def cells(values: Mapping[str, object]) -> dict[str, str]:
+    """Values as cells of a table; None and not finite ones are left out."""
+    found: dict[str, str] = {}
+    for column, value in values.items():
+        if value is None or value == "" or (isinstance(value, float) and not math.isfinite(value)):
+            continue
+        found[column] = f"{value:.10g}" if isinstance(value, float) else str(value)
+    return found
+
+
+def model_named(told: object) -> str:
+    """A model as programs name it, a path or a hub id, as something that can be found here."""
+    text = word(told).replace("\\\\", "/").replace("\\", "/").rstrip("/")
+    if not text or Path(text).is_dir() or Path(text).is_file():
+        return text
+    name = next((text.removesuffix(ending) for ending in _FILES if text.endswith(ending)), text)
+    if name != text or text.count("/") != 1 or text.startswith(("/", ".")):
+        name = name.rsplit("/", 1)[-1]
+    return _SHARD.sub("", name)
+
+
+def served(
+    values: Mapping[str, object], *, load: float | None, figures: Mapping[str, float | None]
+) -> Iterator[Run]:
+    """A row for each figure of a load that was served; `load`: requests in flight."""
+    for metric, value in figures.items():
+        if value is not None:
+            told = {"mode": "serve", "load": load, **values, "metric": metric, "value": value}
+            yield Run(kind="inference", cells=cells(told))
+
+
+def in_flight(
+    requests_per_s: float | None, *, ttft_ms: float | None, tpot_ms: float | None, output_tok: float | None
+) -> float | None:
+    """Requests in flight by Little's law, where they arrive at a rate."""
+    if not (requests_per_s and ttft_ms and tpot_ms and output_tok):
+        return None
+    return max(1.0, requests_per_s * (ttft_ms + tpot_ms * max(output_tok - 1, 0)) / KILO)
+
+
+def share(total: float | None, count: float | None) -> float | None:
+    """So much each."""
+    return total / count if total and count else None
+
+
+def first(found: Iterable[Any]) -> Any:
+    """The first of them that says something."""
+    return next((one for one in found if one not in (None, "")), None)

@@ -1,0 +1,125 @@
+"""Reads files of runs, and folders of them; "-" is standard input."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rigright.base import shelf
+from rigright.base.errors import AskError, DataError, MissingError, RigError
+from rigright.base.files import read_bounded, too_large
+from rigright.base.tables import MAX_TABLE_BYTES
+from rigright.base.words import say
+from rigright.verbs.runs.document import Document, Output, document
+
+STDIO = "-"
+FOLDER = "rigright.verbs.runs.outputs"
+MOST_FILES = 2000  # of a folder
+_LOOKED_AT = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt", ".md", ".sql", ".out", ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A table's name and its lines."""
+
+    name: str
+    lines: list[str]
+
+
+def read_text(asked: str) -> Text:
+    """The whole table, bounded; what is no text is an error."""
+    if not asked.strip():
+        raise AskError(say("the name of the file is empty"))
+    if asked == STDIO:
+        name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
+        if len(content) > MAX_TABLE_BYTES:
+            raise too_large(name, MAX_TABLE_BYTES)
+    else:
+        name, content = Path(asked).name, read_bounded(asked, MAX_TABLE_BYTES)
+    # what PowerShell's ">" writes is UTF-16
+    coding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = content.decode(coding)
+    except UnicodeDecodeError:
+        raise DataError(say("{file} is not UTF-8 text; save it as CSV in UTF-8", file=name)) from None
+    return Text(name, list(io.StringIO(text, newline="")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A file, and the reader that knows it; none where it is to be a table of ours."""
+
+    table: Text
+    document: Document
+    output: Output | None
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.table.name
+
+
+def gather(asked: Sequence[str]) -> Iterator[Found]:
+    """Every file that was named; of a folder those that a reader knows."""
+    for one in asked:
+        if one != STDIO and one.strip() and Path(one).is_dir():
+            yield from _folder(Path(one))
+        else:
+            yield _found(one)
+
+
+def outputs() -> tuple[Output, ...]:
+    """Every reader."""
+    return tuple(shelf.load(FOLDER, "OUTPUT").values())
+
+
+def _found(asked: str) -> Found:
+    table = read_text(asked)
+    folder = None if asked == STDIO else Path(asked).absolute().parent
+    read = document(table.name, "".join(table.lines), folder=folder)
+    return Found(
+        table=table, document=read, output=next((one for one in outputs() if one.claims(read)), None)
+    )
+
+
+def _folder(folder: Path) -> Iterator[Found]:
+    """What readers know in a folder and below; a run that wrote JSON and CSV counts once."""
+    taken: set[tuple[str, str, str]] = set()
+    for path in _paths(folder):
+        try:
+            found = _found(str(path))
+        except RigError:
+            continue
+        place = (str(path.parent), path.stem, found.output.name if found.output else "")
+        if found.output is not None and place not in taken:
+            taken.add(place)
+            yield found
+    if not taken:
+        raise MissingError(
+            say("no run in the folder {folder}", folder=folder),
+            hint=say("readable: {known}; a table of your own is named as a file", known=known()),
+        )
+
+
+def _paths(folder: Path) -> list[Path]:
+    paths: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths += (Path(place, name) for name in sorted(names) if Path(name).suffix.lower() in _LOOKED_AT)
+        if len(paths) > MOST_FILES:
+            raise AskError(
+                say("{folder} holds more than {most} files", folder=folder, most=f"{MOST_FILES:,}"),
+                hint=say("name the folder of one benchmark"),
+            )
+    # JSON says more than the CSV beside it
+    return sorted(paths, key=lambda path: (path.parent, path.stem, path.suffix.lower() != ".json"))
+
+
+def known() -> str:
+    """The names of all readers."""
+    return ", ".join(one.name for one in outputs())

@@ -1,0 +1,1 @@
+"""What programs write, one format a file, each bearing `OUTPUT` (see `document.py`)."""

@@ -1,0 +1,110 @@
+"""Hugging Face Trainer: trainer_state.json, train_results.json, all_results.json and what it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rigright.base.errors import RigError
+from rigright.base.files import read_bounded
+from rigright.base.units import MIB, to_gib
+from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number, word
+from rigright.verbs.runs.setup import Setup
+
+_PRINTED = re.compile(
+    r"""\b((?:train|init|before)_\w{1,60}|num_input_tokens_seen)\b['"]?[ \t]{0,60}[:=][ \t]{0,60}['"]?"""
+    r"""([0-9][\w.:,+-]{0,40})"""
+)
+_CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
+_RUN, _SAMPLES = "train_runtime", "train_samples_per_second"
+_PEAK = ("before_init_mem_gpu", "init_mem_gpu_alloc_delta", "train_mem_gpu_alloc_delta",
+         "train_mem_gpu_peaked_delta")  # fmt: skip
+_LEFT_LISTED = 12  # of an adapter's targets
+
+
+def claims(found: Document) -> bool:
+    """Whether a Trainer wrote it."""
+    return _SAMPLES in _told(found) or any(isinstance(one.get("log_history"), list) for one in found.objects)
+
+
+def rows(found: Document, setup: Setup) -> Iterator[Run]:
+    """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
+    told = _told(found)
+    seq, chips = setup.number("seq"), setup.chips()
+    seconds, samples = number(told.get(_RUN)), number(told.get(_SAMPLES))
+    tokens = number(told.get("train_tokens_per_second"))
+    if tokens is None and seconds and number(told.get("num_input_tokens_seen")):
+        tokens = (number(told["num_input_tokens_seen"]) or 0.0) / seconds
+    if tokens is None and samples and seq:
+        tokens = samples * seq
+    peak = sum(number(told.get(name)) or 0.0 for name in _PEAK) if number(told.get(_PEAK[-1])) else None
+    values = {
+        "framework": "HF Trainer",
+        "micro_batch": number(told.get("train_batch_size")),
+        "tok_per_s_per_chip": None if tokens is None else tokens / chips,
+        "samples_per_s": samples,
+        "peak_gib": None if peak is None else to_gib(peak),
+        "peak_kind": "allocated" if peak else "",
+        **_beside(found),
+    }
+    yield Run(kind="training", cells=cells(values))
+
+
+def _told(found: Document) -> dict[str, Any]:
+    """Its figures, the last word on each."""
+    told: dict[str, Any] = {}
+    for one in found.objects:
+        told.update({name: value for name, value in one.items() if not isinstance(value, list | dict)})
+        history = one.get("log_history")
+        for entry in history if isinstance(history, list) else ():
+            if isinstance(entry, Mapping):
+                told.update(entry)
+    if not found.objects:
+        told = {name: _plain(value) for name, value in _PRINTED.findall(found.text)}
+    return told
+
+
+def _plain(value: str) -> object:
+    """Read "0:05:12.33" as seconds; anything else stays as it is."""
+    clock = _CLOCK.match(value)
+    if clock is None:
+        return value.rstrip(".,")
+    days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _beside(found: Document) -> dict[str, object]:
+    """What lies in the same folder: an adapter's settings, or the model's own config."""
+    if found.folder is None:
+        return {}
+    adapter = _small_json(found, "adapter_config.json")
+    if adapter is not None:
+        base, targets = word(adapter.get("base_model_name_or_path")), adapter.get("target_modules")
+        named = " ".join(str(one) for one in targets[:_LEFT_LISTED]) if isinstance(targets, list) else ""
+        rank = number(adapter.get("r"))
+        flags = [f"lora_r={rank:.0f}" if rank else "", f"targets={named}" if named else ""]
+        return {
+            "method": "lora",
+            "model": base,
+            "arch": model_named(base),
+            "flags": " ".join(filter(None, flags)),
+        }
+    config = _small_json(found, "config.json")
+    if config is None or "model_type" not in config:
+        return {}
+    return {"model": word(config.get("_name_or_path")), "arch": str(found.folder / "config.json")}
+
+
+def _small_json(found: Document, name: str) -> dict[str, Any] | None:
+    if found.folder is None:
+        return None
+    try:
+        read = json.loads(read_bounded(found.folder / name, MIB))
+    except (RigError, ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None
+
+
+OUTPUT = Output(name="hf trainer", claims=claims, rows=rows)

@@ -1,0 +1,110 @@
+"""A plan's figures, from what `plan --json` printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.cost.memory_bands import band
+from rigright.facts.engines import find_engine
+
+MOST_BYTES = 16 * MIB
+STDIN = "-"
+_MOST = 1e30  # of any figure of a plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """The first plan of a file."""
+
+    model: str
+    plan: Mapping[str, Any]
+    wish: Mapping[str, Any]
+
+    def figure(self, name: str) -> tuple[float, float, float] | None:
+        """Value, low and high of a figure."""
+        found = _mapping(self.plan.get(name)) or _mapping(_mapping(self.plan.get("figures")).get(name))
+        value, low, high = (_number(found.get(key)) for key in ("value", "low", "high"))
+        return None if not value or low is None or high is None else (value, low, high)
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """Engine, formats and lengths that were planned."""
+        return _mapping(self.plan.get("work"))
+
+    @property
+    def layout(self) -> Mapping[str, Any]:
+        """How it is spread over the cards."""
+        return _mapping(self.plan.get("layout"))
+
+    @property
+    def fills_cards(self) -> bool:
+        """Whether the engine takes its share of each card at once, however little of it is needed."""
+        try:
+            return find_engine(str(self.work.get("engine"))).pool == "share"
+        except RigError:
+            return False
+
+    def device_bytes(self) -> tuple[float, float, float] | None:
+        """What the driver will show of the fullest card: value, low and high."""
+        needed = self.figure("rank_bytes")
+        if needed is None or not self.fills_cards:
+            return needed
+        cards = self.plan.get("memory")
+        filled = needed[0] + max(map(_unused, cards if isinstance(cards, list) else ()), default=0.0)
+        return filled, *band("preallocated", filled, sure_bytes=filled, unsure_bytes=0.0)
+
+
+def count_of(found: object) -> int:
+    """A count of something there is at least one of."""
+    return max(1, int(_number(found) or 1))
+
+
+def _unused(part: object) -> float:
+    """Room that an engine's pool fills beyond what the work needs."""
+    return max(0.0, _number(_mapping(part).get("unused")) or 0.0)
+
+
+def _number(found: object) -> float | None:
+    """A number that means something; what a file holds instead is not observed."""
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
+        return None
+    return float(found)
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    """A part of a file that may hold anything."""
+    return found if isinstance(found, Mapping) else {}
+
+
+def read_plan(file: str) -> PlannedRun:
+    """The best plan of what `plan --json` printed; - is stdin."""
+    path = Path(file)
+    try:
+        if file == STDIN:
+            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with path.open("rb") as open_file:
+                raw = open_file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise MissingError(
+            say("there is no plan {file}; `rigright plan ... --json > {file}` makes one", file=file)
+        ) from None
+    except OSError as error:
+        raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
+    wrong = DataError(say("{file} is no plan; it is what `rigright plan ... --json` prints", file=file))
+    if len(raw) > MOST_BYTES:
+        raise wrong
+    try:
+        data = json.loads(raw)
+        plan = [*data["plans"], data.get("nearest")][0]
+        return PlannedRun(model=str(data["model"]), plan={**plan}, wish={**data["wish"]})
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        raise wrong from None

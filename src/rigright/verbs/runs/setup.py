@@ -1,0 +1,130 @@
+"""What a benchmark's file leaves open and the user says: options, or a plan, as cells of our tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import RigError
+from rigright.facts.engines import find_engine
+from rigright.facts.nodes import find_node
+from rigright.options.read import values_of
+from rigright.verbs.runs.planned import PlannedRun, count_of, read_plan
+
+_BOTH = "inference memory"
+_IN_NAME = re.compile(r"(?<![a-z])(nvfp4|mxfp4|fp8|awq|gptq|w4a16|w8a8|int8|int4)(?![a-z])", re.IGNORECASE)
+# option -> the columns of each table that it fills
+COLUMNS: dict[str, dict[str, str]] = {
+    "model": dict.fromkeys(("inference", "memory", "training"), "arch"),
+    "weights": {"inference": "weights", "memory": "format"},
+    "kv": dict.fromkeys(_BOTH.split(), "kv"),
+    "prompt": {"inference": "prompt_tok"},
+    "output": {"inference": "output_tok"},
+    "concurrency": {"inference": "load"},
+    "context": {"memory": "max_model_len"},
+    "util": {"memory": "gpu_memory_utilization"},
+    "max-seqs": {"memory": "max_num_seqs"},
+    "step-tokens": {"memory": "max_num_batched_tokens"},
+    "no-graphs": {"memory": "enforce_eager"},
+    **{name: dict.fromkeys(("inference", "memory", "training"), name) for name in ("tp", "pp")},
+    "ep": dict.fromkeys(("inference", "training"), "ep"),
+    "dp": dict.fromkeys(("memory", "training"), "dp"),
+    "cp": {"training": "cp"},
+    "batch": {"inference": "load", "training": "global_batch"},
+    "seq": {"training": "seq_tok"},
+    "trainer": {"training": "framework"},
+    "micro-batch": {"training": "micro_batch"},
+    **{name: {"training": name} for name in ("method", "optimizer", "precision", "sharding", "recompute")},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the user says of runs; it goes before what their files say."""
+
+    values: Mapping[str, object] = field(default_factory=dict)  # by option, read
+
+    def cells(self, kind: str) -> dict[str, str]:
+        """Cells of a table."""
+        found: dict[str, str] = {}
+        for option, columns in COLUMNS.items():
+            value = self.values.get(option)
+            if value is not None and kind in columns:
+                found[columns[kind]] = _text(value)
+        if self.values.get("on"):
+            node = find_node(str(self.values["on"]))
+            found["chip"] = node.cards[0].chip.id
+            found["n_chips"] = str(node.n_cards)
+            if kind == "training":
+                found["nodes"] = str(node.n_nodes)
+        if self.values.get("engine") and kind != "training":
+            engine = find_engine(_text(self.values["engine"]))
+            found["engine"], found["engine_version"] = engine.id, engine.version
+        if self.values.get("rank") and kind == "training":
+            found["flags"] = f"lora_r={_text(self.values['rank'])}"
+        if self.values.get("batch") and kind == "inference":
+            found["mode"] = "batch"
+        return found
+
+    def number(self, option: str) -> float | None:
+        """A number that was said."""
+        value = self.values.get(option)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def chips(self) -> int:
+        """How many GPUs were said; one where none were."""
+        return find_node(str(self.values["on"])).n_cards if self.values.get("on") else 1
+
+
+NOTHING_SAID = Setup()
+
+
+def completed(kind: str, told: Mapping[str, str], *, setup: Setup) -> dict[str, str]:
+    """A run's cells with what was said of it; weights that nobody named are those the model's files hold."""
+    cells = {**told, **setup.cells(kind)}
+    column = {"inference": "weights", "memory": "format"}.get(kind)
+    if column is None or cells.get(column) or not cells.get("arch") or cells.get("engine") == "llama.cpp":
+        return cells
+    named = _IN_NAME.search(cells.get("model") or cells["arch"])
+    if named is not None:
+        return {**cells, column: named[1].lower()}
+    try:
+        arch = open_model(cells["arch"])
+    except RigError:
+        return cells
+    return {**cells, column: arch.stored or arch.dtype}
+
+
+def planned_setup(planned: PlannedRun) -> Setup:
+    """What a plan says was to be run."""
+    work, layout, plan = planned.work, planned.layout, planned.plan
+    told: dict[str, object] = {
+        "model": planned.model,
+        "on": f"{count_of(plan.get('n_chips'))}x {plan.get('chip')}" if plan.get("chip") else None,
+        "engine": work.get("engine"),
+        "weights": work.get("weights"),
+        "kv": work.get("kv"),
+        "trainer": work.get("trainer"),
+        "seq": work.get("seq_tok"),
+        "micro-batch": work.get("micro_batch"),
+        **{name: work.get(name) for name in ("method", "optimizer", "precision", "sharding", "recompute")},
+        **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
+    }
+    return Setup(values={name: value for name, value in told.items() if value not in (None, "")})
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return str(value[0])
+    if value is False:  # of --no-graphs
+        return "true"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def setup_of(verb: str, said: Mapping[str, str]) -> Setup:
+    """What options say; a plan says the rest."""
+    values = values_of(verb, said)
+    planned = planned_setup(read_plan(str(values["plan"]))) if "plan" in values else NOTHING_SAID
+    return Setup(values={**planned.values, **values})

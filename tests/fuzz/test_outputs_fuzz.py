@@ -1,0 +1,102 @@
+"""Readers of benchmarks' output: whatever the bytes are, rows or a sentence, and soon."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_files import FILES
+from rigright.base.errors import RigError
+from rigright.verbs.runs.document import document
+from rigright.verbs.runs.files import outputs
+from rigright.verbs.runs.setup import NOTHING_SAID
+
+NAMES = sorted(FILES)
+ODD = st.sampled_from(
+    [
+        "",
+        "0",
+        "-1",
+        "1e400",
+        "nan",
+        "NaN",
+        "Infinity",
+        "null",
+        "[]",
+        "{}",
+        "[{}]",
+        '"x"',
+        "9" * 5000,
+        "\x00",
+        "|",
+        "\n",
+    ]
+)
+SOON_S = 5.0
+
+
+def read(name, text):
+    """All rows that any reader makes of it."""
+    found = document(name, text)
+    return [run for output in outputs() if output.claims(found) for run in output.rows(found, NOTHING_SAID)]
+
+
+def survives(name, text):
+    try:
+        runs = read(name, text)
+    except RigError:
+        return
+    for run in runs:
+        assert run.kind in {"inference", "memory", "training"}
+        assert all(
+            isinstance(cell, str) and "nan" not in cell and cell != "inf" for cell in run.cells.values()
+        )
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    cuts=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 40), ODD), min_size=1, max_size=4),
+)
+def test_any_piece_may_be_replaced(name, cuts):
+    text = FILES[name]
+    for share, length, piece in cuts:
+        at = share * len(text) // 1000
+        text = text[:at] + piece + text[at + length :]
+    survives(name, text)
+
+
+@given(name=st.sampled_from([name for name in NAMES if name.endswith(".json")]), data=st.data())
+def test_any_value_may_be_any_other(name, data):
+    told = json.loads(FILES[name]) if "appended" not in name else json.loads(FILES[name].splitlines()[0])
+    one = told[0] if isinstance(told, list) else told
+    for key in data.draw(st.lists(st.sampled_from(sorted(one)), min_size=1, max_size=3)):
+        one[key] = data.draw(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+            | st.sampled_from([[], {"avg": {}}, [[1], {"mean": 1}]])
+        )  # fmt: skip
+    survives(name, json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        "Step 1 | " * 100_000 + "tokens_per_second_per_gpu:",
+        "KV Cache is allocated." * 50_000,
+        "INSERT INTO llama_bench (" * 40_000 + " avg_ts",
+        "GPU KV cache size: " + "1" * 1_000_000,
+        "MLPerf Results Summary SUT name" + " " * 500_000,
+        "train_samples_per_second" + " " * 500_000,
+        "model='" * 100_000 + "GPU KV cache size",
+        "Metric,avg\n" + "(" * 300_000 + ",1\n",
+    ],
+)
+def test_a_flood_is_read_soon(text):
+    began_s = time.monotonic()
+    survives("flood.txt", text)
+    assert time.monotonic() - began_s < SOON_S

@@ -1,165 +1,284 @@
-"""Errors of inference memory by source, and the 80 % bands with each source left out.
+"""Bands of inference memory from measured runs, and what they hold of groups they have not seen.
 
-    python -m lab.memory_serving MEMORY.csv [--write]
+    python -m lab.memory_serving [FILE.csv ...] [--write]
 
-`--write` renews those tables [bands.*] of data/corrections/memory_serving.toml that enough figures speak of;
-the other terms there are set by hand, from the logs in data/measured_serving.csv.
+Files bear the columns of memory.csv; the logs of data/measured_serving.csv are read beside them. `--write`
+renews the tables [wider] and [bands.*] of data/corrections/memory_serving.toml; the other terms there are set
+by hand, from those logs. A part is as unsure as its own figures scatter; a total has a shape, stretched until
+it holds.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rigright.base.errors import RigError
-from rigright.base.tables import DATA, read_cells
-from rigright.base.units import GIB
+from rigright.base.tables import DATA, number, read_cells, read_rows, read_toml, text
+from rigright.cost.memory_bands import Parts
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_rows import predict_memory_row
 
 TERMS = DATA / "corrections" / "memory_serving.toml"
-ENOUGH = 20  # figures, to fit a band on
-AIM = 0.82  # share of figures a band shall hold
-SURE_STEPS = np.array([0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05])
-STRETCHES = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.1, 1.5])
+SHARED = Path(__file__).parents[2] / "shared" / "measured"
+FILES = ("memory.csv", "new/released_memory.csv", "new/memory_vllm.csv")
+AIM = 0.84  # share of figures a band shall hold: a little more than it promises, since the next are new
+STRANGER = 1.5  # a band that one source alone taught, over what that source needs
+FEW = 2  # sources
+ENOUGH = 5  # figures, to tell anything
+LEAST_OFF = {"counted": 0.002, "step": 0.025, "libraries": 0.1, "graphs": 0.22}  # logarithm: no part is surer
+STRETCHES = np.geomspace(0.25, 6, 60)
+LEAST_TOTAL = {
+    "allocated": 0.01,
+    "device": 0.01,
+    "preallocated": 0.03,
+}  # the same of what is counted in a total
+NEAR, FAR = 0.6, 1.4  # times measured: beyond it, not the memory but the run is another
+LEAST, MOST = 2.0, 4.0  # a band is wider where its like was not measured, within reason
+SINGLE = {"activation": "step", "non_torch": "libraries", "cuda_graph": "graphs", "weights_per": "counted"}
+LOGGED = {
+    "weights_gib": "weights_per_gpu",
+    "step_gib": "activation_peak_per_gpu",
+    "pool_gib": "kv_cache_available_per_gpu",
+    "pool_tok": "kv_tokens",
+}
+
+Pair = tuple[float, float]
+Bands = dict[str, dict[str, Pair]]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured figure, and what was counted and estimated of it."""
+    """One measured figure, and the one predicted with its parts."""
 
     source: str
+    model: str
+    version: str
+    what: str
     kind: str
     measured: float
     predicted: float
-    sure: float
-    unsure: float
+    parts: Mapping[str, float]
+    away: tuple[str, ...]  # what of its like was not measured
 
     @property
-    def error(self) -> float:
-        """Relative."""
-        return self.predicted / self.measured - 1
+    def off(self) -> float:
+        """Measured over predicted, as a logarithm."""
+        return float(np.log(self.measured / self.predicted))
+
+
+def figures(files: Iterable[Path]) -> list[Figure]:
+    """Every row that is measured and can be predicted."""
+    found = [figure for file in files for figure in _of_file(file)]
+    return [*found, *_of_logs()]
+
+
+def _of_file(file: Path) -> Iterable[Figure]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        for raw in csv.DictReader(opened):
+            cells, _ = read_cells(raw, KIND.columns)
+            if cells.get("value_gib") is not None:
+                yield from _figure(cells)
+
+
+def _of_logs() -> Iterable[Figure]:
+    words = "id engine arch format kv chip graphs what source as_of confidence"
+    numbers = "total_gib tp pp context_tok budget_tok max_seqs share value pool_gib"
+    columns = {**dict.fromkeys(words.split(), text), **dict.fromkeys(numbers.split(), number)}
+    for row in read_rows(DATA / "measured_serving.csv", columns):
+        engine, _, version = row["engine"].partition(" ")
+        if row["what"] not in LOGGED or row["chip"] is None:
+            continue
+        yield from _figure(
+            dict.fromkeys(KIND.columns) | row | {
+                "model": row["arch"], "engine": engine, "engine_version": version,
+                "what": LOGGED[row["what"]],
+                "tp": int(row["tp"]), "pp": int(row["pp"]), "max_model_len": _whole(row["context_tok"]),
+                "max_num_batched_tokens": _whole(row["budget_tok"]), "max_num_seqs": _whole(row["max_seqs"]),
+                "gpu_memory_utilization": row["share"], "total_memory_gib": row["total_gib"],
+                "enforce_eager": str(row["graphs"] != "y"), "value_gib": row["value"],
+            }
+        )  # fmt: skip
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
+    try:
+        one = predict_memory_row(cells)
+    except RigError:
+        return
+    if one.value_bytes <= 0 or one.kind == "file":
+        return
+    parts = {name: float(size) * (1 / one.unit) for name, size in _sizes(one.parts).items()}
+    if one.unit == 1:  # tokens: parts stand in bytes, and are as large against the pool
+        return
+    yield Figure(
+        source=re.split(r"[@:(]", cells["source"])[0].strip(),
+        model=cells.get("model") or cells.get("arch") or "",
+        version=cells.get("engine_version") or "",
+        what=cells["what"],
+        kind=one.kind,
+        measured=cells["value_gib"],
+        predicted=one.value_bytes / one.unit,
+        parts=parts,
+        away=one.away,
+    )
+
+
+def _sizes(parts: Parts) -> dict[str, float]:
+    return {one.name: float(getattr(parts, one.name)) for one in fields(Parts)}
+
+
+def inside(figure: Figure, terms: Mapping[str, Pair], *, wider: float = 1.0) -> bool:
+    """Whether the measured figure lies in the band these terms make."""
+    down = up = figure.parts["mixed"] ** 2
+    pool = figure.what.startswith("kv_cache_available")
+    for name, (low, high) in terms.items():
+        if pool and name in {"graphs", "beside"}:
+            continue
+        size = figure.parts[name]
+        down, up = down + ((1 - low**wider) * size) ** 2, up + ((high**wider - 1) * size) ** 2
+    if pool:
+        down, up = up, down
+    return bool(figure.predicted - down**0.5 <= figure.measured <= figure.predicted + up**0.5)
+
+
+def held(flags: Iterable[tuple[str, bool]]) -> float:
+    """The share held, where sources count alike."""
+    by = defaultdict(list)
+    for source, is_inside in flags:
+        by[source].append(is_inside)
+    return float(np.mean([np.mean(own) for own in by.values()]))
+
+
+def fitted(found: Sequence[Figure], shapes: Bands) -> Bands:
+    """Bands of each kind, on figures whose like was measured."""
+    near = [one for one in found if not one.away and NEAR < one.measured / one.predicted < FAR]
+    bands: Bands = {}
+    for kind, shape in shapes.items():
+        own = [one for one in near if one.kind == kind]
+        if kind == "start":
+            bands[kind] = {name: _scatter(own, name, shape[name]) for name in shape}
+        elif len(own) >= ENOUGH:
+            bands[kind] = _stretched(own, shape, least=LEAST_TOTAL[kind])
+        else:
+            bands[kind] = dict(shape)
+    return bands
+
+
+def _scatter(found: Sequence[Figure], part: str, before: Pair) -> Pair:
+    """Quantiles of a part's own figures; one source alone makes them wider."""
+    own = [one for one in found if any(one.what.startswith(w) for w, name in SINGLE.items() if name == part)]
+    if len(own) < ENOUGH:
+        return before
+    offs = np.array([one.off for one in own])
+    share = (1 - AIM) / 2
+    low, high = np.quantile(offs, [share, 1 - share], method="nearest")
+    stretch = STRANGER if len({one.source for one in own}) < FEW else 1.0
+    floor = LEAST_OFF[part]
+    return (
+        round(float(np.exp(min(low * stretch, -floor))), 4),
+        round(float(np.exp(max(high * stretch, floor))), 4),
+    )
+
+
+def _stretched(found: Sequence[Figure], shape: Mapping[str, Pair], *, least: float) -> dict[str, Pair]:
+    """The shape, by the least factor of its logarithms that holds enough; more of it of one source alone."""
+    few = STRANGER if len({one.source for one in found}) < FEW else 1.0
+
+    def enough(stretch: float) -> bool:
+        terms = {name: (low**stretch, high**stretch) for name, (low, high) in shape.items()}
+        return held([(one.source, inside(one, terms)) for one in found]) >= AIM
+
+    sure = max(abs(math.log(side)) for side in shape["counted"])
+    stretch = few * next((float(one) for one in STRETCHES if enough(one)), float(STRETCHES[-1]))
+    stretch = max(stretch, least / sure)
+    return {
+        name: (round(float(low**stretch), 3), round(float(high**stretch), 3))
+        for name, (low, high) in shape.items()
+    }
+
+
+def widened(found: Sequence[Figure], bands: Bands, before: Mapping[str, float]) -> dict[str, float]:
+    """How much wider a band must be where only this was not measured."""
+    factors = dict(before)
+    for what in before:
+        own = [one for one in found if one.away == (what,)]
+        if len(own) < ENOUGH:
+            continue
+        factors[what] = MOST
+        for factor in np.arange(LEAST, MOST, 0.25):
+            flags = [(one.source, inside(one, bands[one.kind], wider=float(factor))) for one in own]
+            if held(flags) >= AIM:
+                factors[what] = float(factor)
+                break
+    return factors
+
+
+def report(found: Sequence[Figure], shapes: Bands, before: Mapping[str, float]) -> Iterable[str]:
+    """Errors by source and figure, and what bands hold that were made without the group."""
+    by = defaultdict(list)
+    for one in found:
+        by[one.source, one.what].append(one)
+    for (source, what), own in sorted(by.items()):
+        errors = np.abs(np.expm1([-one.off for one in own]))
+        told = f"{np.median(errors):7.1%} median {np.quantile(errors, 0.9):7.1%} p90"
+        yield f"{source[:34]:34} {what[:28]:28} {len(own):4} {told}"
+    for name in ("source", "model"):
+        kept = []
+        for group in sorted({getattr(one, name) for one in found}):
+            others = [one for one in found if getattr(one, name) != group]
+            bands = fitted(others, shapes)
+            wider = widened(others, bands, before)
+            for one in found:
+                if getattr(one, name) == group:
+                    w = float(np.prod([wider[what] for what in one.away]))
+                    kept.append((one.what, inside(one, bands[one.kind], wider=w)))
+        for what in sorted({what for what, _ in kept}):
+            flags = [flag for one, flag in kept if one == what]
+            yield f"{name:8} left out: {what[:28]:28} holds {np.mean(flags):5.0%} of {len(flags)}"
+
+
+def written(terms: str, bands: Bands, wider: Mapping[str, float]) -> str:
+    """The table of terms with new bands; everything else stays."""
+    head = terms[: terms.index("[wider]")]
+    lines = ["[wider]", *(f"{name} = {value:g}" for name, value in wider.items()), ""]
+    for kind, own in bands.items():
+        lines += [
+            f"[bands.{kind}]",
+            *(f"{name} = [{low:g}, {high:g}]" for name, (low, high) in own.items()),
+            "",
+        ]
+    return head + "\n".join(lines)
 
 
 def main() -> None:
     """Print, and write where asked."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("table", type=Path)
+    asked.add_argument("tables", nargs="*", type=Path)
     asked.add_argument("--write", action="store_true")
     options = asked.parse_args()
-    figures = read(options.table)
-    by_source(figures)
-    kinds = sorted({one.kind for one in figures})
-    bands = {kind: fit(own) for kind in kinds if len(own := of_kind(figures, kind)) >= ENOUGH}
-    for kind, (sure, low, high) in bands.items():
-        print(f"band {kind}: sure {sure:g}, low {low:g}, high {high:g}")
-    left_out(figures)
+    found = figures(options.tables or [SHARED / name for name in FILES])
+    terms = read_toml(TERMS)
+    shapes = {kind: {name: tuple(pair) for name, pair in own.items()} for kind, own in terms["bands"].items()}
+    print("\n".join(report(found, shapes, terms["wider"])))
+    bands = fitted(found, shapes)
+    wider = widened(found, bands, terms["wider"])
+    print(bands, wider)
     if options.write:
-        write(bands)
-
-
-def read(table: Path) -> list[Figure]:
-    """Predict every row that can be predicted."""
-    found = []
-    with table.open(encoding="utf-8", newline="") as file:
-        for raw in csv.DictReader(file):
-            cells, _ = read_cells(raw, KIND.columns)
-            try:
-                one = predict_memory_row(cells)
-            except RigError as error:
-                print(f"{raw['id']}: {error}")
-                continue
-            found.append(
-                Figure(
-                    source=raw["source"].partition("@")[0].partition("(")[0].strip(),
-                    kind=one.kind,
-                    measured=cells["value_gib"] * GIB,
-                    predicted=one.value_bytes,
-                    sure=one.sure_bytes,
-                    unsure=one.unsure_bytes,
-                )
-            )
-    return found
-
-
-def of_kind(figures: list[Figure], kind: str) -> list[Figure]:
-    """Those that share a band."""
-    return [one for one in figures if one.kind == kind]
-
-
-def by_source(figures: list[Figure]) -> None:
-    """A line for each source and kind of figure."""
-    groups = defaultdict(list)
-    for one in figures:
-        groups[one.source, one.kind].append(abs(one.error))
-    for (source, kind), errors in sorted(groups.items()):
-        median, high, worst = np.median(errors), np.quantile(errors, 0.9), max(errors)
-        told = f"{median:6.2%} median {high:6.2%} p90 {worst:6.1%} worst"
-        print(f"{source[:44]:44} {kind:12} {len(errors):4}  {told}")
-
-
-def holds(one: Figure, band: tuple[float, float, float]) -> bool:
-    """Whether the measured figure lies in the band."""
-    sure, low, high = band
-    least = one.predicted - sure * one.sure - (1 - low) * one.unsure
-    most = one.predicted + sure * one.sure + (high - 1) * one.unsure
-    return least <= one.measured <= most
-
-
-def fit(figures: list[Figure]) -> tuple[float, float, float]:
-    """The narrowest band that holds as many as it shall, each source weighing the same."""
-    bands = [
-        (float(sure), 1 - min(float(down), 1.0), 1 + float(up))
-        for sure in SURE_STEPS
-        for down in STRETCHES
-        for up in STRETCHES
-    ]
-    good = [band for band in bands if coverage(figures, band) >= AIM]
-    widest = (float(SURE_STEPS[-1]), 0.0, 1 + float(STRETCHES[-1]))
-    return min(good, key=lambda band: (round(width(figures, band), 6), band[2] - band[1]), default=widest)
-
-
-def width(figures: list[Figure], band: tuple[float, float, float]) -> float:
-    """Mean width of the bands, relative to the figures."""
-    sure, low, high = band
-    return float(
-        np.mean([(2 * sure * one.sure + (high - low) * one.unsure) / one.predicted for one in figures])
-    )
-
-
-def coverage(figures: list[Figure], band: tuple[float, float, float]) -> float:
-    """Share of figures held, sources weighing the same."""
-    held = defaultdict(list)
-    for one in figures:
-        held[one.source].append(holds(one, band))
-    return float(np.mean([np.mean(flags) for flags in held.values()]))
-
-
-def left_out(figures: list[Figure]) -> None:
-    """How bands fitted on the others hold a source nobody has seen."""
-    for kind in sorted({one.kind for one in figures}):
-        own = of_kind(figures, kind)
-        for source in sorted({one.source for one in own}):
-            others = [one for one in own if one.source != source]
-            unseen = [one for one in own if one.source == source]
-            if others:
-                held = np.mean([holds(one, fit(others)) for one in unseen])
-                print(f"left out {source[:44]:44} {kind:12} band holds {held:.0%} of {len(unseen)}")
-
-
-def write(bands: dict[str, tuple[float, float, float]]) -> None:
-    """Renew the bands that were fitted; the others stay."""
-    text = TERMS.read_text(encoding="utf-8")
-    for kind, (sure, low, high) in bands.items():
-        table = f"[bands.{kind}]\nsure = {sure:g}\nlow = {low:g}\nhigh = {high:g}\n"
-        text = re.sub(rf"\[bands\.{kind}\]\n(?:\w+ = .*\n)+", table, text)
-    TERMS.write_text(text, encoding="utf-8")
+        TERMS.write_text(written(TERMS.read_text(encoding="utf-8"), bands, wider), encoding="utf-8")
 
 
 if __name__ == "__main__":

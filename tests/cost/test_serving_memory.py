@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rigright.arch.sources import zoo
 from rigright.base.tables import DATA, number, read_rows, text, whole
 from rigright.base.units import GIB, MIB
-from rigright.cost.memory_bands import band
+from rigright.cost.memory_bands import Parts, away, band, pool_band, widened
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory, layer_bytes, serving_memory, stage_memories
 from rigright.cost.memory_split import split_layers
@@ -238,7 +238,26 @@ def test_what_layers_cost_adds_up():
 
 
 def test_bands_hold_their_figure():
-    for kind in ("weights", "allocated", "device", "pool", "preallocated", "part"):
-        low, high = band(kind, 10.0, sure_bytes=8.0, unsure_bytes=2.0)
-        assert low <= 10 <= high
-        assert low < high
+    parts = Parts(counted=8.0, step=1.5, beside=0.5)
+    for kind in ("start", "allocated", "device", "preallocated"):
+        low, high = band(kind, 10.0, parts=parts)
+        assert low < 10 < high
+        least, most = band(kind, 10.0, parts=parts, wider=2.0)
+        assert least < low < high < most
+
+
+def test_what_was_not_measured_has_a_wider_band():
+    vllm = find_engine("vllm 0.19")
+    assert away(vllm, "h100-sxm5-80gb") == ()
+    assert away(vllm, "b200-sxm") == ("chip",)
+    assert away(find_engine("vllm 0.21"), "b200-sxm") == ("version", "chip")
+    assert away(find_engine("lmdeploy"), "h100-sxm5-80gb") == ("engine",)
+    assert 1 == widened(()) < widened(("chip",)) < widened(("version", "chip"))
+
+
+def test_what_lies_beside_a_pool_makes_its_band():
+    here = memory(engine="vllm 0.19", card="h100")
+    low, high = pool_band(here)
+    assert low < here.pool_bytes < high
+    least, _ = pool_band(memory(engine="vllm 0.19", card="h100", max_seqs=4096))
+    assert here.pool_bytes - low < memory(engine="vllm 0.19", card="h100", max_seqs=4096).pool_bytes - least

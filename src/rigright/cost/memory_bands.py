@@ -1,18 +1,81 @@
-"""The 80 % band of a figure of inference memory: what is counted is sure, what is estimated is not."""
+"""The 80 % band of a figure of inference memory: parts are as sure as runs show, and add as errors do."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
+
+if TYPE_CHECKING:
+    from rigright.cost.memory_serving import ServingMemory
 
 SUBJECT = "memory_serving"
 
 
-def band(
-    kind: str, value_bytes: Numbers, *, sure_bytes: Numbers, unsure_bytes: Numbers
-) -> tuple[Numbers, Numbers]:
-    """Low and high: a small part of what is counted, and a fitted part of what is estimated."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a figure is made of, in bytes."""
+
+    counted: Numbers = 0.0  # weights, caches and states
+    step: Numbers = 0.0  # activations and logits
+    libraries: Numbers = 0.0
+    graphs: Numbers = 0.0
+    beside: Numbers = 0.0  # contexts, collectives, tables, fragments
+    mixed: Numbers = 0.0  # what files of a format differ by, half of it
+
+
+def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
+    """All that a rank needs; `mixed`: the part of its weights by which files of its format differ."""
+    rest = memory.tables_bytes + memory.collectives_bytes + memory.context_bytes + memory.slack_bytes
+    return Parts(
+        counted=memory.weights_bytes + memory.cache_bytes + memory.states_bytes,
+        step=memory.step_bytes,
+        libraries=memory.libraries_bytes,
+        graphs=memory.graphs_bytes,
+        beside=rest,
+        mixed=mixed * memory.weights_bytes,
+    )
+
+
+def band(kind: str, value: Numbers, *, parts: Parts, wider: float = 1.0) -> tuple[Numbers, Numbers]:
+    """Low and high of a value that is the sum of its parts; `wider`: where its like was not measured."""
     terms = corrections(SUBJECT)["bands"][kind]
-    low = value_bytes - terms["sure"] * sure_bytes - (1 - terms["low"]) * unsure_bytes
-    high = value_bytes + terms["sure"] * sure_bytes + (terms["high"] - 1) * unsure_bytes
-    return low, high
+    below = above = np.asarray(parts.mixed, dtype=float) ** 2
+    for one in fields(Parts):
+        low, high = terms.get(one.name, (1.0, 1.0))
+        size = np.asarray(getattr(parts, one.name), dtype=float)
+        below = below + ((1 - low**wider) * size) ** 2
+        above = above + ((high**wider - 1) * size) ** 2
+    return value - np.sqrt(below), value + np.sqrt(above)
+
+
+def pool_band(memory: ServingMemory, *, wider: float = 1.0, mixed: float = 0.0) -> tuple[Numbers, Numbers]:
+    """Of what the engine gives to caches: what the parts beside it take more, it has less."""
+    parts = replace(parts_of(memory, mixed=mixed), counted=memory.weights_bytes, graphs=0.0, beside=0.0)
+    low, high = band("start", memory.pool_bytes, parts=parts, wider=wider)
+    return 2 * memory.pool_bytes - high, 2 * memory.pool_bytes - low
+
+
+def away(engine: Engine, chip: str) -> tuple[str, ...]:
+    """What of this was not measured: the "engine"; or its "version", the "chip"."""
+    known = corrections(SUBJECT)["known"].get(engine.id)
+    if known is None:
+        return ("engine",)
+    minor = ".".join(engine.version.split(".")[:2])
+    new = {
+        "version": bool(known["versions"]) and minor not in known["versions"],
+        "chip": bool(known["chips"]) and chip not in known["chips"],
+    }
+    return tuple(name for name, is_new in new.items() if is_new)
+
+
+def widened(missing: tuple[str, ...]) -> float:
+    """How much wider a band is for what was not measured."""
+    terms = corrections(SUBJECT)["wider"]
+    return float(np.prod([terms[name] for name in missing]))

@@ -28,10 +28,11 @@ def forward_bytes(
     """Activations at the widest moment of the widest layer, for so many tokens that see so many."""
     hidden = arch.trunk.hidden
     # mask of one token in fp32, with all heads' scores, or again in half precision for flash attention
-    if engine.masks:
+    if engine.masks or engine.scores:
         heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
         beside = heads * FP32_BYTES if engine.scores else HALF_BYTES
-        looking: Numbers = np.asarray(seen_tok, dtype=float) * (FP32_BYTES + beside)
+        mask = FP32_BYTES if engine.masks else 0
+        looking: Numbers = np.asarray(seen_tok, dtype=float) * (mask + beside)
     else:
         looking = 0.0
     each = [

@@ -16,6 +16,7 @@ from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import band as memory_band
+from rigright.cost.memory_bands import parts_of
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
@@ -218,9 +219,8 @@ def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> 
 def rank_bytes_of(memory: ServingMemory) -> Estimate:
     """The fullest rank, with its band."""
     used = float(memory.need_bytes + memory.slack_bytes)
-    sure = float(memory.weights_bytes + memory.cache_bytes + memory.states_bytes)
-    low, high = memory_band("device", used, sure_bytes=sure, unsure_bytes=used - sure)
-    return Estimate(value=used, low=low, high=high)
+    low, high = memory_band("device", used, parts=parts_of(memory))
+    return Estimate(value=used, low=float(low), high=float(high))
 
 
 def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:

@@ -12,7 +12,7 @@ from typing import Any
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.cost.memory_bands import band
+from rigright.cost.memory_bands import Parts, band
 from rigright.facts.engines import find_engine
 
 MOST_BYTES = 16 * MIB
@@ -59,7 +59,8 @@ class PlannedRun:
             return needed
         cards = self.plan.get("memory")
         filled = needed[0] + max(map(_unused, cards if isinstance(cards, list) else ()), default=0.0)
-        return filled, *band("preallocated", filled, sure_bytes=filled, unsure_bytes=0.0)
+        low, high = band("preallocated", filled, parts=Parts(counted=filled))
+        return filled, float(low), float(high)
 
 
 def count_of(found: object) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.memory_bands import band
+from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_places import dealt_bounds, usual_bounds
@@ -154,27 +154,21 @@ def _painting(case: Case, card: Card) -> ServingMemory:
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:
     device = device_of(card, case.engine)
     sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
-    sure = float(found.weights_bytes + found.cache_bytes + found.states_bytes)
-    beside = float(found.need_bytes + found.slack_bytes) - sure
     pooled = case.engine.pool == "share"
     used = max(float(found.device_bytes), float(found.need_bytes))  # what does not fit is more than a share
-    low, high = band(
-        "preallocated" if pooled else "device",
-        used,
-        sure_bytes=used if pooled else sure,
-        unsure_bytes=0.0 if pooled else beside,
-    )
+    wider = widened(away(case.engine, card.chip.id))
+    parts = Parts(counted=used) if pooled else parts_of(found)
+    low, high = map(float, band("preallocated" if pooled else "device", used, parts=parts, wider=wider))
     pool = float(found.pool_bytes)
-    # what the parts beside the pool take more, the pool has less
-    least, most = band("pool", pool, sure_bytes=float(found.weights_bytes), unsure_bytes=beside)
+    least, most = map(float, pool_band(found, wider=wider))
     return CardUse(
         index=card.index,
         chip=card.chip.name,
         chip_id=card.chip.id,
         parts_bytes=sizes,
         pool_bytes=pool,
-        pool_low_bytes=2 * pool - most,
-        pool_high_bytes=2 * pool - least,
+        pool_low_bytes=least,
+        pool_high_bytes=most,
         used_bytes=used,
         low_bytes=low,
         high_bytes=min(high, float(device.total_bytes)) if pooled and used <= device.total_bytes else high,

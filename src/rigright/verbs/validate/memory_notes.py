@@ -90,7 +90,7 @@ def read_notes(row: Row) -> Told:
         share=row.get("gpu_memory_utilization") or (float(share[1]) if share else None),
         graphs=(row.get("enforce_eager") or "").lower() != "true",
         flash=flash[1] != "0" if flash else None,
-        on_device=any(word in note for word in ("nvidia-smi", "device", "VRAM")),
+        on_device=any(word in note for word in ("nvidia-smi", "device", "VRAM+GTT")),
         versioned=versioned,
     )
 

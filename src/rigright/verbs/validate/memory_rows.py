@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
 
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_bands import band
+from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.memory_step import rope_tables_bytes
+from rigright.cost.unsaid import priors
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
-from rigright.demand import Layout, Serving
-from rigright.facts.formats import find_format
+from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.formats import Format, Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.memory_notes import Told, read_notes
 from rigright.verbs.validate.models import model_of
@@ -34,8 +37,8 @@ class MemoryFigure:
     kind: str  # of its band
     unit: float = GIB  # of the column: GiB, or tokens
     value_bytes: float
-    sure_bytes: float
-    unsure_bytes: float
+    parts: Parts
+    away: tuple[str, ...] = ()  # what of its like was not measured
     low_bytes: float
     high_bytes: float
     assumed: tuple[Sentence, ...] = ()
@@ -47,12 +50,13 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     arch, notes = model_of(row)
     told = read_notes(row)
     if what.startswith("weights_file"):
-        form = find_format(told.weights).id
-        # unsloth's dynamic files bear a format's name, and pick a type for each tensor by measuring
-        is_dynamic = form.startswith("gguf:") and DYNAMIC_MARK in (row.get("model") or "").lower()
-        low, high = file_band(arch, form, least_spread=DYNAMIC_SPREAD if is_dynamic else 0.0)
-        size = float(file_bytes(arch, form))
-        return replace(_figure("weights", size, sure=size), low_bytes=low, high_bytes=high, assumed=notes)
+        form = find_format(told.weights)
+        low, high = file_band(arch, form.id, least_spread=mixed_share(form, row.get("model") or ""))
+        size = float(file_bytes(arch, form.id))
+        return MemoryFigure(
+            kind="file", value_bytes=size, parts=Parts(counted=size),
+            low_bytes=low, high_bytes=high, assumed=notes,
+        )  # fmt: skip
     measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
     if measure is None:
         raise AskError(
@@ -63,12 +67,28 @@ def predict_memory_row(row: Row) -> MemoryFigure:
             )
         )
     case, assumed = _case(row, arch, told=told)
-    return replace(measure(case), assumed=(*notes, *assumed))
+    found = measure(case)
+    if _hangs_on_context(row, told):
+        lengths = priors("memory")["context_tok"].values
+        ends = [
+            measure(_case({**row, "context": tok}, arch, told=told)[0]) for tok in (lengths[0], lengths[-1])
+        ]
+        moved = (ends[1].value_bytes - ends[0].value_bytes) / 2
+        parts = replace(found.parts, mixed=float(np.hypot(found.parts.mixed, moved)))
+        low, high = band(found.kind, found.value_bytes, parts=parts, wider=widened(found.away))
+        found = replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high))
+    return replace(found, assumed=(*notes, *assumed))
+
+
+def _hangs_on_context(row: Row, told: Told) -> bool:
+    """Whether a row leaves unsaid how long its sequences grew."""
+    return told.engine.pool == "grow" and not row.get("context") and told.context_tok is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
     told: Told
+    model: str
     arch: Arch
     weights: WeightBytes
     device: Device
@@ -78,27 +98,46 @@ class _Case:
     def fullest(self) -> ServingMemory:
         return min(self.ranks, key=lambda rank: float(rank.spare_bytes))
 
+    def summed(self) -> Parts:
+        """Parts of every rank together."""
+        each = [parts_of(rank, mixed=self.mixed) for rank in self.ranks]
+        return Parts(
+            **{one.name: sum(float(getattr(part, one.name)) for part in each) for one in fields(Parts)}
+        )
 
-def _figure(kind: str, value_bytes: float, *, sure: float = 0.0, unsure: float = 0.0) -> MemoryFigure:
-    low, high = band(kind, value_bytes, sure_bytes=sure, unsure_bytes=unsure)
-    return MemoryFigure(
-        kind=kind,
-        value_bytes=value_bytes,
-        sure_bytes=sure,
-        unsure_bytes=unsure,
-        low_bytes=low,
-        high_bytes=high,
-    )
+    @property
+    def wider(self) -> float:
+        return widened(away(self.told.engine, self.told.card.chip.id))
+
+    @property
+    def mixed(self) -> float:
+        """By how much files of the format differ."""
+        return mixed_share(find_format(self.told.weights), self.model)
+
+    def figure(self, kind: str, value_bytes: float, **parts: Numbers) -> MemoryFigure:
+        """A figure with its band."""
+        made = Parts(**parts)
+        missing = away(self.told.engine, self.told.card.chip.id)
+        low, high = map(float, band(kind, value_bytes, parts=made, wider=widened(missing)))
+        return MemoryFigure(
+            kind=kind, value_bytes=value_bytes, parts=made, away=missing, low_bytes=low, high_bytes=high
+        )
+
+
+def mixed_share(form: Format | Mix, model: str) -> float:
+    """By how much files of a format differ; unsloth's dynamic ones pick each tensor's type by measuring."""
+    is_dynamic = isinstance(form, Mix) and DYNAMIC_MARK in model.lower()
+    return max(form.spread, DYNAMIC_SPREAD) if is_dynamic else form.spread
 
 
 def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
     engine = told.engine
     context = row.get("context") or told.context_tok
     layered = engine.split == "layer"
-    if told.engine.pool != "grow":
+    if engine.budget_tok is not None:
         prompt = None
     else:
-        prompt = told.prompt_tok or (None if context else USUAL_PROMPT_TOK)
+        prompt = told.prompt_tok or (None if context else min(USUAL_PROMPT_TOK, _usual_context(told)))
     serving = Serving(
         engine=f"{engine.id} {engine.version}",
         weights=find_format(told.weights).id,
@@ -123,7 +162,10 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         notes.append(say("context is empty: the engine's usual one is taken"))
     if not told.versioned:
         notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
-    return _Case(told=told, arch=arch, weights=weights, device=device, ranks=ranks), tuple(notes)
+    case = _Case(
+        told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks
+    )
+    return case, tuple(notes)
 
 
 def _usual_context(told: Told) -> int:
@@ -133,10 +175,9 @@ def _usual_context(told: Told) -> int:
 
 def _weights(case: _Case) -> MemoryFigure:
     layers = len(case.arch.trunk.layers) / len(case.ranks)
-    size = float(case.fullest.weights_bytes) + float(
-        rope_tables_bytes(case.arch, case.told.engine, layers=layers)
-    )
-    return _figure("weights", size, sure=size)
+    rank = case.fullest
+    size = float(rank.weights_bytes) + float(rope_tables_bytes(case.arch, case.told.engine, layers=layers))
+    return case.figure("start", size, counted=size, mixed=case.mixed * float(rank.weights_bytes))
 
 
 def _read_per_token(case: _Case) -> MemoryFigure:
@@ -147,28 +188,29 @@ def _read_per_token(case: _Case) -> MemoryFigure:
     unread = 0.0 if case.arch.tied else sum(weights.entry.values())
     unread += sum(by_cut.get(Cut.EXPERT, 0.0) for by_cut in weights.layers) * idle if routed else 0.0
     size = weights.total_bytes - unread
-    return _figure("weights", size, sure=size)
+    return case.figure("start", size, counted=size, mixed=case.mixed * size)
 
 
 def _beside_torch(case: _Case) -> MemoryFigure:
     rank = case.fullest
     counted = [name for name in case.told.engine.inside if name != "graphs"] or ["context", "collectives"]
-    size = sum(float(getattr(rank, f"{name}_bytes")) for name in counted)
-    return _figure("device", size, unsure=size)
+    sizes = {name: float(getattr(rank, f"{name}_bytes")) for name in counted}
+    libraries = sizes.pop("libraries", 0.0)
+    beside = sum(sizes.values())
+    return case.figure("start", libraries + beside, libraries=libraries, beside=beside)
 
 
 def _step(case: _Case) -> MemoryFigure:
     size = float(case.fullest.step_bytes)
-    return _figure("part", size, unsure=size)
+    return case.figure("start", size, step=size)
 
 
 def _pool(case: _Case) -> MemoryFigure:
     """What the parts beside the pool take more, the pool has less."""
-    rank = case.fullest
-    value = float(rank.pool_bytes)
-    beside = float(rank.fixed_bytes - rank.weights_bytes)
-    found = _figure("pool", value, sure=float(rank.weights_bytes), unsure=beside)
-    return replace(found, low_bytes=2 * value - found.high_bytes, high_bytes=2 * value - found.low_bytes)
+    value = float(case.fullest.pool_bytes)
+    low, high = pool_band(case.fullest, wider=case.wider, mixed=case.mixed)
+    found = case.figure("start", value)
+    return replace(found, parts=parts_of(case.fullest), low_bytes=float(low), high_bytes=float(high))
 
 
 def _pool_tokens(case: _Case) -> MemoryFigure:
@@ -182,52 +224,64 @@ def _pool_tokens(case: _Case) -> MemoryFigure:
 
 def _cache(case: _Case) -> MemoryFigure:
     size = sum(float(rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
-    return _figure("weights", size, sure=size)
+    return case.figure("start", size, counted=size)
 
 
 def _peak(case: _Case) -> MemoryFigure:
     """The driver's figure, or the framework's; every card's together."""
-    sure = sum(float(rank.weights_bytes + rank.cache_bytes + rank.states_bytes) for rank in case.ranks)
     if case.told.on_device:
-        used = sum(float(rank.device_bytes) for rank in case.ranks)
-        return _figure("device", used, sure=sure, unsure=used - sure)
+        return _device(case, "device")
+    parts = case.summed()
     # AWQ models load the head as a tensor of its own before it is tied to the token table
     twice = case.arch.tied and case.told.weights.startswith("awq")
+    tables = sum(float(rank.tables_bytes) for rank in case.ranks)
     used = max(
         sum(float(rank.allocated_bytes) for rank in case.ranks),
         case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0),
     )
-    return _figure("allocated", used, sure=sure, unsure=max(used - sure, 0.0))
+    return case.figure(
+        "allocated", used, counted=parts.counted, step=parts.step, mixed=parts.mixed,
+        beside=max(used - float(parts.counted + parts.step), tables),
+    )  # fmt: skip
+
+
+def _device(case: _Case, kind: str) -> MemoryFigure:
+    used = sum(float(rank.device_bytes) for rank in case.ranks)
+    if kind == "preallocated":
+        return case.figure(kind, used, counted=used)
+    parts = case.summed()
+    return case.figure(kind, used, **{one.name: getattr(parts, one.name) for one in fields(Parts)})
 
 
 def _preallocated(case: _Case) -> MemoryFigure:
-    used = sum(float(rank.device_bytes) for rank in case.ranks)
-    return _figure("preallocated", used, sure=used)
+    return _device(case, "preallocated")
 
 
 def _graphs(case: _Case) -> MemoryFigure:
     size = float(case.fullest.graphs_bytes)
-    return _figure("device", size, unsure=size)
+    return case.figure("start", size, graphs=size)
 
 
 def _graphs_estimated(case: _Case) -> MemoryFigure:
     size = float(case.fullest.graphs_bytes) * case.device.graph_estimate
-    return _figure("device", size, unsure=size)
+    return case.figure("start", size, graphs=size)
 
 
 def _beside_cache(case: _Case) -> MemoryFigure:
     """All that the engine takes off its share before it makes a cache."""
     weights, step, others = _weights(case), _step(case), _beside_torch(case)
     value = weights.value_bytes + step.value_bytes + others.value_bytes
-    return _figure("part", value, sure=weights.value_bytes, unsure=value - weights.value_bytes)
+    return case.figure(
+        "start", value, counted=weights.parts.counted, mixed=weights.parts.mixed, step=step.parts.step,
+        libraries=others.parts.libraries, beside=others.parts.beside,
+    )  # fmt: skip
 
 
 def _reserved(case: _Case) -> MemoryFigure:
     peak = _peak(replace(case, told=replace(case.told, on_device=False)))
     reserve = engine_terms(case.told.engine)["reserve"]
-    return _figure(
-        "device", peak.value_bytes * reserve, sure=peak.sure_bytes, unsure=peak.unsure_bytes * reserve
-    )
+    low, high = (peak.low_bytes * reserve, peak.high_bytes * reserve * reserve)
+    return replace(peak, value_bytes=peak.value_bytes * reserve, low_bytes=low, high_bytes=high)
 
 
 _MEASURES: dict[

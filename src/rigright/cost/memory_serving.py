@@ -246,7 +246,8 @@ def _moments(
     forward = forward_bytes(arch, engine, tokens=tokens, layout=layout, seen_tok=seen)
     sampler = logits_bytes(arch, engine, rows=rows[engine.logit_rows], tokens=tokens)
     if engine.expert_buffers:
-        sampler = sampler + expert_buffers_bytes(arch, tokens=tokens, layout=layout)
+        own = serving.weights in engine.padded
+        sampler = sampler + expert_buffers_bytes(arch, tokens=tokens, layout=layout, own_kernels=own)
     pictures = seen_bytes(arch, tokens=tokens, element_bytes=engine.element_bytes)
     return forward + pictures, sampler + pictures
 

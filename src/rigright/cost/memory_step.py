@@ -30,7 +30,9 @@ def forward_bytes(
     # mask of one token in fp32, with all heads' scores, or again in half precision for flash attention
     if engine.masks or engine.scores:
         heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
-        beside = heads * FP32_BYTES if engine.scores else HALF_BYTES
+        # without a mask of their own: scores in half precision, again with the mask, and in fp32 for softmax
+        each_score = FP32_BYTES if engine.masks else FP32_BYTES + 2 * HALF_BYTES
+        beside = heads * each_score if engine.scores else HALF_BYTES
         mask = FP32_BYTES if engine.masks else 0
         looking: Numbers = np.asarray(seen_tok, dtype=float) * (mask + beside)
     else:
@@ -80,15 +82,21 @@ def unpacked_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbe
     return max(sizes, default=0) * element_bytes / np.asarray(layout.tp, dtype=float)
 
 
-def expert_buffers_bytes(arch: Arch, *, tokens: Numbers, layout: Layout) -> Numbers:
-    """Two buffers of routed experts: what comes out of gate and up, and what goes into and out of down."""
+def expert_buffers_bytes(
+    arch: Arch, *, tokens: Numbers, layout: Layout, own_kernels: bool = False
+) -> Numbers:
+    """Two buffers of routed experts: what comes out of gate and up, and what goes into and out of down.
+
+    `own_kernels`: they keep the first to themselves, and sum what comes out of down in place.
+    """
     hidden, tp = arch.trunk.hidden, np.where(np.asarray(layout.ep) > 1, 1, np.asarray(layout.tp, dtype=float))
     routed = [layer.ffn for layer in unlike_layers(arch) if layer.ffn is not None and layer.ffn.experts]
-    each = [
-        ffn.per_tok
-        * (np.maximum((1 + ffn.gated) * ffn.width / tp, hidden) + np.maximum(ffn.width / tp, hidden))
-        for ffn in routed
-    ]
+    each = []
+    for ffn in routed:
+        width = ffn.width / tp
+        out = (1 + ffn.gated) * width
+        buffers = ffn.per_tok * (np.maximum(out, hidden) + np.maximum(width, hidden))
+        each.append(ffn.per_tok * width + hidden if own_kernels else buffers)
     widest = np.max(np.stack(each), axis=0) if each else 0.0 * tp
     return np.asarray(tokens, dtype=float) * widest * HALF_BYTES
 

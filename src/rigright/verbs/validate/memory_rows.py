@@ -19,7 +19,7 @@ from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.unsaid import priors
-from rigright.cost.weights import WeightBytes, file_band, file_bytes, weigh
+from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.formats import Format, Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
@@ -151,7 +151,11 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         graphs=told.graphs,
         flash=told.flash,
     )
-    layout = Layout(pp=told.cards) if layered else Layout(tp=told.tp, pp=told.pp, dp=told.dp)
+    layout = (
+        Layout(pp=told.cards)
+        if layered
+        else Layout(tp=told.tp, pp=told.pp, dp=told.dp, ep=_spread(arch, told))
+    )
     weights = weigh(arch, serving.weights)
     device: Device = device_of(told.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
@@ -166,6 +170,11 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
         told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks
     )
     return case, tuple(notes)
+
+
+def _spread(arch: Arch, told: Told) -> int:
+    """Ranks that experts are cut over: replicas of attention share them."""
+    return told.tp * told.dp if told.dp > 1 and has_experts(arch) else 1
 
 
 def _usual_context(told: Told) -> int:

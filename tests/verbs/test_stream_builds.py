@@ -108,3 +108,21 @@ def test_replicas_share_a_batch() -> None:
     assert value(**cells, n_chips=2, load=16.0) == pytest.approx(
         value(**cells, n_chips=1, load=8.0), rel=1e-6
     )
+
+
+def test_what_a_row_leaves_open_widens_its_band_and_moves_no_figure_that_is_usual() -> None:
+    def width(**cells: object) -> float:
+        (found,) = predict(row(**cells))
+        return (found.high or 0.0) / (found.low or 1.0)
+
+    said = {
+        "backend": "ROCm",
+        "weights": "gguf:Q4_K_M",
+        "metric": "decode_tok_s_per_user",
+        "output_tok": 128.0,
+    }
+    assert width(**{**said, "backend": None}) >= width(**said)
+    assert width(**{**said, "weights": None}) > 1.15 * width(**said)
+    assert width(**{**said, "prompt_tok": None, "metric": "ttft_ms"}) > 2 * width(
+        **{**said, "metric": "ttft_ms"}
+    )

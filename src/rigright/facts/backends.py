@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.tables import DATA, Row, read_rows, text
 
 _WORD = re.compile(r"[a-z]+")
 
 
 @cache
+def _rows() -> tuple[Row, ...]:
+    readers = dict.fromkeys(("word", "backend", "option", "label"), text)
+    return tuple(read_rows(DATA / "backends.csv", readers, required=("word", "backend", "label")))
+
+
+@cache
 def backend_words() -> dict[str, tuple[str, str | None]]:
     """Words people write -> the backend, and the option of its build that they name."""
-    rows = read_rows(
-        DATA / "backends.csv",
-        dict.fromkeys(("word", "backend", "option"), text),
-        required=("word", "backend"),
-    )
-    return {row["word"]: (row["backend"], row["option"]) for row in rows}
+    return {row["word"]: (row["backend"], row["option"]) for row in _rows()}
+
+
+def backend_label(backend: str) -> str:
+    """As its makers write it; "" where there is none to tell."""
+    return next((str(row["label"]) for row in _rows() if row["backend"] == backend), "")
 
 
 def backend_in(told: str) -> tuple[str, tuple[str, ...]]:

@@ -107,6 +107,7 @@ class Explained:
     machine: str
     engine: str
     engine_version: str
+    backend: str  # as its makers write it; "": the engine has one way only
     weights_format: str
     serving: Serving  # with every default filled in
     layout: Layout

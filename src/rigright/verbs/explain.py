@@ -9,6 +9,7 @@ from rigright.arch.sources.open import open_model
 from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
+from rigright.facts.backends import backend_label
 from rigright.report.explained import Explained
 from rigright.search.single import single
 from rigright.verbs.here import the_node
@@ -55,6 +56,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
         machine=machine,
         engine=case.engine.label,
         engine_version=case.engine.version,
+        backend=backend_label(case.engine.backend_on(case.cards[0].chip.vendor)),
         weights_format=case.serving.weights,
         serving=case.over(
             budget_tok=int(settings.budget_tok),

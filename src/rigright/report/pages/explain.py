@@ -119,8 +119,10 @@ def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
 
 def _detailed(result: Explained) -> Iterator[Part]:
     """Everything but notes."""
-    machine = say("{machine}, {engine} {version}", machine=result.machine, engine=result.engine,
-                  version=result.engine_version)  # fmt: skip
+    version = f"{result.engine_version} ({result.backend})" if result.backend else result.engine_version
+    machine = say(
+        "{machine}, {engine} {version}", machine=result.machine, engine=result.engine, version=version
+    )
     yield Line(said=machine, tone="dim")
     yield _bars(result)
     yield _table(result)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from rigright.base.errors import AskError
@@ -11,10 +14,11 @@ from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import kind_of, known_of_one
 from rigright.cost.speed.reach import KERNEL
+from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction
-from rigright.verbs.validate.stream_asks import SUBJECT, read_stream
+from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
 
@@ -25,6 +29,20 @@ def spills(row: Row) -> bool:
         return False
     size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
     return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.cards
+
+
+def _figure(row: Row, told: Mapping[str, Any]) -> float:
+    """The figure of a row with cells told beside it."""
+    return float(figures(group_streams([read_stream({**row, **told})]))[0])
+
+
+def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
+    """What a row leaves open, with how people run: lengths, the format, the backend."""
+    tables = ["streams", ask.engine.unsaid_weights]
+    if not ask.engine.backend and ask.engine.backends:
+        tables.append(ask.chip.vendor)
+    found = {name: prior for table in tables for name, prior in priors(table).items()}
+    return tuple(prior for name, prior in found.items() if row.get(name) is None)
 
 
 def predict_stream(row: Row) -> Prediction:
@@ -49,7 +67,7 @@ def predict_stream(row: Row) -> Prediction:
                 room=show_bytes(room * ask.cards),
             )
         )
-    value = float(figures(group_streams([ask]))[0])
+    value = _figure(row, {})
     if not np.isfinite(value) or value <= 0:
         raise AskError(
             say(
@@ -59,14 +77,18 @@ def predict_stream(row: Row) -> Prediction:
             )
         )
     known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
-    found = banded(SUBJECT, ask.metric, value=value, known=known)
+    said = banded(SUBJECT, ask.metric, value=value, known=known)
+    found = integrated(
+        lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)
+    )
+    moved = float(said.value) / value  # by the user's own runs
     return Prediction(
         metric=ask.metric,
         group=ask.metric,
         measured=row.get("value"),
-        predicted=float(found.value),
-        low=float(found.low),
-        high=float(found.high),
+        predicted=found.value * moved,
+        low=found.low,
+        high=found.high,
         why=with_semicolons(ask.assumed),
         basis=Basis(
             subject=SUBJECT, figure=figure_of(ask.metric), chip=ask.chip.id,

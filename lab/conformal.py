@@ -1,38 +1,48 @@
-"""Makes bands from runs that were left out: quantiles in which every source counts alike.
+"""Makes bands from runs that were left out: the variance of every level, and how far four of five runs lie.
 
-First the band of each figure where the chip, the engine and the kind of model stayed known; then how much
-wider it must be where they did not. The aim is set so that groups no band has seen are held often enough:
-a new source is unlike all that were seen before.
+The error of a run that no fit had seen is a sum: what differs from run to run, and, where nobody measured its
+like, from source to source, chip to chip, engine to engine, model to model. The variance of each level comes
+from squared errors by what was missing (non-negative least squares, each group alike, drawn to what was set
+by hand where few groups tell). Then `low` and `high` are quantiles of errors over their deviation, the
+sources alike; of all shares of runs, and of how far sources
+may differ, the sharpest is taken that holds groups no band has seen as promised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
 from lab.leave_out import DIMENSIONS
 from lab.left_runs import LeftRuns
-from rigright.cost.bands import CHIPS, ENGINES, UNTESTED, WIDER, edges_in, widening
-from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, NOTHING, TRAVELLED, Known
+from rigright.cost.bands import BY_HAND, EDGE, LEVELS, deviation
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, TRAVELLED, Known
 
 PROMISED = 0.80
 LEAST = 0.77  # of each way of leaving out
-AIMS = tuple(share / 100 for share in range(74, 95))
-WIDEST = 3.0  # a band is not widened more than that for one thing unknown
-LEAST_WIDER = 1.05  # and no less: what was never measured is never as sure
+AIMS = tuple(share / 100 for share in range(72, 97))
+STRETCHES = (0.3, 0.6, 1.0, 1.7)  # of the level of sources, which few groups tell
+MANNERS = tuple((stretch, aim) for stretch in STRETCHES for aim in AIMS)
 LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
-LEAST_SOURCES = 2
-NARROWEST = 0.02  # logarithm: no figure is surer than that
-MANY = 3  # runs of a source on a chip that tell what they share
-UNTOLD = 0.5  # the shared part where no runs tell it
-DIGITS, HALF = 3, 0.0005  # as bands are written
+SHARE = 0.8  # of runs, that a band holds
+TAME = 0.9  # share of groups alike: one odder than these counts as the oddest of them
+WILD = 0.7  # logarithm: a group that needs a wider deviation is a case for the law, not for the band
+MANY = 4  # sources, to say that they differ by less than a prior of so few
+BELIEVED = 3.0  # groups that what was set by hand counts for
+TESTED = {"within": 0.15}  # what runs of a figure that was tested differ by, set by hand as the other levels
+SURE, SURELY = (
+    0.25,
+    0.7,
+)  # share of groups that are the surest, and of their deviation what each run has alone
+LEAST_LEVEL = 0.3  # of the deviation of runs: what was never measured is never as sure
+NARROWEST = 0.02  # logarithm: no run is surer than that
+DIGITS = 3
 
-CHIP_LEVELS, ENGINE_LEVELS = (CLASS, KIN, NOTHING), (ELSEWHERE, NEVER)  # as they are asked for, one by one
-
-Bands = dict[str, Any]  # as a table is written: "wider" and "bands"
+Bands = dict[str, dict[str, float]]  # by figure: the levels' deviations, low and high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,179 +53,207 @@ class Coverage:
     name: str  # "": the average over all groups
     runs: int
     inside: float
+    width: float = float("nan")  # high over low, the middle one
 
 
-def tuned_aim(runs: LeftRuns) -> float:
-    """The least aim at which groups that no band has seen are held as often as is promised."""
-    low, high = 0, len(AIMS) - 1
-    while low < high:
-        middle = (low + high) // 2
-        enough = holds_enough(coverage(runs, aim=AIMS[middle]))
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return AIMS[low]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A group against bands made without it; one entry a manner."""
+
+    by: str
+    name: str
+    runs: int
+    inside: np.ndarray  # share
+    width: np.ndarray  # logarithm of high over low, the middle one
 
 
-def holds_enough(found: tuple[Coverage, ...]) -> bool:
-    """Whether bands hold what is promised on average, and nearly so in every way of leaving out."""
-    ways = [one.inside for one in found if not one.name]
-    return not ways or (average(found) >= PROMISED and min(ways) >= LEAST)
+def make_bands(runs: LeftRuns) -> tuple[Bands, tuple[Coverage, ...]]:
+    """The band of each figure, and what bands made without a group hold of it."""
+    bands: Bands = {}
+    held: list[tuple[_Held, int]] = []
+    for place, figure in enumerate(runs.figures):
+        mine = runs.only(runs.figure == place)
+        if len(mine.off) >= LEAST_ROWS * len(DIMENSIONS):
+            groups = list(_held(mine))
+            manner = _sharpest(groups, sources=len(set(mine.unit)))
+            stretch, aim = MANNERS[manner]
+            terms = _stretched(_terms(mine), stretch)
+            bands[figure] = _rounded(terms | _edges(mine, terms, aims=(aim,))[0])
+            held += [(one, manner) for one in groups]
+    if bands:
+        bands["other"] = _loosest(bands)
+    return bands, tuple(_covered(held))
+
+
+def inside(runs: LeftRuns, terms: Mapping[str, float]) -> np.ndarray:
+    """Whether each run lies in its band."""
+    width = deviation(terms, known=known_of_runs(runs))
+    return np.asarray((runs.off >= terms["low"] * width) & (runs.off <= terms["high"] * width))
+
+
+def known_of_runs(runs: LeftRuns) -> Known:
+    """What stayed known of each run."""
+    return Known(
+        chip=runs.chip_level, engine=runs.engine_level, kind=runs.kind_known,
+        model=runs.model_known, source=runs.source_known,
+    )  # fmt: skip
+
+
+def _held(runs: LeftRuns) -> Iterator[_Held]:
+    for by in DIMENSIONS:
+        names = sorted(set(runs.group(by)[runs.by == by]))
+        for name in names if len(names) > 1 else ():
+            own = runs.group(by) == name
+            others, mine = runs.only(~own), runs.only(own & (runs.by == by))
+            if len(others.off) < LEAST_ROWS:
+                continue
+            terms, held, wide = _terms(others), [], []
+            for stretch in STRETCHES:
+                stretched = _stretched(terms, stretch)
+                width = deviation(stretched, known=known_of_runs(mine))
+                for edges in _edges(others, stretched, aims=AIMS):
+                    low, high = edges["low"] * width, edges["high"] * width
+                    held.append(((mine.off >= low) & (mine.off <= high)).mean())
+                    wide.append(np.median(high - low))
+            yield _Held(by=by, name=name, runs=len(mine.off), inside=np.array(held), width=np.array(wide))
+
+
+def _sharpest(groups: list[_Held], *, sources: int) -> int:
+    """The manner whose bands are narrowest of those that hold unseen groups as often as is promised.
+
+    Few sources are no ground to think that sources differ by less than they show.
+    """
+    brave = np.array([stretch >= 1 or sources >= MANY for stretch, _ in MANNERS])
+    ways = [[one for one in groups if one.by == by] for by in DIMENSIONS]
+    held, wide = (
+        np.array([
+            np.average([getattr(one, what) for one in mine], axis=0, weights=np.sqrt([m.runs for m in mine]))
+            for mine in ways
+            if mine
+        ])
+        for what in ("inside", "width")
+    )  # fmt: skip
+    if not len(held):
+        return len(MANNERS) - 1
+    enough = brave & (held.mean(axis=0) >= PROMISED) & (held.min(axis=0) >= LEAST)
+    if not enough.any():
+        return int(np.argmax(np.where(brave, np.minimum(held.min(axis=0), LEAST) + held.mean(axis=0), 0.0)))
+    return int(np.argmin(np.where(enough, wide.mean(axis=0), np.inf)))
+
+
+def _stretched(terms: Mapping[str, float], stretch: float) -> dict[str, float]:
+    """The same where sources differ by more, or less."""
+    return {**terms, "source": terms["source"] * stretch}
+
+
+def _covered(held: list[tuple[_Held, int]]) -> Iterator[Coverage]:
+    """By way of leaving out: the average, a group counting by the root of its runs, and each group."""
+    for by in DIMENSIONS:
+        groups: dict[str, list[tuple[_Held, int]]] = {}
+        for one, aim in held:
+            if one.by == by:
+                groups.setdefault(one.name, []).append((one, aim))
+        mine = []
+        for name, parts in groups.items():
+            counts = np.array([one.runs for one, _ in parts])
+            share = float(np.average([one.inside[aim] for one, aim in parts], weights=counts))
+            width = float(np.exp(np.average([one.width[aim] for one, aim in parts], weights=counts)))
+            mine.append(Coverage(by=by, name=name, runs=int(counts.sum()), inside=share, width=width))
+        if mine:
+            weights = np.sqrt([one.runs for one in mine])
+            mean, wide = (
+                float(np.average([getattr(one, what) for one in mine], weights=weights))
+                for what in ("inside", "width")
+            )
+            yield Coverage(by=by, name="", runs=sum(one.runs for one in mine), inside=mean, width=wide)
+            yield from mine
 
 
 def average(found: tuple[Coverage, ...]) -> float:
-    """Over sources, chips and models alike."""
+    """Over ways of leaving out alike."""
     return float(np.mean([one.inside for one in found if not one.name])) if found else 0.0
 
 
-def make_bands(runs: LeftRuns, *, aim: float) -> Bands:
-    """The band of each figure, and what widens it.
-
-    Figures that stayed known in several sources teach both; of others, the band is what widening leaves.
-    """
-    # whether all of a run's like stayed known
-    sure = np.asarray((runs.chip_level == CHIP) & (runs.engine_level == TRAVELLED) & runs.kind_known)
-    told = np.bincount(runs.figure[sure], minlength=len(runs.figures)) >= LEAST_ROWS
-    surely = told[runs.figure]
-    first = _bands(runs.only(sure & surely), aim=aim)
-    wider = _wider(runs.only(surely), first, aim=aim)
-    several = np.array([_tells(runs, sure & (runs.figure == one)) for one in range(len(runs.figures))])
-    many = np.bincount(runs.figure, minlength=len(told)) >= LEAST_ROWS * len(DIMENSIONS)
-    lone = runs.only((~several & many)[runs.figure])
-    bands = {name: first[name] for name, one in zip(runs.figures, several, strict=True) if one}
-    bands |= _no_surer(_bands(lone, aim=aim, wider=wider), than=bands)
-    bands["other"] = {
-        "low": min((one["low"] for one in bands.values()), default=UNTESTED["low"]),
-        "high": max((one["high"] for one in bands.values()), default=UNTESTED["high"]),
-    }
-    return {"wider": wider, "bands": bands}
-
-
-def coverage(runs: LeftRuns, *, aim: float) -> tuple[Coverage, ...]:
-    """Hold bands against what was left out; each group's are made without its runs.
-
-    A group counts by the root of its runs: none outvotes the others, and three runs are no verdict.
-    """
-    found: list[Coverage] = []
-    for by in DIMENSIONS:
-        names = sorted(set(runs.group(by)[runs.by == by]))
-        mine = [_covered(runs, by, name=name, aim=aim) for name in names] if len(names) > 1 else []
-        if mine:
-            weights = np.sqrt([one.runs for one in mine])
-            mean = float(np.average([one.inside for one in mine], weights=weights))
-            found += [Coverage(by=by, name="", runs=sum(one.runs for one in mine), inside=mean), *mine]
-    return tuple(found)
-
-
-def inside(runs: LeftRuns, made: Bands) -> np.ndarray:
-    """Whether each run lies in its band."""
-    return np.asarray(_needed(runs, made["bands"]) <= widening(made["wider"], known=_known(runs)) + 1e-9)
-
-
-def _known(runs: LeftRuns) -> Known:
-    return Known(chip=runs.chip_level, engine=runs.engine_level, kind=runs.kind_known)
-
-
-def _covered(runs: LeftRuns, by: str, *, name: str, aim: float) -> Coverage:
-    own = runs.group(by) == name
-    made = make_bands(runs.only(~own), aim=aim)
-    held = inside(runs.only(own & (runs.by == by)), made)
-    return Coverage(by=by, name=name, runs=len(held), inside=float(held.mean()))
-
-
-def _tells(runs: LeftRuns, which: np.ndarray) -> bool:
-    """Whether these are so many runs, of more than one source, that they say how far off others are."""
-    units = runs.unit[which]
-    return len(units) >= LEAST_ROWS and len(set(units)) >= LEAST_SOURCES
-
-
-def _bands(runs: LeftRuns, *, aim: float, wider: Mapping[str, float] | None = None) -> Bands:
-    """The bands of figures that have runs enough; with `wider`, of what is left of them after widening."""
-    off = runs.off if wider is None else runs.off / widening(wider, known=_known(runs))
-    found = {}
-    for place, name in enumerate(runs.figures):
-        mine = runs.figure == place
-        if mine.sum() >= LEAST_ROWS:
-            found[name] = _band(off[mine], runs.unit[mine], aim=aim)
-    return found
-
-
-def _no_surer(bands: Bands, *, than: Bands) -> Bands:
-    """Bands of figures that never stayed known, on neither side surer than the surest that did."""
-    low = max((one["low"] for one in than.values()), default=1.0)
-    high = min((one["high"] for one in than.values()), default=1.0)
-    return {
-        name: {"low": min(one["low"], low), "high": max(one["high"], high)} for name, one in bands.items()
-    }
-
-
-def _band(off: np.ndarray, units: np.ndarray, *, aim: float) -> dict[str, float]:
-    """Low and high that leave out as much on either side, every unit alike."""
-    weights = balanced(units)
-    # the share of a tail that so few runs can speak for: conformal bands count the run to come too
-    runs = 1 / float((weights**2).sum())
-    tail = (1 - aim) / 2 * (runs / (runs + 1))
-    low = min(quantile(off, tail, weights=weights), -NARROWEST)
-    high = max(quantile(off, 1 - tail, weights=weights), NARROWEST)
-    return {"low": float(np.exp(low)), "high": float(np.exp(high))}
-
-
-def shared_part(runs: LeftRuns) -> float:
-    """Of squared errors, what runs of one source on one chip share: one of them tells of the others.
-
-    Midway between runs of the same model and of any: own runs are asked about both.
-    """
-    place = np.char.add(runs.source.astype(str), runs.chip.astype(str))
-    parts = (_shared(runs, place), _shared(runs, np.char.add(place, runs.model.astype(str))))
-    return float(np.mean(parts))
-
-
-def _shared(runs: LeftRuns, groups: np.ndarray) -> float:
-    _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    off = np.clip(runs.off, -1, 1)
-    many = counts[place] >= MANY
-    if not many.any():
-        return UNTOLD
-    means = np.bincount(place, weights=off) / counts
-    spare = counts[place] / np.maximum(counts[place] - 1, 1)
-    weights = balanced(runs.unit[many])
-    within = float(np.sum(weights * ((off - means[place]) ** 2 * spare)[many]))
-    whole = float(np.sum(weights * (off**2)[many]))
-    return float(np.clip(1 - within / max(whole, 1e-9), 0.1, 0.9))
-
-
-def _wider(runs: LeftRuns, bands: Mapping[str, Any], *, aim: float) -> dict[str, float]:
-    """How much wider bands must be where something did not stay known, by hand where no run tells.
-
-    Each step is asked of runs where that alone was missing, or with it what was asked before: an engine
-    that ran on one chip goes with it, and says nothing of chips.
-    """
-    sure = runs.kind_known & (runs.engine_level == TRAVELLED)
-    steps = (
-        *((name, sure & (runs.chip_level == level)) for name, level in zip(CHIPS, CHIP_LEVELS, strict=True)),
-        *((name, runs.engine_level == level) for name, level in zip(ENGINES, ENGINE_LEVELS, strict=True)),
-        ("kind", ~runs.kind_known.astype(bool)),
+def _terms(runs: LeftRuns) -> dict[str, float]:
+    """The deviation of each level, from what bands of groups left out alike would have needed."""
+    chip, engine = runs.chip_level, runs.engine_level
+    missing = np.stack([
+        np.ones(len(runs.off), dtype=bool), ~runs.source_known,
+        chip < CHIP, chip < CLASS, chip < KIN, engine < TRAVELLED, engine < ELSEWHERE,
+        ~runs.model_known, ~runs.kind_known,
+    ], axis=1)  # fmt: skip
+    names = np.char.add(runs.by.astype(str), runs.left.astype(str))
+    cells, place = np.unique(
+        np.char.add(names, [row.tobytes().hex() for row in missing]), return_inverse=True
     )
-    needs, found = _needed(runs, bands), dict.fromkeys(WIDER, 1.0)
-    for name, which in steps:
-        ladder = next((names for names in (CHIPS, ENGINES) if name in names), (name,))
-        others = widening(found | dict.fromkeys(ladder, 1.0), known=_known(runs))
-        factor = _factor(runs, needs / others, which=which, aim=aim)
-        found[name] = max(WIDER[name] if factor is None else factor, *(found[one] for one in ladder))
+    # of a cell, all of it missing the same: the deviation under which four of five lie inside
+    needs = np.array([np.quantile(np.abs(runs.off[place == one]), SHARE) / EDGE for one in range(len(cells))])
+    needs = np.minimum(needs, WILD)
+    weights = np.sqrt(np.bincount(place))
+    lacks = np.array([missing[np.argmax(place == one)] for one in range(len(cells))], dtype=float)
+    for pattern in np.unique(lacks, axis=0):
+        like = (lacks == pattern).all(axis=1)
+        needs[like] = np.minimum(needs[like], quantile(needs[like], TAME, weights=weights[like]))
+    squares = needs**2
+    by_hand = np.array([(BY_HAND | TESTED)[name] for name in LEVELS]) ** 2
+    # what was set by hand, at the size of this figure's errors
+    prior = by_hand * float((weights * squares).sum() / (weights * (lacks @ by_hand)).sum())
+    weights /= weights.mean()
+    curve = lacks.T @ (lacks * weights[:, None]) + np.diag(np.full(len(LEVELS), BELIEVED))
+    found = _not_below_zero(curve, lacks.T @ (weights * squares) + BELIEVED * prior)
+    sure = SURELY * quantile(
+        needs, SURE, weights=weights
+    )  # some groups miss little: no run is surer than these
+    found[0] = max(found[0], sure**2, NARROWEST**2)
+    found[1:] = np.maximum(found[1:], LEAST_LEVEL**2 * found[0])
+    # few sources show little of how sources differ, and part of that stands in every run of them
+    more = few(len(set(runs.unit)))
+    found[1] = more * found[1] + (more - 1) * found[0] / 2
+    return dict(zip(LEVELS, np.sqrt(found).tolist(), strict=True))
+
+
+@cache
+def few(sources: int) -> float:
+    """How much more the variance between so few sources may be than they show: Student's t, squared."""
+    freedom = max(sources - 1, 2)
+    z = NormalDist().inv_cdf(0.9)
+    # Cornish and Fisher's series of the quantile
+    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return (t / z) ** 2 * (1 + 1 / max(sources, 1))
+
+
+def _not_below_zero(curve: np.ndarray, slope: np.ndarray, *, turns: int = 200) -> np.ndarray:
+    """The least squares of a positive curve with no term below zero, one term after the other."""
+    found = np.maximum(slope / np.diag(curve), 0.0)
+    for _ in range(turns):
+        for place in range(len(found)):
+            rest = slope[place] - curve[place] @ found + curve[place, place] * found[place]
+            found[place] = max(rest / curve[place, place], 0.0)
     return found
 
 
-def _needed(runs: LeftRuns, bands: Mapping[str, Any]) -> np.ndarray:
-    """How many times its figure's band each run would need to lie just inside."""
-    edges = [edges_in(bands, figure) for figure in runs.figures]
-    low, high = (np.log([edge[side] for edge in edges])[runs.figure] for side in ("low", "high"))
-    return np.asarray(np.where(runs.off < 0, runs.off / low, runs.off / high))
+def _edges(runs: LeftRuns, terms: Mapping[str, float], *, aims: Sequence[float]) -> list[dict[str, float]]:
+    """How many deviations below and above leave out as much on either side, every source alike."""
+    scaled = runs.off / deviation(terms, known=known_of_runs(runs))
+    order = np.argsort(scaled, kind="stable")
+    scaled, heaped = scaled[order], np.cumsum(balanced(runs.unit)[order])
+
+    def at(share: float) -> float:
+        return float(scaled[min(np.searchsorted(heaped, share * heaped[-1]), len(scaled) - 1)])
+
+    return [
+        {"low": min(at((1 - aim) / 2), -EDGE / 4), "high": max(at((1 + aim) / 2), EDGE / 4)} for aim in aims
+    ]
 
 
-def _factor(runs: LeftRuns, needs: np.ndarray, *, which: np.ndarray, aim: float) -> float | None:
-    """How much wider so many of these runs need their bands; None: too few, or one source alone, tell."""
-    if not _tells(runs, which):
-        return None
-    weights = balanced(runs.unit[which])
-    return float(np.clip(quantile(needs[which], aim, weights=weights), LEAST_WIDER, WIDEST))
+def _loosest(bands: Bands) -> dict[str, float]:
+    """Of a figure without runs enough: no level surer than of those that have them."""
+    worst = {name: max(one[name] for one in bands.values()) for name in (*LEVELS, "high")}
+    return {**worst, "low": min(one["low"] for one in bands.values())}
+
+
+def _rounded(terms: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in terms.items()}
 
 
 def balanced(units: np.ndarray) -> np.ndarray:
@@ -229,24 +267,3 @@ def quantile(values: np.ndarray, share: float, *, weights: np.ndarray) -> float:
     order = np.argsort(values, kind="stable")
     heaped = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(heaped, share * heaped[-1]), len(values) - 1)])
-
-
-def shared_parts(runs: LeftRuns) -> dict[str, float]:
-    """The shared part of each figure's errors."""
-    own = runs.only(runs.by == "source")
-    parts = {name: shared_part(own.only(own.figure == place)) for place, name in enumerate(own.figures)}
-    return {name: round(part, 2) for name, part in parts.items()}
-
-
-def rounded_bands(made: Bands) -> Bands:
-    """As they are written; low down and high up, so that rounding narrows nothing."""
-    return {
-        "wider": {name: float(np.ceil(factor * 100) / 100) for name, factor in made["wider"].items()},
-        "bands": {
-            figure: {
-                "low": round(edges["low"] - HALF, DIGITS),
-                "high": round(edges["high"] + HALF, DIGITS),
-            }
-            for figure, edges in made["bands"].items()
-        },
-    }

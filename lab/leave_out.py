@@ -6,7 +6,9 @@ and not a fit; a term that only left-out rows moved goes back to its class.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +16,12 @@ import numpy as np
 from lab.descent import down, slopes_at, stand
 from lab.solve import Solution
 from lab.weights import row_weights
+from rigright.cost.known import source_family
 
 DIMENSIONS = ("source", "chip", "class", "model")
 MOST_FOLDS = 10
+A_SOURCE = 30  # runs by which what a page names in brackets is a source of its own
+_HAND = re.compile(r" \([^()]*\)$")
 STEPS = 3
 
 
@@ -33,7 +38,8 @@ class LeftOut:
 def leave_out(fitted: Solution, by: str, *, fresh: bool = False) -> LeftOut:
     """Leave out each group of a dimension; `fresh` takes new slopes in every fold, slower and exact."""
     problem = fitted.problem
-    groups = tuple(key.get(by) or "-" for key in problem.keys)
+    named = tuple(key.get(by) or "-" for key in problem.keys)
+    groups = source_groups(problem.keys) if by == "source" else named
     folds = _folds(groups)
     errors = np.full(len(groups), np.nan)
     for fold in np.unique(folds):
@@ -41,6 +47,14 @@ def leave_out(fitted: Solution, by: str, *, fresh: bool = False) -> LeftOut:
         found = _without(fitted, out, fresh=fresh)
         errors[out] = found[out]
     return LeftOut(by=by, groups=groups, folds=folds, errors=errors)
+
+
+def source_groups(keys: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Who measured: all pages of one place together, but for rounds and hands that its pages name."""
+    pages = [key.get("source", "") for key in keys]
+    named = [(source_family(page), "".join(_HAND.findall(page))) for page in pages]
+    sizes = Counter(named)
+    return tuple(f"{one[0] or '-'}{one[1]}" if sizes[one] >= A_SOURCE else one[0] or "-" for one in named)
 
 
 def _without(fitted: Solution, out: np.ndarray, *, fresh: bool) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from lab.leave_out import DIMENSIONS, LeftOut
+from lab.leave_out import DIMENSIONS, LeftOut, source_groups
 from rigright.cost.bands import figure_of
 from rigright.cost.known import CHIP, CLASS, KIN, NOTHING, TRAVELLED, engine_level
 from rigright.facts.classes import kin_of
@@ -28,6 +28,9 @@ class LeftRuns:
     chip_level: np.ndarray  # what stayed known: CHIP, CLASS, KIN, NOTHING
     engine_level: np.ndarray  # TRAVELLED, ELSEWHERE, NEVER
     kind_known: np.ndarray
+    model_known: np.ndarray
+    source_known: np.ndarray
+    left: np.ndarray  # name of the group it was left out with
     unit: np.ndarray  # number of its source
     source: np.ndarray
     chip: np.ndarray
@@ -58,6 +61,7 @@ def left_runs(left: Sequence[LeftOut], keys: Sequence[Mapping[str, str]]) -> Lef
 
 def _part(left: LeftOut, keys: Sequence[Mapping[str, str]]) -> dict[str, np.ndarray]:
     column = {name: np.array([key.get(name) or NAMELESS for key in keys], dtype=object) for name in _NAMES}
+    column["source"] = np.array(source_groups(keys), dtype=object)
     column["kin"] = np.array([kin_of(name) for name in column["class"]], dtype=object)
     of_chip, of_class, of_kin = (_stays(column[name], left.folds) for name in ("chip", "class", "kin"))
     found = {
@@ -69,6 +73,9 @@ def _part(left: LeftOut, keys: Sequence[Mapping[str, str]]) -> dict[str, np.ndar
         "chip_level": np.select([of_chip, of_class, of_kin], [CHIP, CLASS, KIN], default=NOTHING),
         "engine_level": _engines(column, left.folds),
         "kind_known": _stays(column["kind"], left.folds),
+        "model_known": _stays(column["model"], left.folds),
+        "source_known": _stays(column["source"], left.folds),
+        "left": np.array(left.groups, dtype=object),
         **{_ATTRIBUTES.get(name, name): column[name] for name in DIMENSIONS},
     }
     answered = np.isfinite(left.errors)

@@ -53,4 +53,5 @@ class Subject:
     # "source", "chip", "model", "engine", "metric"; also, where they are known, "class" (of chip),
     # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric);
     # "part": rows of a metric that count as much as a metric of their own
+    table: str = ""  # that holds its terms; its own where not told
     noise: float = 0.1  # of a good run about a good prediction, in logarithms; errors beyond count less

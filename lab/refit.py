@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lab.conformal import (
-    Bands,
-    Coverage,
-    coverage,
-    make_bands,
-    rounded_bands,
-    shared_parts,
-    tuned_aim,
-)
+from lab.conformal import Bands, Coverage, make_bands
 from lab.descent import Progress
-from lab.leave_out import DIMENSIONS, LeftOut, leave_out
+from lab.leave_out import A_SOURCE, DIMENSIONS, LeftOut, leave_out
 from lab.left_runs import LeftRuns, left_runs
 from lab.record import Subject, Tables
 from lab.solve import Solution, fit
 from rigright.base.tables import Row
+from rigright.cost.known import source_family
 from rigright.verbs.validate.scores import source_name
 
 
@@ -61,6 +55,7 @@ class Held:
     inside: float
     worst: str  # the group that is held least
     worst_inside: float
+    width: float  # high over low, the middle one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +65,8 @@ class Refit:
     fitted: Solution
     left: tuple[LeftOut, ...]
     runs: LeftRuns
-    aim: float
     bands: Bands
+    seen: Mapping[str, Any]
     held: tuple[Coverage, ...]
 
 
@@ -87,16 +82,18 @@ def refit(
     fitted = fit(subject, rows, tables=tables, still=still, progress=progress)
     left = tuple(leave_out(fitted, by) for by in DIMENSIONS)
     runs = left_runs(left, fitted.problem.keys)
-    aim = tuned_aim(runs)
-    made = rounded_bands(make_bands(runs, aim=aim))
-    bands = made | {"shared": shared_parts(runs), "seen": seen(fitted.problem.keys)}
-    return Refit(fitted=fitted, left=left, runs=runs, aim=aim, bands=bands, held=coverage(runs, aim=aim))
+    bands, held = make_bands(runs)
+    return Refit(fitted=fitted, left=left, runs=runs, bands=bands, held=held, seen=seen(fitted.problem.keys))
 
 
 def seen(keys: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The chips, classes and kinds of models that runs speak of, and the chips that each engine ran on."""
-    names = {"chips": "chip", "classes": "class", "kinds": "kind"}
-    told = {name: sorted({key[one] for key in keys if key.get(one)}) for name, one in names.items()}
+    """The chips, classes, models and sources that runs speak of, and the chips that each engine ran on."""
+    names = {"chips": "chip", "classes": "class", "kinds": "kind", "models": "model"}
+    families = Counter(source_family(key["source"]) for key in keys if key.get("source"))
+    told: dict[str, Any] = {
+        name: sorted({key[one] for key in keys if key.get(one)}) for name, one in names.items()
+    }
+    told["sources"] = sorted(source for source, runs in families.items() if runs >= A_SOURCE)
     ran: dict[str, set[str]] = {}
     for key in keys:
         if key.get("engine"):
@@ -170,7 +167,7 @@ def held_by(found: Sequence[Coverage]) -> tuple[Held, ...]:
         made.append(
             Held(
                 by=average.by, groups=len(mine), runs=average.runs, inside=average.inside,
-                worst=worst.name, worst_inside=worst.inside,
+                worst=worst.name, worst_inside=worst.inside, width=average.width,
             )
         )  # fmt: skip
     return tuple(made)

@@ -42,7 +42,7 @@ def one_refit(subject: Subject, files: Sequence[Runs], *, still: bool = False) -
     rows, faults = taught(subject, [row for file in files for row in file.rows])
     for fault in faults[:10]:
         sys.stderr.write(f"{subject.name}: left out: {fault}\n")
-    return refit(subject, rows, tables=corrections(subject.name), still=still)
+    return refit(subject, rows, tables=corrections(subject.table or subject.name), still=still)
 
 
 def report(subject: Subject, done: Refit) -> Iterator[str]:
@@ -61,14 +61,14 @@ def report(subject: Subject, done: Refit) -> Iterator[str]:
         yield f"  {one.metric}: {one.runs} runs; before, after, source, chip, model out: {shown}"
     for held in held_by(done.held):
         yield (
-            f"  bands, {held.by} left out: {held.inside:.0%} of {held.runs} runs in {held.groups} groups; "
-            f"least: {held.worst} ({held.worst_inside:.0%})"
+            f"  bands, {held.by} left out: high/low {held.width:.2f}, hold {held.inside:.0%} of {held.runs} "
+            f"runs in {held.groups} groups; least: {held.worst} ({held.worst_inside:.0%})"
         )
 
 
 def keep(subject: Subject, done: Refit, *, files: Sequence[str]) -> tuple[str, ...]:
     """Write the terms and the bands."""
-    return write_tables(subject.name, done, files=files)
+    return write_tables(subject, done, files=files)
 
 
 def _far(term: MovedTerm) -> float:

@@ -20,6 +20,7 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
     "training": ("training",),
     "vision": ("vision",),
     "memory": ("memory",),
+    "hybrid": ("new/hybrid",),
 }
 
 

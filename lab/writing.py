@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.record import Subject
 from lab.refit import Refit, held_by, support
 from rigright.base.tables import DATA
 from rigright.verbs.calibrate import toml
@@ -15,9 +16,10 @@ FOLDER = DATA / "corrections"
 _FITTED = "# Fitted by `python -m lab refit` on"
 
 
-def write_tables(name: str, done: Refit, *, files: Sequence[str]) -> tuple[str, ...]:
+def write_tables(subject: Subject, done: Refit, *, files: Sequence[str]) -> tuple[str, ...]:
     """Both tables of a subject; the names of the files."""
-    terms, bands = FOLDER / f"{name}.toml", FOLDER / f"bands_{name}.toml"
+    name = subject.name
+    terms, bands = FOLDER / f"{subject.table or name}.toml", FOLDER / f"bands_{name}.toml"
     toml.write(terms, terms_text(terms, done, files=files))
     toml.write(bands, bands_text(name, done, files=files))
     return terms.name, bands.name
@@ -38,18 +40,19 @@ def terms_text(path: Path, done: Refit, *, files: Sequence[str]) -> str:
 
 def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
     """The table of bands, with how often each way of leaving out was held."""
-    held = "; ".join(f"{one.by} {one.inside:.0%}" for one in held_by(done.held))
+    held = "; ".join(f"{one.by} {one.inside:.0%} ({one.width:.2g}x)" for one in held_by(done.held))
     head = (
-        f"# Bands of {name}: 80 % of runs lie between low and high times what is predicted, wider where\n"
-        f"# less of the like was measured (seen). What was left out was held by bands made without it:\n"
-        f"# {held}. Aimed at {done.aim:.0%}. Made by `python -m lab refit` on {_rests_on(done, files)}"
+        f"# Bands of {name}: four of five runs lie between low and high deviations about what is predicted;\n"
+        "# each level that nobody measured (seen) adds its variance, in logarithms. Bands made without\n"
+        "# what was left out held (high over low):\n"
+        f"# {held}. Made by `python -m lab refit` on {_rests_on(done, files)}"
     )
     counts: dict[tuple[str, ...], str] = {
-        ("bands", figure, "low"): f"{int((done.runs.figure == place).sum())} left-out runs"
+        ("bands", figure, "within"): f"{int((done.runs.figure == place).sum())} left-out runs"
         for place, figure in enumerate(done.runs.figures)
-        if figure in done.bands["bands"]
+        if figure in done.bands
     }
-    return toml.dump(done.bands, head=head, comments=counts)
+    return toml.dump({"bands": done.bands, "seen": done.seen}, head=head, comments=counts)
 
 
 def _rests_on(done: Refit, files: Sequence[str]) -> str:

@@ -12,8 +12,20 @@ from hypothesis import strategies as st
 from rigright.arch.sources.open import open_model
 from rigright.cost import bands as banding
 from rigright.cost import known as knowing
-from rigright.cost.bands import CHIPS, FIGURES, band, banded, edges_in, estimate, figure_of, mark, widening
-from rigright.cost.bands import ENGINES as ENGINE_STEPS
+from rigright.cost.bands import (
+    BY_HAND,
+    FIGURES,
+    LEVELS,
+    band,
+    banded,
+    deviation,
+    estimate,
+    figure_of,
+    mark,
+    shared_part,
+    terms_in,
+    widening,
+)
 from rigright.cost.known import (
     CHIP,
     CLASS,
@@ -23,37 +35,37 @@ from rigright.cost.known import (
     NOTHING,
     TRAVELLED,
     Known,
+    Ran,
     engine_level,
     kind_of,
     known_of,
     known_of_one,
+    source_family,
 )
 from rigright.facts import anchors as store
 from rigright.facts.chips import by_id
 
+TERMS = {
+    "within": 0.1, "source": 0.15, "chip": 0.05, "class": 0.07, "kin": 0.2,
+    "elsewhere": 0.08, "engine": 0.2, "model": 0.04, "kind": 0.1, "low": -1.5, "high": 1.2,
+}  # fmt: skip
 BANDS = {
     "seen": {
         "chips": ["h100-sxm5-80gb"],
         "classes": ["nvidia-hopper"],
         "engines": {"vllm": ["h100-sxm5-80gb"], "llama.cpp": ["rtx-3090", "rtx-4090", "h100-sxm5-80gb"]},
         "kinds": ["dense"],
-    },
-    "wider": {
-        "class": 1.2,
-        "kin": 1.3,
-        "nothing": 1.6,
-        "elsewhere": 1.25,
-        "engine": 1.3,
-        "kind": 1.1,
+        "models": ["a"],
+        "sources": ["bench"],
     },
     "bands": {
-        "ttft": {"low": 0.6, "high": 1.8},
-        "ttft, split": {"low": 0.4, "high": 2.0},
-        "tpot": {"low": 0.8, "high": 1.2},
-        "other": {"low": 0.3, "high": 2.5},
+        "ttft": TERMS | {"within": 0.3},
+        "ttft, split": TERMS | {"within": 0.5},
+        "tpot": TERMS,
+        "other": TERMS | {"within": 0.7},
     },
 }
-LEVELS = (NOTHING, KIN, CLASS, CHIP)
+CHIPS = (NOTHING, KIN, CLASS, CHIP)
 ENGINES = (NEVER, ELSEWHERE, TRAVELLED)
 
 
@@ -69,8 +81,8 @@ def width(known, metric="tpot_ms"):
 
 
 def test_a_figure_that_was_measured_on_this_chip_has_the_band_as_it_is_written():
-    assert band("toy", "tpot_ms", known=Known()) == pytest.approx((0.8, 1.2))
-    assert band("toy", "ttft_s", known=Known()) == pytest.approx((0.6, 1.8))
+    assert band("toy", "tpot_ms", known=Known()) == pytest.approx((np.exp(-0.15), np.exp(0.12)))
+    assert band("toy", "ttft_s", known=Known()) == pytest.approx((np.exp(-0.45), np.exp(0.36)))
 
 
 def test_runs_and_plans_name_the_same_figures():
@@ -90,14 +102,14 @@ def test_runs_and_plans_name_the_same_figures():
 
 def test_a_kind_of_a_figure_has_its_own_band_else_that_of_the_figure_else_that_of_others():
     bands = BANDS["bands"]
-    assert edges_in(bands, "ttft, split") == bands["ttft, split"]
-    assert edges_in(bands, "tpot, split") == bands["tpot"]
-    assert edges_in(bands, "watts") == bands["other"]
-    assert edges_in({}, "watts")["low"] < 1 < edges_in({}, "watts")["high"]
+    assert terms_in(bands, "ttft, split") == bands["ttft, split"]
+    assert terms_in(bands, "tpot, split") == bands["tpot"]
+    assert terms_in(bands, "watts") == bands["other"]
+    assert terms_in({}, "watts")["low"] < 0 < terms_in({}, "watts")["high"]
 
 
 def test_knowing_less_never_narrows_a_band():
-    for chip, engine, kind in product(LEVELS, ENGINES, (True, False)):
+    for chip, engine, kind in product(CHIPS, ENGINES, (True, False)):
         here = width(Known(chip=chip, engine=engine, kind=kind))
         if chip > NOTHING:
             assert width(Known(chip=chip - 1, engine=engine, kind=kind)) > here
@@ -107,24 +119,51 @@ def test_knowing_less_never_narrows_a_band():
             assert width(Known(chip=chip, engine=engine, kind=False)) > here
 
 
-@given(st.lists(st.floats(1, 4), min_size=5, max_size=5))
-def test_whatever_a_table_says_knowing_less_of_chip_or_engine_is_not_narrower(factors):
-    wider = dict(zip((*CHIPS, *ENGINE_STEPS), factors, strict=True))
-    chips = widening(wider, known=Known(chip=np.array(LEVELS)))
-    engines = widening(wider, known=Known(engine=np.array(ENGINES)))
+def test_who_measures_and_which_model_count_too():
+    for missing in ({"source": False}, {"model": False}):
+        assert width(Known(**missing)) > width(Known())
+    known = known_of_one(
+        "toy", by_id()["h100-sxm5-80gb"], what=Ran(model="b", source="Lab/bench_v2.1: a page")
+    )
+    assert (known.source, known.model) == (True, False)
+    assert not known_of_one("toy", by_id()["h100-sxm5-80gb"], what=Ran(model="a")).source
+
+
+@pytest.mark.parametrize(
+    ("source", "family"),
+    [
+        ("mlcommons/inference_results_v4.1:closed/a.txt@198fc46799", "inference_results"),
+        ("gbeezybez/inference_results_v6.0:summary.json", "inference_results"),
+        ("ai-dynamo/aiconfigurator:systems/silicon.csv@09 (NVIDIA sweep)", "aiconfigurator"),
+        ("ikawrakow/ik_llama.cpp#263", "ik_llama.cpp#263"),
+        ("measured here", "measured here"),
+    ],
+)
+def test_rounds_of_a_benchmark_are_one_source(source, family):
+    assert source_family(source) == family
+
+
+@given(st.lists(st.floats(0, 2), min_size=len(LEVELS), max_size=len(LEVELS)))
+def test_whatever_a_table_says_knowing_less_is_not_narrower(values):
+    terms = dict(zip(LEVELS, values, strict=True)) | {"within": 0.05}
+    chips = deviation(terms, known=Known(chip=np.array(CHIPS)))
+    engines = deviation(terms, known=Known(engine=np.array(ENGINES)))
     for widths in (chips, engines):
-        assert (np.diff(widths) <= 0).all()
-        assert widths[-1] == 1
+        assert (np.diff(widths) <= 1e-12).all()
+        assert widths[-1] == pytest.approx(0.05)
 
 
-def test_a_table_that_says_less_for_nothing_than_for_the_class_is_not_believed():
-    wider = {"class": 1.5, "kin": 1.2, "nothing": 1.1}
-    assert widening(wider, known=Known(chip=NOTHING)) == widening(wider, known=Known(chip=CLASS)) == 1.5
+def test_variances_of_levels_add():
+    assert deviation(TERMS, known=Known(source=False)) == pytest.approx(np.hypot(0.1, 0.15))
+    assert widening("toy", "tpot_ms", known=Known(chip=CLASS)) == pytest.approx(np.hypot(0.1, 0.05) / 0.1)
+    assert shared_part("toy", "tpot_ms", known=Known()) == pytest.approx(0.0)
+    assert 0.5 < shared_part("toy", "tpot_ms", known=Known(source=False)) < 0.8
+    assert set(BY_HAND) == set(LEVELS)
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(LEVELS), st.sampled_from(ENGINES), st.booleans()), min_size=1, max_size=8
+        st.tuples(st.sampled_from(CHIPS), st.sampled_from(ENGINES), st.booleans()), min_size=1, max_size=8
     )
 )
 def test_an_array_of_plans_is_as_each_of_them_alone(plans):
@@ -145,21 +184,23 @@ def test_a_figure_lies_in_its_own_band():
 
 def test_what_is_known_of_chips_engines_and_models():
     h100, h200, mi300 = (by_id()[chip] for chip in ("h100-sxm5-80gb", "h200-sxm-141gb", "mi300x"))
-    known = known_of("toy", (h100, h200, mi300), engine="vllm", kind="moe")
+    known = known_of("toy", (h100, h200, mi300), what=Ran(engine="vllm", kind="moe"))
     assert list(known.chip) == [CHIP, CLASS, NOTHING]
     assert list(known.engine) == [TRAVELLED, ELSEWHERE, ELSEWHERE]
     assert known.least() == 2
     assert not known.kind
     assert known.at(np.array([2, 0])).chip.tolist() == [NOTHING, CHIP]
-    assert known_of_one("toy", h200, engine="sglang").chip == CLASS
-    assert known_of_one("toy", h200, engine="sglang").engine == NEVER
-    assert known_of_one("toy", h200).engine == TRAVELLED  # nobody asks for one: it can be missing to nobody
-    assert known_of_one("toy", by_id()["a100-sxm4-80gb"]).chip == KIN
+    assert known_of_one("toy", h200, what=Ran(engine="sglang")).chip == CLASS
+    assert known_of_one("toy", h200, what=Ran(engine="sglang")).engine == NEVER
+    assert (
+        known_of_one("toy", h200, what=Ran()).engine == TRAVELLED
+    )  # nobody asks for one: it can be missing to nobody
+    assert known_of_one("toy", by_id()["a100-sxm4-80gb"], what=Ran()).chip == KIN
 
 
 def test_an_engine_that_ran_on_several_chips_is_known_on_their_kin():
     l40s, mi300, h100 = (by_id()[chip] for chip in ("l40s", "mi300x", "h100-sxm5-80gb"))
-    known = known_of("toy", (l40s, mi300, h100), engine="llama.cpp")
+    known = known_of("toy", (l40s, mi300, h100), what=Ran(engine="llama.cpp"))
     assert known.engine.tolist() == [TRAVELLED, ELSEWHERE, TRAVELLED]
 
 
@@ -194,8 +235,8 @@ def test_own_runs_move_a_figure_and_narrow_its_band():
     own = Known(shift={"tpot": 1.1}, narrow={"tpot": 0.5})
     found = estimate("toy", "tpot_s", value=0.02, known=own)
     assert found.value == pytest.approx(0.022)
-    assert found.low == pytest.approx(0.022 * 0.8**0.5)
-    assert found.high == pytest.approx(0.022 * 1.2**0.5)
+    assert found.low == pytest.approx(0.022 * np.exp(-0.15 * 0.5))
+    assert found.high == pytest.approx(0.022 * np.exp(0.12 * 0.5))
     assert found.mark == "measured"
     untouched = estimate("toy", "ttft_s", value=0.02, known=own)
     assert (untouched.value, untouched.mark) == (0.02, "fitted")
@@ -221,13 +262,13 @@ as_of = "2026-11-21"
 def test_own_runs_count_for_their_chip_and_engine_alone(tmp_path):
     h100, h200 = by_id()["h100-sxm5-80gb"], by_id()["h200-sxm-141gb"]
     with store.use(anchors_file(tmp_path / "a.toml", ONE)) as used:
-        known = known_of("toy", (h100, h200), engine="vllm")
+        known = known_of("toy", (h100, h200), what=Ran(engine="vllm"))
         assert known.shift["tpot"].tolist() == [1.2, 1.0]
         assert known.narrow["tpot"].tolist() == [0.8, 1.0]
         assert used == {"h100-sxm5-80gb, vllm, tpot"}
-        assert known_of("toy", (h100,), engine="sglang").shift == {}
-        assert known_of("another", (h100,), engine="vllm").shift == {}
-    assert known_of("toy", (h100,), engine="vllm").shift == {}
+        assert known_of("toy", (h100,), what=Ran(engine="sglang")).shift == {}
+        assert known_of("another", (h100,), what=Ran(engine="vllm")).shift == {}
+    assert known_of("toy", (h100,), what=Ran(engine="vllm")).shift == {}
 
 
 def test_own_runs_stand_in_the_users_settings(tmp_path, monkeypatch):

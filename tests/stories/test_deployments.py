@@ -134,11 +134,11 @@ def test_a_model_of_experts_writes_faster_than_a_dense_one_of_its_size(ask):
 def test_bands_are_neither_a_point_nor_a_shrug(ask):
     """The band of a chip with runs is narrower than that of one without, and both are honest."""
     widths = {}
-    for chip in ("4090", "arc b580"):
+    for chip in ("4090", "mtt s4000"):
         found = ask(
             f"explain llama-3.1-8b --on '{chip}' --engine llama.cpp --weights Q4_K_M --context 2048 --json"
         )
         told = found.data["speed"]["user_tok_per_s"]
         widths[chip] = told["high"] / told["low"]
     assert 1.05 < widths["4090"] < 2
-    assert widths["4090"] < widths["arc b580"] < 8, "nothing of its kin was measured: wide, and still a band"
+    assert widths["4090"] < widths["mtt s4000"] < 8, "nothing of its kin was measured: wide, and still a band"

@@ -1,29 +1,31 @@
 """How far a predicted figure may be off: 80 % bands, wider the less of its like was measured.
 
-A band is told as two ratios, measured over predicted. It comes from runs whose source no fit had seen;
-where also the chip, its class, the engine or the kind of model was not measured, it is as much wider
-as runs of chips and models left out asked for. Everything is a number or an array, one entry a plan.
+Errors have levels: what differs from run to run, from source to source, from chip to chip, from engine to
+engine, from model to model. The band of a figure carries every level that nobody measured: their variances
+add, in logarithms, and `low` and `high` say how many standard deviations four of five runs lie within. All of
+it comes from runs that no fit had seen (`lab/`). Everything is a number or an array, one entry a plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import NOTHING, Known, bands_of
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NOTHING, TRAVELLED, Known, bands_of
 from rigright.demand import Numbers
 
-UNTESTED = {"low": 0.4, "high": 2.5}  # a figure that no run ever tested: physics alone
-WIDER = {  # where no run told: set by hand
-    "class": 1.3, "kin": 1.4, "nothing": 1.6,  # the chip was not measured, others of its class, its kin, none
-    "elsewhere": 1.4, "engine": 1.6,  # the engine was measured on few others, on none
-    "kind": 1.2,
+EDGE = 1.2816  # standard deviations from the middle to the edge of an 80 % band, were errors normal
+LEVELS = ("within", "source", "chip", "class", "kin", "elsewhere", "engine", "model", "kind")
+BY_HAND = {  # deviations, as logarithms, of a level that no run tells of
+    "within": 0.3, "source": 0.2,
+    "chip": 0.1, "class": 0.12, "kin": 0.3,  # the chip was not measured; nor its class; nor its kin
+    "elsewhere": 0.12, "engine": 0.3,  # the engine was measured on few others; on none
+    "model": 0.05, "kind": 0.15,
 }  # fmt: skip
-CHIPS = ("class", "kin", "nothing")  # each says less than the one before
-ENGINES = ("elsewhere", "engine")
+UNTESTED: Mapping[str, float] = {**BY_HAND, "low": -EDGE, "high": EDGE}  # physics alone
 FIGURES = {  # as run files and plans name them -> as bands are told
     "ttft_ms": "ttft", "ttft_s": "ttft",
     "tpot_ms": "tpot", "tpot_s": "tpot",
@@ -57,9 +59,9 @@ def figure_of(metric: str, *, split: bool = False) -> str:
 
 def band(subject: str, metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
     """Low and high as ratios to the predicted figure; never narrower where less is known."""
-    edges = edges_in(bands_of(subject).get("bands", {}), figure_of(metric))
-    width = widening(bands_of(subject).get("wider", {}), known=known) * _of(known.narrow, metric)
-    return np.exp(np.log(edges["low"]) * width), np.exp(np.log(edges["high"]) * width)
+    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    width = deviation(terms, known=known) * _of(known.narrow, metric)
+    return np.exp(terms["low"] * width), np.exp(terms["high"] * width)
 
 
 def banded(subject: str, metric: str, *, value: Numbers, known: Known) -> Banded:
@@ -87,21 +89,36 @@ def mark(subject: str, metric: str, *, known: Known) -> str:
     return "fitted" if bands_of(subject) and np.all(known.chip > NOTHING) else "physics"
 
 
-def widening(wider: Mapping[str, float], *, known: Known) -> Numbers:
+def deviation(terms: Mapping[str, float], *, known: Known) -> Numbers:
+    """Of an error, as a logarithm: every level that was not measured adds its variance."""
+    missing = {
+        "within": True,
+        "source": np.logical_not(known.source),
+        "chip": np.asarray(known.chip) < CHIP,
+        "class": np.asarray(known.chip) < CLASS,
+        "kin": np.asarray(known.chip) < KIN,
+        "elsewhere": np.asarray(known.engine) < TRAVELLED,
+        "engine": np.asarray(known.engine) < ELSEWHERE,
+        "model": np.logical_not(known.model),
+        "kind": np.logical_not(known.kind),
+    }
+    return np.sqrt(sum(np.where(missing[name], terms[name] ** 2, 0.0) for name in LEVELS))
+
+
+def widening(subject: str, metric: str, *, known: Known) -> Numbers:
     """How much wider a band is for what was not measured; 1 where all was."""
-    told = WIDER | dict(wider)
-    chips, engines = (_ladder([told[name] for name in names]) for names in (CHIPS, ENGINES))
-    kind = np.where(known.kind, 1.0, told["kind"])
-    return np.take(chips, known.chip) * np.take(engines, known.engine) * kind
+    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    return deviation(terms, known=known) / deviation(terms, known=Known())
 
 
-def _ladder(steps: Sequence[float]) -> Numbers:
-    """Factors from what least is known of up to what was measured, none narrower for knowing less."""
-    return np.maximum.accumulate([1.0, *steps])[::-1]
+def shared_part(subject: str, metric: str, *, known: Known) -> float:
+    """Of squared errors, what runs of one place share: one of them tells of the others."""
+    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    return float(1 - terms["within"] ** 2 / deviation(terms, known=known) ** 2)
 
 
-def edges_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[str, float]:
-    """The band of a figure, else of what it is a kind of, else of all others, else of none tested."""
+def terms_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[str, float]:
+    """The terms of a figure, else of what it is a kind of, else of all others, else of none tested."""
     names = (figure, figure.partition(",")[0], "other")
     return next((bands[name] for name in names if name in bands), UNTESTED)
 

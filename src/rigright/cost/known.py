@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cache
@@ -23,6 +24,7 @@ from rigright.facts.hosts import CPU
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
 NEVER, ELSEWHERE, TRAVELLED = range(3)  # and of an engine: see `engine_level`
 SEVERAL = 3  # chips on which an engine ran tell what is the engine's and what the chip's
+_ROUND = re.compile(r"[_ -]v?\d+(\.\d+)*$|\s*\(.*$")
 LANGUAGE = {"text", "image-text", "audio-text"}
 STATES = {Mix.LINEAR, Mix.SSM}
 
@@ -34,6 +36,8 @@ class Known:
     chip: Numbers = CHIP
     engine: Numbers = TRAVELLED
     kind: Numbers = True  # of model: whether any was measured
+    model: Numbers = True  # whether this very one was
+    source: Numbers = True  # whether who measures is one whose runs taught; a stranger's never did
     shift: Mapping[str, Numbers] = field(default_factory=dict)  # by the user's own runs, by figure: a factor,
     narrow: Mapping[str, Numbers] = field(default_factory=dict)  # and how much of the band's width is left
 
@@ -47,28 +51,53 @@ class Known:
             chip=np.asarray(self.chip)[chips],
             engine=np.asarray(self.engine)[chips],
             kind=self.kind,
+            model=self.model,
+            source=self.source,
             shift={figure: np.asarray(shift)[chips] for figure, shift in self.shift.items()},
             narrow={figure: np.asarray(narrow)[chips] for figure, narrow in self.narrow.items()},
         )
 
 
-def known_of(subject: str, chips: Sequence[Chip], *, engine: str = "", kind: str = "") -> Known:
-    """What was measured of each chip, of the engine and of the kind of model (see `kind_of`)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What runs, beside the chip: the engine, the model, its kind (see `kind_of`), and who measures."""
+
+    engine: str = ""
+    model: str = ""
+    kind: str = ""
+    source: str = ""
+
+
+def ran(arch: Arch, *, engine: str = "", source: str | None = None) -> Ran:
+    """A language model in an engine."""
+    return Ran(engine=engine, model=arch.name, kind=kind_of(arch), source=source or "")
+
+
+def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
+    """What was measured of each chip, of the engine, of the model."""
+    engine = what.engine
     seen = bands_of(subject).get("seen", {})
     own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
     figures = sorted({one.figure for one in own})
     return Known(
         chip=np.array([_chip_level(chip, seen) for chip in chips]),
         engine=np.array([_engine_level(chip, engine, seen=seen) for chip in chips]),
-        kind=not kind or kind in seen.get("kinds", ()),
+        kind=not what.kind or what.kind in seen.get("kinds", ()),
+        model=not what.model or what.model in seen.get("models", ()),
+        source=source_family(what.source) in seen.get("sources", ()),
         shift={name: np.array([_shift(own, chip, figure=name) for chip in chips]) for name in figures},
         narrow={name: np.array([_narrow(own, chip, figure=name) for chip in chips]) for name in figures},
     )
 
 
-def known_of_one(subject: str, chip: Chip, *, engine: str = "", kind: str = "") -> Known:
+def known_of_one(subject: str, chip: Chip, *, what: Ran) -> Known:
     """The same of a single chip, as plain numbers."""
-    return known_of(subject, (chip,), engine=engine, kind=kind).at(0)
+    return known_of(subject, (chip,), what=what).at(0)
+
+
+def source_family(source: str) -> str:
+    """Who measures, whatever page and round: what stands before the page, less the number of a round."""
+    return _ROUND.sub("", source.partition(":")[0].partition("@")[0].strip().lower()).rpartition("/")[2]
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
 from rigright.choice.offload import in_ram
-from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.known import Known, known_of, ran
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, beside, rates_of
@@ -112,9 +112,7 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
         if way.offload is not None:
             work = replace(work, ram=in_ram(question.arch, way.offload))
         rates = _rates(question, alike, work=work)
-        own = known_of(
-            SUBJECT, [kind.chip for kind in kinds], engine=way.engine.id, kind=kind_of(question.arch)
-        )
+        own = known_of(SUBJECT, [kind.chip for kind in kinds], what=ran(question.arch, engine=way.engine.id))
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             replicas = _replicas(question, alike, place=place, shapes=shapes)
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):

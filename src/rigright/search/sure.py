@@ -14,7 +14,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, figure_of
-from rigright.cost.known import NOTHING, kind_of, known_of
+from rigright.cost.known import NOTHING, known_of, ran
 from rigright.cost.speed.told import MEASURED, subject_of
 from rigright.demand import Numbers
 from rigright.search.figures import Limit
@@ -100,7 +100,8 @@ def _edges(table: Table, pairs: Numbers, *, engines: Sequence[str], split: bool)
     found = {name: np.ones(len(pairs)) for name in ("ttft_s", "tpot_s", *sorted(RATES), "unproven")}
     for subject, engine, mine in _groups(table, pairs, engines=engines):
         chips = [question.kinds[one].chip for one in pairs[mine] % len(question.kinds)]
-        known = known_of(subject, chips, engine=engine, kind=kind_of(question.arch))
+        # what differs from one who measures to the next moves every option alike
+        known = replace(known_of(subject, chips, what=ran(question.arch, engine=engine)), source=True)
         for name in ("ttft_s", "tpot_s", *RATES):
             figure, is_inverse = MEASURED[subject][name]
             low, high = band(subject, figure_of(figure, split=split), known=known)

@@ -14,7 +14,7 @@ from rigright.choice.training import METHODS, batch_of, seq_tok_of
 from rigright.choice.training_notes import batch_notes, fullest_bytes, training_notes
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.money import usd_per_mtok
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.nodes import find_node
@@ -189,7 +189,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
 
 def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
-    known = known_of_one(SUBJECT, kind.chip, kind=kind_of(table.question.arch))
+    known = known_of_one(SUBJECT, kind.chip, what=ran(table.question.arch))
     slow, fast = (float(edge) for edge in band(SUBJECT, "train_tok_per_s", known=known))
     least, most = supply.price_band
     bought = supply.how == "buy"

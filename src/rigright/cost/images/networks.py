@@ -19,12 +19,12 @@ from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say
-from rigright.cost.bands import UNTESTED, band, estimate, mark, widening
+from rigright.cost.bands import band, estimate, mark, widening
 from rigright.cost.estimate import Estimate, spread
 from rigright.cost.images.law import ImageTime, forward, train
 from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, image_rates, place_of
 from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
-from rigright.cost.known import bands_of, known_of_one
+from rigright.cost.known import Ran, known_of_one, ran
 from rigright.cost.links import Wire
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_serving import ServingMemory, serving_memory
@@ -41,6 +41,7 @@ ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a serv
 WIDTHS = {  # bytes of a weight of what lies beside a denoiser, which is packed with it
     "fp16": 2.0, "bf16": 2.0, "fp32": 4.0, "fp8": 2.0, "int8": 1.0, "nf4": 0.53,
 }  # fmt: skip
+NEVER_TRIED = (0.4, 2.5)  # the same of what no run ever tried
 TEXT_TOK = 512  # of a text, where nobody says
 PAINTED = {"unet": (0.6, 1.5)}  # measured over predicted: twelve published runs, none of which was fitted
 PRECISIONS = {"fp16": "16bit", "bf16": "16bit", "fp32": "fp32", "fp8": "fp8"}  # format -> law of time
@@ -105,16 +106,16 @@ def precisions(arch: Arch) -> Mapping[str, str]:
 def network_speed(network: Network, chip: Chip, *, value: float, trains: bool = False) -> Estimate:
     """Samples a second with their band; what makes images was held against a few published runs alone."""
     if network.does == READ:
-        known = known_of_one(ENCODERS, chip, engine=ENGINE, kind=network.arch.task)
+        known = known_of_one(ENCODERS, chip, what=ran(network.arch, engine=ENGINE))
         low, high = (1 / edge for edge in reversed(band(ENCODERS, "latency_ms", known=known)))
         own = value / float(known.shift.get("latency", 1.0))
         return spread(own, (float(low), float(high)), mark=mark(ENCODERS, "latency_ms", known=known))
     kind = arch_kind(network.arch)
-    known = known_of_one(SUBJECT, chip, kind=kind.kin)
+    known = known_of_one(SUBJECT, chip, what=Ran(kind=kind.kin))
     if network.does == LOOK:
         return estimate(SUBJECT, "samples, training" if trains else "samples", value=value, known=known)
-    width = float(widening(bands_of(SUBJECT).get("wider", {}), known=known))
-    low, high = PAINTED.get(kind.id, (UNTESTED["low"], UNTESTED["high"]))
+    width = float(widening(SUBJECT, "samples", known=known))
+    low, high = PAINTED.get(kind.id, NEVER_TRIED)
     return spread(value, (low**width, high**width), mark="fitted" if kind.id in PAINTED else "physics")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import Known, kind_of, known_of
+from rigright.cost.known import Known, known_of, ran
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
@@ -84,7 +84,7 @@ def unsaid(known: Known, *, host: Host | None) -> Known:
 
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
     """What was measured of the chip that least was measured of."""
-    known = known_of(subject, chips, engine=engine.id, kind=kind_of(arch))
+    known = known_of(subject, chips, what=ran(arch, engine=engine.id))
     return known.at(known.least())
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import band
-from rigright.cost.known import bands_of, known_of_one
+from rigright.cost.bands import band, shared_part
+from rigright.cost.known import Ran, known_of_one
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor
 from rigright.facts.chips import by_id
@@ -27,7 +27,6 @@ from rigright.verbs.calibrate import toml
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup
 from rigright.verbs.validate.frame import validate
 
-UNTOLD = 0.5  # the shared part of errors where no runs tell it
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted
 HEAD = "# Runs of your own, measured over predicted, as far as believed; made by `rigright calibrate --from`."
@@ -113,11 +112,10 @@ def _collect(row: Judged, one: Prediction, *, found: dict[Place, list[float]]) -
 def _made(place: Place, ratios: np.ndarray) -> AnchorMade:
     subject, chip, engine, figure = place
     with store.use(store.NONE):
-        low, high = map(
-            float, band(subject, figure, known=known_of_one(subject, by_id()[chip], engine=engine))
-        )
+        known = known_of_one(subject, by_id()[chip], what=Ran(engine=engine))
+        low, high = (float(edge) for edge in band(subject, figure, known=known))
+    shared = shared_part(subject, figure, known=known)
     spread = (math.log(high) - math.log(low)) / 2 / TAIL
-    shared = bands_of(subject).get("shared", {}).get(figure, UNTOLD)
     shift, narrow = posterior(ratios, spread=spread, shared=shared)
     return AnchorMade(
         subject=subject, chip=chip, engine=engine, figure=figure, runs=len(ratios),

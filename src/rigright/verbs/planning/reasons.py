@@ -11,7 +11,7 @@ from rigright.choice.case import Case
 from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import Ran, known_of_one, ran
 from rigright.cost.money import tariff_in
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic, Training
@@ -81,7 +81,7 @@ def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
     found, unit = plan.figures[name], name.replace("_per_s", "/s")
     subject = STREAMS if name == "texts_per_s" else IMAGES
     engine, kind = (ENGINE, arch.task) if subject == STREAMS else ("", arch_kind(arch).kin)
-    known = known_of_one(subject, chip, engine=engine, kind=kind)
+    known = known_of_one(subject, chip, what=Ran(engine=engine, kind=kind))
     yield (
         unit,
         say("operations of a sample / what the chip reaches for such a network, with fixed costs of a batch"),
@@ -103,7 +103,7 @@ def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
         f"{peak / TERA:,.0f} TFLOP/s x MFU {0.0 if mfu is None else mfu.value:.2f} x {plan.n_chips}",
         f"{chip.sources} ({chip.as_of}); {trained}",
     )
-    known = known_of_one(TRAINING, chip, engine=work.trainer, kind=kind_of(arch))
+    known = known_of_one(TRAINING, chip, what=ran(arch, engine=work.trainer))
     low, high = band(TRAINING, "train_tok_per_s", known=known)
     edges = f"tok/s x{float(low):.2f}-{float(high):.2f}"
     yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{TRAINING}.toml"

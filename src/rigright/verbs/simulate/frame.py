@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import kind_of, known_of
+from rigright.cost.known import known_of, ran
 from rigright.cost.memory_kv import generates
 from rigright.cost.speed.rates import SUBJECT
 from rigright.demand import PlanWish, ServingWish, Traffic
@@ -173,7 +173,7 @@ def _simulated(place: _Place, fleet: Fleet, *, load: PlayWish, counted: Tally, r
 def _banded(case: Case, figure: str, *, value: float) -> Estimate:
     """A figure with the band of its least known card."""
     chips = list({card.chip.id: card.chip for card in case.cards}.values())
-    known = known_of(SUBJECT, chips, engine=case.engine.id, kind=kind_of(case.arch))
+    known = known_of(SUBJECT, chips, what=ran(case.arch, engine=case.engine.id))
     return estimate(SUBJECT, figure, value=value, known=known.at(known.least()))
 
 

@@ -14,7 +14,7 @@ from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import banded
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.encoder import SUBJECT, encode_s, encoder_rates
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
@@ -81,7 +81,7 @@ def predict_encoder(row: Row) -> Prediction:
     """The latency of a batch."""
     ask = read_encoder(row)
     value = float(encoder_figures([ask])[0])
-    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine, kind=kind_of(ask.arch))
+    known = known_of_one(SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source")))
     found = banded(SUBJECT, "latency_ms", value=value, known=known)
     return Prediction(
         metric="latency_ms",

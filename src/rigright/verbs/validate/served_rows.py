@@ -7,7 +7,7 @@ import numpy as np
 from rigright.base.tables import Row
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
@@ -26,7 +26,9 @@ def predict_served(row: Row) -> Prediction:
         else:
             why = say("one request does not fit in the memory of these chips")
         return Prediction(metric=metric, group=metric, why=why)
-    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    known = known_of_one(
+        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source"))
+    )
     figure = figure_of(metric, split=bool(row.get("disagg")))
     found = estimate(SUBJECT, figure, value=value, known=known)
     return Prediction(

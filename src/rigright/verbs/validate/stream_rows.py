@@ -12,7 +12,7 @@ from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
@@ -76,7 +76,9 @@ def predict_stream(row: Row) -> Prediction:
                 chip=ask.chip.name,
             )
         )
-    known = known_of_one(SUBJECT, ask.chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    known = known_of_one(
+        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source"))
+    )
     said = banded(SUBJECT, ask.metric, value=value, known=known)
     found = integrated(
         lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)

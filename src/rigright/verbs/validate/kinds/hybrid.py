@@ -8,7 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.told import HYBRID, unsaid
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
@@ -37,7 +37,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     if not np.isfinite(value) or value <= 0:
         raise AskError(say('"{metric}" is no figure of one stream', metric=ask.metric))
     chip = host_chip(ask.host)
-    known = known_of_one(HYBRID, chip, engine=ask.engine.id, kind=kind_of(ask.arch))
+    known = known_of_one(HYBRID, chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source")))
     known = unsaid(known, host=ask.host)
     found = banded(HYBRID, ask.metric, value=value, known=known)
     return (

@@ -11,7 +11,7 @@ from rigright.base.tables import CellReader, Row, text
 from rigright.base.units import to_gib
 from rigright.base.words import with_semicolons
 from rigright.cost.bands import banded, figure_of
-from rigright.cost.known import kind_of, known_of_one
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_time_rates import SUBJECT
@@ -58,7 +58,11 @@ def _speed(row: Row, asked: Asked) -> Prediction:
     except RigError as error:
         return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.whole)
     value = float(tok_per_s([timed])[0])
-    known = known_of_one(SUBJECT, timed.chip, engine=timed.training.trainer, kind=kind_of(timed.arch))
+    known = known_of_one(
+        SUBJECT,
+        timed.chip,
+        what=ran(timed.arch, engine=timed.training.trainer, source=row.get("source")),
+    )
     found = banded(SUBJECT, SPEED, value=value, known=known)
     return Prediction(
         metric=SPEED,

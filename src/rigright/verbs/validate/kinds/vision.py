@@ -9,7 +9,7 @@ from rigright.base.tables import CellReader, Row, text
 from rigright.base.words import say
 from rigright.cost.bands import banded
 from rigright.cost.images.rates import SUBJECT
-from rigright.cost.known import Known, known_of_one
+from rigright.cost.known import Known, Ran, known_of_one
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
@@ -36,7 +36,13 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         SUBJECT,
         figure,
         value=speed,
-        known=known_of_one(SUBJECT, ask.chip, kind=ask.kind.kin) if ask.chip is not None else Known(),
+        known=known_of_one(
+            SUBJECT,
+            ask.chip,
+            what=Ran(kind=ask.kind.kin, model=row.get("model") or "", source=row.get("source") or ""),
+        )
+        if ask.chip is not None
+        else Known(source=False),
     )
     return (
         Prediction(

@@ -27,24 +27,24 @@ def watts(chip, busy):
     return float(draw_w([chip], busy).value[0])
 
 
-@given(chip=rated, compute=share, memory=share, more=share)
-def test_more_in_use_draws_more_and_never_beyond_the_rating(chip, compute, memory, more):
-    less = watts(chip, Busy(compute=compute * more, memory=memory * more))
-    full = watts(chip, Busy(compute=compute, memory=memory))
+@given(chip=rated, compute=share, work=share, more=share)
+def test_more_in_use_draws_more_and_never_beyond_the_rating(chip, compute, work, more):
+    less = watts(chip, Busy(compute=compute * more, work=work * more))
+    full = watts(chip, Busy(compute=compute, work=work))
     assert 0 < less <= full <= chip.tdp_w
 
 
-@given(chip=rated, compute=share, memory=share, duty=share)
-def test_a_chip_that_rests_part_of_the_time_draws_between_idle_and_full(chip, compute, memory, duty):
-    idle, full = (watts(chip, Busy(compute=compute, memory=memory, duty=d)) for d in (0.0, 1.0))
-    part = watts(chip, Busy(compute=compute, memory=memory, duty=duty))
+@given(chip=rated, compute=share, work=share, duty=share)
+def test_a_chip_that_rests_part_of_the_time_draws_between_idle_and_full(chip, compute, work, duty):
+    idle, full = (watts(chip, Busy(compute=compute, work=work, duty=d)) for d in (0.0, 1.0))
+    part = watts(chip, Busy(compute=compute, work=work, duty=duty))
     assert idle - 1e-9 <= part <= full + 1e-9
     assert part == pytest.approx(idle + duty * (full - idle))
 
 
-@given(chip=rated, compute=share, memory=share)
-def test_the_band_holds_the_value(chip, compute, memory):
-    found = draw_w([chip], Busy(compute=compute, memory=memory))
+@given(chip=rated, compute=share, work=share)
+def test_the_band_holds_the_value(chip, compute, work):
+    found = draw_w([chip], Busy(compute=compute, work=work))
     assert found.low[0] < found.value[0] <= found.high[0]
     machine = machine_w([chip], found, count=8)
     assert machine.low[0] < machine.value[0] < machine.high[0]
@@ -65,15 +65,24 @@ def test_decode_draws_less_than_prefill_and_training_on_every_chip():
     assert (draw_w(RATED, busy_in("idle")).value < decode).all()
 
 
-def test_decode_on_h200_is_where_it_was_measured():
-    """arXiv 2605.11999: 137 to 300 W of 700, whatever the kind of attention and the batch."""
-    assert 137 < watts(by_id()["h200-sxm-141gb"], busy_in("decode")) < 300
+def test_decode_whose_kernels_are_started_one_by_one_is_where_it_was_measured():
+    """arXiv 2605.11999: H200, 137 to 300 W of 700, at any batch: the host's pace."""
+    waiting, third = (watts(by_id()["h200-sxm-141gb"], Busy(compute=0.02, work=w)) for w in (0.1, 0.3))
+    assert 137 < waiting < third < 300
+
+
+def test_operators_on_a100_are_where_they_were_measured():
+    """FlagPerf, A100 of 400 W: 338 W multiplying in 16 bit, 239 W reading, 82 W waiting."""
+    chip = by_id()["a100-sxm4-80gb"]
+    assert watts(chip, Busy(compute=1.0, work=1.0)) == pytest.approx(338.4, rel=0.06)
+    assert watts(chip, Busy(compute=0.0, work=1.0)) == pytest.approx(239.3, rel=0.06)
+    assert watts(chip, Busy(compute=0.0, work=0.0)) == pytest.approx(82.1, rel=0.2)
 
 
 @pytest.mark.parametrize("chip", ["h100-sxm5-80gb", "a100-sxm4-80gb", "l40s"])
 def test_a_program_that_waits_adds_what_was_measured(chip):
     """arXiv 2605.23918: 26 to 66 W above bare idle."""
-    resting = watts(by_id()[chip], Busy(compute=0.0, memory=0.0, duty=0.0))
+    resting = watts(by_id()[chip], Busy(compute=0.0, work=0.0, duty=0.0))
     waiting = watts(by_id()[chip], busy_in("idle"))
     assert 20 < waiting - resting < 70
 

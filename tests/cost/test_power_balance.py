@@ -30,7 +30,7 @@ def each(phase):
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_every_chip_draws_between_its_rest_and_its_rating(phase):
-    rest = draw_w(RATED, Busy(compute=0.0, memory=0.0, duty=0.0)).value
+    rest = draw_w(RATED, Busy(compute=0.0, work=0.0, duty=0.0)).value
     found = each(phase)
     rating = np.array([chip.tdp_w for chip in RATED])
     assert (rest > 0).all()
@@ -48,13 +48,13 @@ def test_phases_of_every_chip_stand_in_the_order_of_what_they_use():
     assert (serve <= training).all()
 
 
-@given(chip=rated, compute=share, memory=share, duty=share, more=share)
-def test_each_share_that_is_used_more_draws_no_less(chip, compute, memory, duty, more):
+@given(chip=rated, compute=share, work=share, duty=share, more=share)
+def test_each_share_that_is_used_more_draws_no_less(chip, compute, work, duty, more):
     def watts(**changes):
-        asked = {"compute": compute * more, "memory": memory * more, "duty": duty * more} | changes
+        asked = {"compute": compute * more, "work": work * more, "duty": duty * more} | changes
         return draw_w([chip], Busy(**asked)).value[0]
 
-    for name, value in (("compute", compute), ("memory", memory), ("duty", duty)):
+    for name, value in (("compute", compute), ("work", work), ("duty", duty)):
         assert watts(**{name: value}) >= watts() - 1e-9, name
 
 
@@ -79,7 +79,7 @@ def test_machines_made_for_modules_draw_more_around_them_than_desks():
 def test_a_dgx_h100_is_rated_above_what_we_say_it_draws():
     """NVIDIA DGX H100 user guide: 10.2 kW at most; eight cards of 700 W alone are 5.6."""
     chip = next(chip for chip in RATED if chip.id == "h100-sxm5-80gb")
-    full = machine_w([chip], draw_w([chip], Busy(compute=1.0, memory=1.0)), count=8).value[0]
+    full = machine_w([chip], draw_w([chip], Busy(compute=1.0, work=1.0)), count=8).value[0]
     assert 5_600 < full < 10_200
 
 
@@ -94,7 +94,7 @@ def test_terms_of_power_are_shares_of_the_rating():
         assert 0 <= row["share"] < 1
     for row in tables["phases"].values():
         assert 0 <= row["compute"] <= 1
-        assert 0 <= row["memory"] <= 1
+        assert 0 <= row["work"] <= 1
     assert set(PHASES) <= set(tables["phases"])
 
 

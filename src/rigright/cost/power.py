@@ -1,6 +1,7 @@
 """Watts of chips and machines by how much of them is in use.
 
-Chips are named in their order; every figure is a number or an array with one entry a chip (or a plan).
+Chips are named in their order; every figure is a number or an array with one entry a chip, or one a plan
+where `at` gives the place of each plan's chip.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ MODULES = ("SXM", "OAM")  # forms of chips that stand on a board of their own ki
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """How much is in use: shares of the stated rates, from nothing to one."""
+    """How much is in use, from nothing to one."""
 
-    compute: Numbers
-    memory: Numbers
+    compute: Numbers  # share of the time that computing at the rate that is reached would take
+    work: Numbers  # share of the time that kernels compute or read, not wait for the host or for each other
     duty: Numbers = 1.0  # share of the time that the chip works at all
 
 
@@ -42,39 +43,55 @@ class Draw:
 def busy_in(phase: str) -> Busy:
     """What a phase usually keeps in use: "idle", "decode", "serve", "prefill", "training", "image"."""
     found = corrections(SUBJECT)["phases"][phase]
-    return Busy(compute=found["compute"], memory=found["memory"])
+    return Busy(compute=found["compute"], work=found["work"])
 
 
-def draw_w(chips: Sequence[Chip], busy: Busy) -> Draw:
+def draw_w(
+    chips: Sequence[Chip], busy: Busy, *, at: Numbers | None = None, tables: Mapping[str, Any] | None = None
+) -> Draw:
     """Watts of each chip. nan: nobody says what it is rated."""
-    terms = [terms_of(corrections(SUBJECT)["chips"], chip) for chip in chips]
+    told = (corrections(SUBJECT) if tables is None else tables)["chips"]
+    terms = [terms_of(told, chip) for chip in chips]
+    term = {name: _column(terms, name, at) for name in ("idle", "awake", "compute", "work", "low", "high")}
     rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in chips])
-    idle, awake = rated * _column(terms, "idle"), rated * _column(terms, "awake")
-    used = rated * (_column(terms, "compute") * busy.compute + _column(terms, "memory") * busy.memory)
-    working = np.minimum(idle + awake + used, rated)
-    value = idle + busy.duty * (working - idle)
-    high = np.minimum(value * _column(terms, "high"), np.maximum(rated, value))
-    return Draw(value=value, low=value * _column(terms, "low"), high=high)
+    rated = rated if at is None else rated[at]
+    used = term["awake"] + term["compute"] * busy.compute + term["work"] * busy.work
+    working = rated * np.minimum(term["idle"] + used, 1.0)
+    value = rated * term["idle"] + busy.duty * (working - rated * term["idle"])
+    high = np.minimum(value * term["high"], np.maximum(rated, value))
+    return Draw(value=value, low=value * term["low"], high=high)
 
 
-def machine_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, boxes: Numbers = 1) -> Draw:
+def band_of(chip: Chip) -> tuple[float, float]:
+    """Low and high of a chip's watts, as multiples of what is estimated; its rating cuts the high end."""
+    terms = terms_of(corrections(SUBJECT)["chips"], chip)
+    return float(terms["low"]), float(terms["high"])
+
+
+def machine_w(
+    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, boxes: Numbers = 1, at: Numbers | None = None
+) -> Draw:
     """Watts at the wall of machines that hold `count` chips of a kind in `boxes` boxes."""
-    return _around([_host(chip) for chip in chips], drawn, count=count, boxes=boxes)
+    return _around([_host(chip) for chip in chips], drawn, count=count, boxes=boxes, at=at)
 
 
-def rented_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1) -> Draw:
+def rented_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, at: Numbers | None = None) -> Draw:
     """The same of cards that are rented: their share of a full server, and no machine of their own."""
     hosts = [_host(chip, served=True) for chip in chips]
     cards = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in chips])
-    return _around(hosts, drawn, count=count, boxes=count / cards)
+    boxes = count / (cards if at is None else cards[at])
+    return _around(hosts, drawn, count=count, boxes=boxes, at=at)
 
 
-def _around(hosts: Sequence[Mapping[str, float]], drawn: Draw, *, count: Numbers, boxes: Numbers) -> Draw:
-    around = _column(hosts, "base_w") * boxes + _column(hosts, "share") * drawn.value * count
+def _around(
+    hosts: Sequence[Mapping[str, float]], drawn: Draw, *, count: Numbers, boxes: Numbers, at: Numbers | None
+) -> Draw:
+    base, share, low, high = (_column(hosts, name, at) for name in ("base_w", "share", "low", "high"))
+    around = base * boxes + share * drawn.value * count
     return Draw(
         value=drawn.value * count + around,
-        low=drawn.low * count + around * _column(hosts, "low"),
-        high=drawn.high * count + around * _column(hosts, "high"),
+        low=drawn.low * count + around * low,
+        high=drawn.high * count + around * high,
     )
 
 
@@ -92,5 +109,6 @@ def _host(chip: Chip, *, served: bool = False) -> Mapping[str, float]:
     return dict(hosts.get(name, hosts["consumer"]))
 
 
-def _column(terms: Sequence[Mapping[str, float]], name: str) -> np.ndarray:
-    return np.array([term[name] for term in terms], dtype=float)
+def _column(terms: Sequence[Mapping[str, float]], name: str, at: Numbers | None) -> np.ndarray:
+    column = np.array([term[name] for term in terms], dtype=float)
+    return column if at is None else column[at]

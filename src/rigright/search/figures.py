@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import log
 from typing import Any
 
@@ -13,11 +13,11 @@ from rigright.arch import count
 from rigright.base.record import dataclass
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
-from rigright.cost.power import Draw, busy_in, draw_w, machine_w, rented_w
+from rigright.cost.power import Busy, Draw, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
-from rigright.search.question import Kind, Question
+from rigright.search.question import Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
 
@@ -137,30 +137,24 @@ def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: flo
 
 def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
     """What the machines of each option draw at the wall while they work."""
-    points, index = scored.points, found.index
-    return drawn_w(
-        question.kinds, kind=points.kind[index], n_chips=points.n_chips[index], work=question.wish.work,
-        rented=found.how == RENT,
-    ).value  # fmt: skip
+    return drawn_w(question, scored, index=found.index, rented=found.how == RENT).value
 
 
-def drawn_w(kinds: Sequence[Kind], *, kind: Numbers, n_chips: Numbers, work: str, rented: Numbers) -> Draw:
-    """The same with low and high: so much a chip, and so much a box around them, or their share of one."""
-    chips = [one.chip for one in kinds]
-    each = draw_w(chips, busy_in(PHASES.get(work, "serve")))
-    chip = machine_w(chips, each, count=1, boxes=0)
-    box = machine_w(chips, each, count=0, boxes=1)
-    share = rented_w(chips, each)
+def drawn_w(question: Question, scored: Any, *, index: Numbers, rented: Numbers) -> Draw:
+    """The same with low and high: by what the very passes keep in use, else by what such work does."""
+    points, kinds = scored.points, question.kinds
+    chips, kind = [one.chip for one in kinds], points.kind[index]
+    served = getattr(scored, "served", {})
+    if "work_busy" in served:
+        busy = Busy(compute=served["compute_busy"][index], work=served["work_busy"][index])
+    else:
+        busy = busy_in(PHASES.get(question.wish.work, "serve"))
+    each, n_chips = draw_w(chips, busy, at=kind), points.n_chips[index]
     boxes = np.ceil(n_chips / np.array([one.per_node for one in kinds])[kind])
-    ends = {
-        end: np.where(
-            rented,
-            getattr(share, end)[kind] * n_chips,
-            getattr(chip, end)[kind] * n_chips + getattr(box, end)[kind] * boxes,
-        )
-        for end in ("value", "low", "high")
-    }
-    return Draw(**ends)
+    bought = machine_w(chips, each, count=n_chips, boxes=boxes, at=kind)
+    share = rented_w(chips, each, count=n_chips, at=kind)
+    ends = ("value", "low", "high")
+    return Draw(**{end: np.where(rented, getattr(share, end), getattr(bought, end)) for end in ends})
 
 
 def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers) -> Numbers:

@@ -261,14 +261,11 @@ def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]
 
 def power_of(table: Table, place: int) -> Estimate:
     """What one option draws."""
-    points, point = table.scored.points, table.options.index[place : place + 1]
+    one = slice(place, place + 1)
     drawn = drawn_w(
-        table.question.kinds,
-        kind=points.kind[point],
-        n_chips=points.n_chips[point],
-        work=table.question.wish.work,
-        rented=table.options.how[place : place + 1] == RENT,
-    )
+        table.question, table.scored,
+        index=table.options.index[one], rented=table.options.how[one] == RENT,
+    )  # fmt: skip
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 

@@ -34,7 +34,7 @@ from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stan
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
-    *("memory_share", "compute_share", "link_share", "fixed_share"),
+    *("memory_share", "compute_share", "link_share", "fixed_share", "compute_busy", "work_busy"),
 )
 COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")

@@ -189,7 +189,7 @@ def drawn(subject: Asset) -> tuple[Estimate, float]:
         boxes = 0 if place else _boxes(node)
         at_work, waiting = (
             machine_w([chip], draw_w([chip], busy), count=count, boxes=boxes)
-            for busy in (busy_in("serve"), Busy(compute=0.0, memory=0.0, duty=0.0))
+            for busy in (busy_in("serve"), Busy(compute=0.0, work=0.0, duty=0.0))
         )
         work.append(at_work)
         rest += float(waiting.value[0])

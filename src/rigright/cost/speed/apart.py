@@ -43,6 +43,8 @@ class Apart:
     compute_share: Numbers
     link_share: Numbers
     fixed_share: Numbers
+    compute_busy: Numbers  # share of the time that chips compute, those of both kinds on average
+    work_busy: Numbers  # and that they compute or read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class _Pools:
     lines: Numbers  # prompts that are worked on side by side
     most: Numbers  # sequences that there is room for while their tokens are made, over all workers
     outputs: Numbers  # tokens after the first
+    share: Numbers  # of all chips, that work on prompts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,7 @@ def serve_apart(
         lines=prefill.dp * ranks_of(prefill),
         most=np.maximum(np.minimum(room, limits.max_seqs), 1) * layout.dp,
         outputs=np.maximum(traffic.output_tok - 1, 1),
+        share=workers[0] / sum(workers),
     )
 
     def token(decoding: Numbers) -> StepTime:
@@ -156,6 +160,7 @@ def _told(
     total, worked = last.total_s, last.gemm_s + last.attention_s
     by_memory = worked * last.memory_s / (last.compute_s + last.memory_s)
     mean, half, late95, late99 = (free + wait for wait in flow.waits_s)
+    prompts = flow.per_s * pools.prompt_s / pools.lines  # a prompt's worker computes as long as it has one
     return Apart(
         ttft_s=mean,
         ttft_p50_s=half,
@@ -165,7 +170,7 @@ def _told(
         tpot_p95_s=flow.tpot_s,
         requests_per_s=flow.per_s,
         output_tok_per_s=flow.per_s * traffic.output_tok,
-        prefill_busy=flow.per_s * pools.prompt_s / pools.lines,
+        prefill_busy=prompts,
         busy=flow.busy,
         running=flow.decoding / layout.dp,
         handed_s=pools.handed_s,
@@ -176,6 +181,8 @@ def _told(
         compute_share=(worked - by_memory) / total,
         link_share=last.link_s / total,
         fixed_share=last.fixed_s / total,
+        compute_busy=pools.share * np.minimum(prompts, 1) + (1 - pools.share) * last.compute_s / total,
+        work_busy=pools.share * np.minimum(prompts, 1) + (1 - pools.share) * worked / total,
     )
 
 

@@ -54,6 +54,8 @@ class Service:
     compute_share: Numbers
     link_share: Numbers
     fixed_share: Numbers
+    compute_busy: Numbers  # share of the time that chips compute, prompts and next tokens together
+    work_busy: Numbers  # and that they compute or read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class _Load:
     alone_s: Numbers  # from a prompt's first pass to its first token
     tpot_s: Numbers
     life_s: Numbers  # of a request, once admitted
+    compute_s: Numbers  # of a chip, for one request
+    work_s: Numbers
 
 
 def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
@@ -146,7 +150,8 @@ def _load(
         **base,
     )
     decode_s = decode.total_s
-    pass_s = step(work, rates, layout=layout, content=content, parts=parts).total_s
+    mixed = step(work, rates, layout=layout, content=content, parts=parts)
+    pass_s = mixed.total_s
     chunks = np.maximum(1 / prompts, 1)
     gain = pipeline_gain(work, rates, cards=np.asarray(layout.pp, dtype=float), passes=chunks)
     added_s = np.maximum(pass_s - decode_s, 0) / prompts
@@ -162,9 +167,15 @@ def _load(
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     held = np.maximum(running / apart, np.minimum(running, 1) / gain)
     alone = np.maximum(alone, held * added_s - rest)  # a life holds the prompts of all at work
+    # of the passes that make its tokens a request's own part, and what its prompt adds to them
+    own = traffic.output_tok / (1 + traffic.accepted_tok) / running
+    compute_s, work_s = (
+        own * once + np.maximum(full - once, 0) / prompts / layout.pp
+        for once, full in ((decode.compute_s, mixed.compute_s), (decode.work_s, mixed.work_s))
+    )
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
-        tpot_s=tpot, life_s=alone + rest,
+        tpot_s=tpot, life_s=alone + rest, compute_s=compute_s, work_s=work_s,
     )  # fmt: skip
 
 
@@ -236,4 +247,6 @@ def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> S
         compute_share=(worked - by_memory) / total,
         link_share=load.decode.link_s / total,
         fixed_share=load.decode.fixed_s / total,
+        compute_busy=np.minimum(flow.per_s * load.compute_s, 1.0),
+        work_busy=np.minimum(flow.per_s * load.work_s, 1.0),
     )

@@ -54,6 +54,11 @@ class StepTime:
         """The pass."""
         return self.gemm_s + self.attention_s + self.link_s + self.fixed_s
 
+    @property
+    def work_s(self) -> Numbers:
+        """What of it chips compute or read."""
+        return self.gemm_s + self.attention_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rank:

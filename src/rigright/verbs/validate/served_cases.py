@@ -12,6 +12,7 @@ from rigright.base.units import KILO
 from rigright.cost.links import Wire
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
+from rigright.cost.power import Busy, draw_w
 from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
@@ -193,8 +194,9 @@ def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures
     if group.prefill is not None:
         apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
         return _metrics(
-            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, per_s=apart.requests_per_s, prompt_s=apart.ttft_s
-        )
+            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, per_s=apart.requests_per_s,
+            prompt_s=apart.ttft_s, compute_busy=apart.compute_busy, work_busy=apart.work_busy,
+        )  # fmt: skip
     found = serve(group.work, rates, **asked)
     return _metrics(
         group,
@@ -202,12 +204,15 @@ def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures
         tpot_s=found.tpot_s,
         per_s=found.requests_per_s,
         prompt_s=found.prefill_s,
+        compute_busy=found.compute_busy,
+        work_busy=found.work_busy,
     )
 
 
 def _metrics(group: Group, **of: np.ndarray) -> Figures:
     prompts, outputs = group.traffic.prompt_tok, group.traffic.output_tok
     ttft_s, tpot_s, per_s = of["ttft_s"], of["tpot_s"], of["per_s"] * group.fits
+    busy = Busy(compute=of["compute_busy"], work=of["work_busy"])
     return {
         "ttft_ms": from_s(ttft_s),
         "tpot_ms": from_s(tpot_s),
@@ -216,6 +221,9 @@ def _metrics(group: Group, **of: np.ndarray) -> Figures:
         "latency_ms": from_s(ttft_s + np.maximum(outputs - 1, 0) * tpot_s),
         "decode_tok_s_per_user": 1 / tpot_s,
         "prefill_tok_s": prompts / of["prompt_s"],
+        "compute_busy": of["compute_busy"],
+        "work_busy": of["work_busy"],
+        "avg_power_w_per_gpu": draw_w(group.chips, busy, at=group.chip_of).value,
     }
 
 

@@ -2,9 +2,9 @@
 
     python -m lab.power SERVING_ENERGY.csv... [--chip nvidia-hopper]
 
-Prints what belongs into data/corrections/power.toml: `compute`, `work` of the class, and `low`, `high` as the
-quantiles of measured over predicted watts of families that the fit had not seen. `idle` and `awake` are set by
-hand, from sources.
+Prints what belongs into data/corrections/power.toml: `compute`, `work` of the class; `low`, `high` are the
+quantiles of measured over predicted watts of families that the fit had not seen. `idle` and `awake` are set
+by hand, from sources.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def draw_w(
     """Watts of each chip. nan: nobody says what it is rated."""
     told = (corrections(SUBJECT) if tables is None else tables)["chips"]
     terms = [terms_of(told, chip) for chip in chips]
-    term = {name: _column(terms, name, at) for name in ("idle", "awake", "compute", "work", "low", "high")}
+    term = {name: _column(terms, name, at=at) for name in ("idle", "awake", "compute", "work", "low", "high")}
     rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in chips])
     rated = rated if at is None else rated[at]
     used = term["awake"] + term["compute"] * busy.compute + term["work"] * busy.work
@@ -86,7 +86,7 @@ def rented_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, at: Numb
 def _around(
     hosts: Sequence[Mapping[str, float]], drawn: Draw, *, count: Numbers, boxes: Numbers, at: Numbers | None
 ) -> Draw:
-    base, share, low, high = (_column(hosts, name, at) for name in ("base_w", "share", "low", "high"))
+    base, share, low, high = (_column(hosts, name, at=at) for name in ("base_w", "share", "low", "high"))
     around = base * boxes + share * drawn.value * count
     return Draw(
         value=drawn.value * count + around,
@@ -109,6 +109,6 @@ def _host(chip: Chip, *, served: bool = False) -> Mapping[str, float]:
     return dict(hosts.get(name, hosts["consumer"]))
 
 
-def _column(terms: Sequence[Mapping[str, float]], name: str, at: Numbers | None) -> np.ndarray:
+def _column(terms: Sequence[Mapping[str, float]], name: str, *, at: Numbers | None) -> np.ndarray:
     column = np.array([term[name] for term in terms], dtype=float)
     return column if at is None else column[at]

@@ -8,8 +8,9 @@ Prints errors and coverage with each source left out; `--write` renews data/corr
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -19,11 +20,12 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.tables import DATA, Row, open_rows, read_cells
 from rigright.base.units import MIB, from_gib
-from rigright.cost.training_memory import Terms, training_memory
+from rigright.cost.training_bands import COUNTED, KINDS
+from rigright.cost.training_memory import Terms, TrainingMemory, training_memory
 from rigright.cost.training_setup import set_up
-from rigright.demand import Numbers
+from rigright.demand import Numbers, Training
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.kinds.training import KIND, card_bytes
 from rigright.verbs.validate.training_rows import read_row
 
 SMI = re.compile(r"nvidia-smi reserved MiB=([\d.]+)")
@@ -32,16 +34,19 @@ CARD_BYTES = from_gib(80)
 RESERVES = (1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.12)
 SCATTERED = (0.0, 0.05, 0.1, 0.15, 0.2)
 CONTEXT_GIB, COLLECTIVES_GIB = 0.55, 1.5
-WIDTHS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.5)  # by which the bands are stretched
-LEAST = 0.08  # releases of one framework differ by as much on the same run
-AIM = 0.82  # share of runs of an unseen source that a band shall hold
+AIMS = (0.8, 0.82, 0.84, 0.86, 0.88, 0.9, 0.92, 0.94, 0.96)  # quantiles of what a source needs
+SURE = 0.3  # logarithm: runs whose unsaid inputs move more teach no term
+LEAST = 0.05  # logarithm: releases of one framework differ by as much on the same run
+WANTED = 0.82  # share of runs of an unseen source that a band shall hold
+OTHER = 0.5  # weight of a source of another kind of peak
 HEAD = """\
-# Terms of training memory that physics does not give, written by scripts/fit_memory_training.py on
+# Terms of training memory that physics does not give, written by lab/memory_training.py on
 # {rows} figures of {sources} sources. reserve: what the allocator holds over what the phases need.
 # scattered: more of it under FSDP with one flat tensor a layer. context_gib, collectives_gib: CUDA context
-# and NCCL buffers, seen by nvidia-smi and not by PyTorch (0.5 to 0.9 GiB, and about 1.5). bands: {coverage}
-# of the runs of a source left out of the fit lie between these multiples of the estimate; "assumed" where
-# an input was left open, "rounded" for figures written by hand.
+# and NCCL buffers, seen by nvidia-smi and not by PyTorch (0.5 to 0.9 GiB, and about 1.5). bands, by kind of
+# peak: {coverage} of the runs of a source left out of the fit lie between these multiples of the estimate,
+# once what a row leaves unsaid is added; "assumed" where it left any input open, "rounded" for figures
+# written by hand.
 """
 
 
@@ -57,6 +62,8 @@ class Run:
     base: float  # what the allocator holds before any correction
     scattered: bool
     ranks: int
+    below: float = 0.0  # logarithms of what unsaid inputs add to the band
+    above: float = 0.0
 
     def ratio(self, terms: Terms) -> float:
         """Measured over predicted."""
@@ -88,23 +95,30 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
     except RigError as error:
         print(f"{row['id']}: {error}")
         return []
-    memory = training_memory(
-        asked.arch,
-        asked.training,
-        layout=asked.layout,
-        stage=np.arange(asked.layout.pp),
-        terms=PHYSICS,
+
+    def memory_of(training: Training) -> TrainingMemory:
+        stages = np.arange(asked.layout.pp)
+        return training_memory(asked.arch, training, layout=asked.layout, stage=stages, terms=PHYSICS)
+
+    # what was not said, at its middle and over its prior
+    case = asked.open_on(None if "oom" in raw["note"].lower() else card_bytes(row))
+    found = case.integrated(
+        lambda training: float(np.max(memory_of(training).allocated_bytes)), band=(1.0, 1.0)
     )
+    memory = memory_of(case.over({}))
+    moved = found.value / float(np.max(memory.allocated_bytes))
     setup, layout = set_up(asked.training, hidden=1), asked.layout
     run = Run(
         source=raw["source"].partition(":")[0],
         kind=row["peak_kind"],
-        assumed=bool(asked.assumed),
+        assumed=bool(asked.assumed) or found.decides is not None,
         measured=from_gib(row["peak_gib"]),
-        allocated=float(np.max(memory.allocated_bytes)),
-        base=float(np.max(memory.reserved_bytes)),
+        allocated=found.value,
+        base=float(np.max(memory.reserved_bytes)) * moved,
         scattered=setup.gathered and setup.trainer.scattered,
         ranks=layout.tp * layout.pp * layout.dp * layout.cp,
+        below=math.log(found.value / found.low),
+        above=math.log(found.high / found.value),
     )
     shown = SMI.search(raw["note"])
     if shown is None or float(shown.group(1)) * MIB > CARD_FULL * CARD_BYTES:
@@ -119,7 +133,7 @@ def macro(errors: dict[str, list[float]]) -> float:
 
 def fit_terms(runs: list[Run]) -> dict[str, float]:
     """The pair of terms with the least macro error on reserved and device figures."""
-    known = [run for run in runs if run.kind in {"reserved", "device"}]
+    known = [run for run in runs if run.kind in {"reserved", "device"} and run.below + run.above < SURE]
     return min(_candidates(), key=lambda terms: macro(_errors(known, terms)))
 
 
@@ -142,40 +156,54 @@ def _errors(runs: list[Run], terms: Terms) -> dict[str, list[float]]:
     return errors
 
 
-def widened(ratios: dict[str, list[float]], width: float) -> tuple[float, float]:
-    """The 10th and 90th percentile with every source and kind weighing alike, stretched by `width`."""
-    if not ratios:
-        return float(np.exp(-LEAST * width)), float(np.exp(LEAST * width))
-    values = np.log(np.concatenate([np.asarray(members) for members in ratios.values()]))
-    weights = np.concatenate([np.full(len(members), 1 / len(members)) for members in ratios.values()])
+def needed(run: Run, terms: Terms) -> float:
+    """Half the width of the band (a logarithm) that holds a run beside what was unsaid."""
+    off = math.log(run.ratio(terms))
+    return math.sqrt(max(off**2 - (run.above if off > 0 else run.below) ** 2, 0.0))
+
+
+def width(runs: Sequence[Run], kind: str, *, terms: Terms, aim: float) -> float:
+    """What holds so many runs, each source alike; those of other kinds of peak count less."""
+    if not runs:
+        return 2 * LEAST
+    groups: dict[tuple[str, str], list[float]] = {}
+    for run in runs:
+        groups.setdefault((run.source, run.kind), []).append(needed(run, terms))
+    weights = np.concatenate(
+        [
+            np.full(len(members), (1.0 if of_kind == kind else OTHER) / len(members))
+            for (_, of_kind), members in groups.items()
+        ]
+    )
+    values = np.concatenate([np.asarray(members) for members in groups.values()])
     order = np.argsort(values)
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    low, high = np.interp([0.1, 0.9], share, values[order])
-    return float(np.exp(min(low, -LEAST) * width)), float(np.exp(max(high, LEAST) * width))
+    return max(float(np.interp(aim, share, values[order])), LEAST)
 
 
-def bands(runs: list[Run], terms: Terms, width: float) -> dict[str, tuple[float, float]]:
-    """A band for counted figures, one where inputs were assumed, one for hand-written figures."""
-    counted = [run for run in runs if run.kind != "rounded"]
-    return {
-        "told": widened(_ratios([run for run in counted if not run.assumed], terms), width),
-        "assumed": widened(_ratios([run for run in counted if run.assumed], terms), width),
-        "rounded": widened(_ratios([run for run in runs if run.kind == "rounded"], terms), width),
-    }
+def bands(runs: Sequence[Run], terms: Terms, aim: float) -> dict[str, tuple[float, float]]:
+    """A band for each kind of peak, where all was said and where it was not; one for hand-written figures."""
+    edges = {}
+    for kind in KINDS:
+        counted = [run for run in runs if (run.kind in COUNTED) == (kind in COUNTED)]
+        if kind not in COUNTED:
+            edges[kind] = width(counted, kind, terms=terms, aim=aim)
+            continue
+        for assumed in (False, True):
+            mine = [run for run in counted if run.assumed == assumed]
+            edges[f"{kind}_assumed" if assumed else kind] = width(mine, kind, terms=terms, aim=aim)
+        edges[f"{kind}_assumed"] = max(edges[kind], edges[f"{kind}_assumed"])
+    return {name: (math.exp(-half), math.exp(half)) for name, half in edges.items()}
 
 
 def band_name(run: Run) -> str:
     """Which of the bands speaks of a run."""
-    if run.kind == "rounded":
-        return "rounded"
-    return "assumed" if run.assumed else "told"
+    return f"{run.kind}_assumed" if run.assumed and run.kind in COUNTED else run.kind
 
 
-def _ratios(runs: list[Run], terms: Terms) -> dict[str, list[float]]:
-    ratios: dict[str, list[float]] = {}
-    for run in runs:
-        ratios.setdefault(f"{run.source} {run.kind}", []).append(run.ratio(terms))
-    return ratios
+def is_held(run: Run, terms: Terms, edges: Mapping[str, tuple[float, float]]) -> bool:
+    """Whether the band, with what was unsaid, holds a run."""
+    return needed(run, terms) <= math.log(edges[band_name(run)][1]) + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,30 +216,32 @@ class Left:
     inside: float
 
 
-def left_out(runs: list[Run], width: float) -> list[Left]:
+def left_out(runs: list[Run], aim: float) -> list[Left]:
     """Each source in turn predicted from the others."""
     found = []
     for source in sorted({run.source for run in runs}):
         others = [run for run in runs if run.source != source]
         terms = fit_terms(others)
-        edges = bands(others, terms, width)
+        edges = bands(others, terms, aim)
         for kind in sorted({run.kind for run in runs if run.source == source}):
             mine = [run for run in runs if run.source == source and run.kind == kind]
             ratios = np.array([run.ratio(terms) for run in mine])
-            limits = np.array([edges[band_name(run)] for run in mine])
-            inside = float(np.mean((limits[:, 0] <= ratios) & (ratios <= limits[:, 1])))
+            inside = float(np.mean([is_held(run, terms, edges) for run in mine]))
             found.append(Left(source, kind, 1 / ratios - 1, inside))
     return found
 
 
 def coverage(left: list[Left]) -> float:
-    """Share of runs inside, every source and kind alike; hand-written figures apart."""
-    return float(np.mean([one.inside for one in left if one.kind != "rounded"]))
+    """Share of runs inside, a source and kind by the root of its runs; hand-written figures apart."""
+    counted = [one for one in left if one.kind != "rounded"]
+    roots = [len(one.errors) ** 0.5 for one in counted]
+    return float(np.average([one.inside for one in counted], weights=roots))
 
 
-def best_width(runs: list[Run]) -> float:
-    """The stretch whose coverage of sources left out comes nearest to what is wanted."""
-    return min(WIDTHS, key=lambda width: abs(coverage(left_out(runs, width)) - AIM))
+def best_aim(runs: list[Run]) -> float:
+    """The least quantile whose bands hold sources left out as often as is wanted."""
+    tried = ((aim, coverage(left_out(runs, aim))) for aim in AIMS)
+    return next((aim for aim, held in tried if held >= WANTED), AIMS[-1])
 
 
 def tell(left: list[Left]) -> None:
@@ -222,7 +252,7 @@ def tell(left: list[Left]) -> None:
             f"{one.source:45} {one.kind:10} {len(one.errors):4} {np.median(np.abs(one.errors)):6.1%} "
             f"{np.quantile(np.abs(one.errors), 0.9):6.1%} {np.median(one.errors):+6.1%} {one.inside:6.1%}"
         )
-    print(f"coverage, every source and kind alike: {coverage(left):.1%}")
+    print(f"coverage, sources by the root of their runs: {coverage(left):.1%}")
 
 
 def write(head: str, terms: dict[str, float], edges: dict[str, tuple[float, float]]) -> None:
@@ -242,15 +272,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     runs = runs_of(options.runs)
-    width = best_width(runs)
-    tell(left_out(runs, width))
+    aim = best_aim(runs)
+    left = left_out(runs, aim)
+    tell(left)
     terms = fit_terms(runs)
-    edges = bands(runs, terms, width)
-    print(width, terms, edges)
+    edges = bands(runs, terms, aim)
+    print(aim, terms, edges)
     if options.write:
         sources = len({run.source for run in runs})
-        share = f"{coverage(left_out(runs, width)):.0%}"
-        write(HEAD.format(rows=len(runs), sources=sources, coverage=share), terms, edges)
+        write(HEAD.format(rows=len(runs), sources=sources, coverage=f"{coverage(left):.0%}"), terms, edges)
 
 
 if __name__ == "__main__":

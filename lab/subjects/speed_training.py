@@ -11,6 +11,7 @@ from rigright.base.tables import Row
 from rigright.cost.known import kind_of
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of
+from rigright.facts.training import find_trainer
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.training_rows import read_row
 from rigright.verbs.validate.training_speed import Timed, read_timed, tok_per_s
@@ -95,11 +96,17 @@ def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:
         most = MOST_SHARE if name.endswith("_bare") or name == "unbalanced" else float("inf")
         yield Dial(path=("trainers", "all", name), prior=prior, spread=spread, high=most)
     kind_of: Mapping[str, str] = tables["kinds"]
-    of_rows = [kind_of.get(one.training.trainer, "") for one in timed]
+    of_rows = [kind_of.get(program(one.training.trainer), "") for one in timed]
     for kind in sorted(set(of_rows) - {""}):
         here = _places(timed, [one == kind for one in of_rows])
         for name, spread in KIND_TERMS.items():
             yield _below(("trainers", kind, name), parent="all", spread=spread, touches=here)
+
+
+def program(trainer: str) -> str:
+    """The program of a row of trainers, whatever its time."""
+    row = find_trainer(trainer)
+    return row.program or row.id
 
 
 def _below(path: Path, *, parent: str, spread: float, touches: tuple[int, ...]) -> Dial:
@@ -121,7 +128,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "class": class_of(chip).id if chip else "",
         "model": row.get("arch") or row.get("model") or "",
         "metric": SPEED,
-        "engine": asked.training.trainer,
+        "engine": program(asked.training.trainer),
         "kind": kind_of(asked.arch),
         "band": "train",
     }

@@ -92,6 +92,8 @@ class Training:
     references: int = 0  # frozen copies of the model beside it: reference and reward models of DPO, PPO
     accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
+    offload_inputs: bool = False  # what recompute keeps of each layer lies on the host
+    step_in_backward: bool = False  # each gradient is used and freed as soon as it is there
     matmul: str | None = None  # multiplications in "16bit", "fp8", "mxfp8", "nvfp4"; None: the precision's
     compiled: bool = False  # cheap operations fused by a compiler
     padded: Numbers = 0.0  # share of the tokens of a batch that are padding

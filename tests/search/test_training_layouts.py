@@ -175,6 +175,7 @@ def test_chips_without_bf16_train_in_fp16(on, name, method):
 def test_pure_bf16_says_what_it_costs_and_mixed_does_not():
     pure = explain_training("llama-3.2-1b", "rtx 4090", wish=TrainingWish())
     assert any("no fp32 copy" in str(note) for note in pure.notes)
-    mixed = explain_training("llama-3.2-1b", "rtx 4090", wish=TrainingWish(precision="bf16-mixed"))
+    kept = TrainingWish(precision="bf16-mixed", offload="none", micro_batch=pure.training.micro_batch)
+    mixed = explain_training("llama-3.2-1b", "rtx 4090", wish=kept)
     assert not any("no fp32 copy" in str(note) for note in mixed.notes)
     assert mixed.worst.least_bytes > pure.worst.least_bytes

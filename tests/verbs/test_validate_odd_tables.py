@@ -70,7 +70,12 @@ def test_a_word_nobody_knows_is_told_and_widens_the_band(put, column):
     one = last(validate(put(table(GOOD | {column: "zzz"}))))
     low, high = band("allocated", assumed=True)
     assert f'{column} "zzz" is not known: taken as' in str(one.why)
-    assert (one.low, one.high) == pytest.approx((one.predicted * low, one.predicted * high))
+    lower, higher = one.low / one.predicted, one.high / one.predicted
+    if column in {"method", "recompute"}:  # and what it may be instead widens it further
+        assert lower < low
+        assert higher >= high * 0.999
+    else:
+        assert (lower, higher) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize(

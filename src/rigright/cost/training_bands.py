@@ -5,10 +5,11 @@ from __future__ import annotations
 from rigright.facts.corrections import corrections
 
 KINDS = ("allocated", "reserved", "device", "rounded")
+COUNTED = frozenset({"allocated", "reserved", "device"})  # told by a program, not by hand
 
 
 def band(kind: str, *, assumed: bool) -> tuple[float, float]:
     """Low and high as multiples of the estimate; wider where inputs had to be assumed."""
     edges = corrections("memory_training")["bands"]
-    low, high = edges["rounded" if kind == "rounded" else "assumed" if assumed else "told"]
+    low, high = edges[f"{kind}_assumed" if assumed and kind in COUNTED else kind]
     return float(low), float(high)

@@ -17,7 +17,7 @@ from rigright.cost.training_params import adapter_states, frozen_bytes, full_sta
 from rigright.cost.training_setup import Setup, set_up
 from rigright.cost.training_stages import Stage, micro_batches, stage_of
 from rigright.cost.training_states import States
-from rigright.cost.training_towers import bystander_bytes, trunk_of
+from rigright.cost.training_towers import bystander_bytes, trunk_of, untied
 from rigright.demand import Layout, Numbers, Training
 from rigright.facts.corrections import corrections
 
@@ -73,6 +73,7 @@ def training_memory(
 ) -> TrainingMemory:
     """Memory of the ranks of one stage (0 is the first; an array asks for many)."""
     setup = set_up(training, hidden=trunk_of(arch).hidden)
+    arch = untied(arch) if setup.trainer.unties else arch
     here = stage_of(arch, setup, layout=layout, index=stage)
     terms = terms or corrections("memory_training")["terms"]
     # states of what learns, and what is frozen beside it
@@ -133,23 +134,26 @@ def _phases(stage: Stage, held: _Held, *, acts: Acts) -> dict[str, Parts]:
         "optimizer": states.optimizer,
     }
     passing = {
-        "gathered": _gathered(stage),
+        "gathered": _gathered(stage, held),
         "buckets": _buckets(stage, states),
         "casts": states.weights / setup.precision.param * setup.precision.cast * setup.full,
     }
     stays = np.where(setup.trainer.grads_stand | (micro_batches(stage) > 1), 1, 0)
+    used = setup.training.step_in_backward  # gradients of one layer at a time
+    gradients = np.minimum(unit_bytes(stage), states.grads) if used else states.grads
     start = {
-        "gradients": states.grads * stays,
+        "gradients": gradients * stays,
         "activations": acts.kept,
         "working": np.maximum(acts.working - acts.loss, 0),
         "loss": acts.loss,
     }
-    end = {"gradients": states.grads, "activations": acts.returned, "working": acts.ending}
+    end = {"gradients": gradients, "activations": acts.returned, "working": acts.ending}
     return {
         "load": standing,
         "backward-start": standing | passing | start,
         "backward-end": standing | passing | end,
-        "step": standing | {"gradients": states.grads, "step": states.step + _partition(stage, states)},
+        "step": standing
+        | {"gradients": gradients, "step": states.step * (not used) + _partition(stage, states)},
     }
 
 
@@ -161,10 +165,12 @@ def _partition(stage: Stage, states: States) -> Numbers:
     return elems * setup.trainer.partition_grads / np.where(whole, stage.replicas, 1)
 
 
-def _gathered(stage: Stage) -> Numbers:
+def _gathered(stage: Stage, held: _Held) -> Numbers:
     """One layer and what stands around the layers, whole, where parameters are divided."""
     if not stage.setup.gathered:
         return np.zeros(())
+    if stage.setup.trainer.keeps_whole and not stage.setup.full:  # a frozen base is never let go of
+        return np.where(stage.replicas > 1, held.frozen * stage.replicas, 0)
     away = stage.setup.training.offload.startswith("all")
     return np.where((stage.replicas > 1) | away, unit_bytes(stage), 0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say
@@ -48,8 +50,9 @@ class Setup:
 
 def set_up(training: Training, *, hidden: int) -> Setup:
     """Fill in the defaults for a stream so wide; a word that is none of the known is an error."""
-    trainer = find_trainer(training.trainer)
-    recompute = training.recompute or trainer.recompute
+    trainer = as_run(find_trainer(training.trainer), training)
+    usual = trainer.recompute_sharded if training.sharding in GATHERED and training.method != "full" else ""
+    recompute = training.recompute or usual or trainer.recompute
     for field, known in (("method", METHODS), ("schedule", SCHEDULES), ("sharding", SHARDINGS)):
         check_word(field, getattr(training, field), known=known)
     check_word("offload", training.offload, known=OFFLOADS)
@@ -67,7 +70,8 @@ def set_up(training: Training, *, hidden: int) -> Setup:
         compute=precision.compute,
         residual=residual,
         input=precision.input,
-        own_inputs=precision.cast > 0 and precision.residual > precision.compute,
+        own_inputs=(precision.cast > 0 and precision.residual > precision.compute)
+        or (training.method == "qlora" and trainer.quantised_copies),
         full=training.method == "full",
         linear=training.method == "full" or (training.method == "qlora" and trainer.quantised_inputs),
         targets=training.targets,
@@ -84,6 +88,19 @@ def set_up(training: Training, *, hidden: int) -> Setup:
         optimizer=find_optimizer(training.optimizer or trainer.optimizer),
         habit=habit,
     )
+
+
+def as_run(trainer: Trainer, training: Training) -> Trainer:
+    """Its habits in this run: a compiler fuses norms, gates and the loss; inputs may go to the host."""
+    if training.compiled:
+        trainer = replace(
+            trainer,
+            fused_norm=True,
+            fused_glu=True,
+            wide_grads=min(trainer.wide_grads, 2),
+            logit=min(trainer.logit, trainer.compiled_logit),
+        )
+    return replace(trainer, offload_checkpoints=True) if training.offload_inputs else trainer
 
 
 def mixed_of(trainer: Trainer, sharding: str) -> str:

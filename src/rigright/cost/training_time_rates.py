@@ -119,7 +119,8 @@ def trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
     """The terms of a trainer: its own before its kind's, its kind's before everybody's."""
     merged: dict[str, Any] = {}
     kinds = ("compiled",) if setup.training.compiled else ()
-    for key in ("all", tables["kinds"].get(setup.trainer.id, ""), setup.trainer.id, *kinds):
+    program = setup.trainer.program or setup.trainer.id
+    for key in ("all", tables["kinds"].get(program, ""), program, *kinds):
         merged |= tables["trainers"].get(key, {})
     return merged
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch import count
+from rigright.arch.blocks import head
 from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.roles import part
 
@@ -33,6 +35,16 @@ def companions(arch: Arch) -> tuple[Tower, ...]:
         for tower in learners(arch)
         if tower is not trunk and not (tower.name in OPTIONAL and trunk.name in WRITERS)
     )
+
+
+@cache
+def untied(arch: Arch) -> Arch:
+    """With a head of its own, as programs keep it that copy the table of a tied one."""
+    trunk = arch.trunk
+    if not arch.tied or not arch.vocab:
+        return arch
+    own = replace(trunk, outer=(*trunk.outer, *head(arch.vocab, trunk.hidden, tied=False)))
+    return replace(arch, tied=False, towers=tuple(own if one is trunk else one for one in arch.towers))
 
 
 @cache

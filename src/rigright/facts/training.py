@@ -76,15 +76,28 @@ class Trainer:
     grads_stand: bool = False
     offload_checkpoints: bool = False
     keeps_input_grads: bool = False
+    keeps_whole: bool = False
+    unties: bool = False
     scattered: bool = False
     experts_at_once: bool = False
     partition_grads: float = 0
     recompute: str = "none"
+    recompute_sharded: str = ""
     dropout: float = 0
     buckets: float = 0
     score_bytes: float = 0
     quantised_inputs: bool = False
+    quantised_copies: bool = False
+    compiled_logit: float = 8
+    program: str = ""  # the row this is an earlier time of; itself where none
+    until: str = ""
     aliases: tuple[str, ...] = ()
+
+    def at(self, month: str | None) -> Trainer:
+        """The program as it was in a month (2023-10); as it is now where nobody says."""
+        rows = (row for row in trainers().values() if row.program == self.id)
+        earlier = [row for row in rows if month and month <= row.until]
+        return min(earlier, key=lambda row: row.until, default=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

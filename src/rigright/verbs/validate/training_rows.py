@@ -11,6 +11,8 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.cost.training_towers import trunk_of
+from rigright.cost.training_unsaid import Open
+from rigright.cost.unsaid import priors
 from rigright.demand import Layout, Training
 from rigright.facts.training import Trainer, trainers
 from rigright.verbs.validate import training_words as words
@@ -20,7 +22,7 @@ NODE_CHIPS = 8  # of the node that a row without a number of chips ran on, where
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
 LINEAR = MEGATRON | {"ms-swift", "axolotl", "unsloth"}  # put adapters on every linear layer unless told
 PEFT_RANK, PEFT_TARGETS = 8, "q v"  # PEFT's own defaults
-SEQ_TOK = 2048
+LONGEST, LONGEST_UNPADDED = 5, 2  # tokens of the fullest batch over the mean of its samples, padded and not
 WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
 _T = TypeVar("_T", int, str)
 SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
@@ -34,6 +36,14 @@ class Asked:
     training: Training
     layout: Layout
     assumed: tuple[Sentence, ...]
+    unsaid: tuple[str, ...] = ()  # fields of `Training` that the row leaves open
+    loose: bool = False
+    work: str = "training"
+
+    def open_on(self, room_bytes: float | None) -> Open:
+        """What stays open, on a card with so much room."""
+        return Open(arch=self.arch, training=self.training, layout=self.layout,
+                    unsaid=self.unsaid, room_bytes=room_bytes, loose=self.loose, work=self.work)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +68,18 @@ class _Reading:
         """A cell, or what is assumed for it."""
         return int(self.told(column, self.row.get(column), default=default))
 
+    @property
+    def work(self) -> str:
+        """Pre-training, or what trains with its programs; else fine-tuning."""
+        cuts = self.trainer.id in MEGATRON or "pretrain" in self.word("method")
+        return "pretraining" if cuts else "training"
+
+    def usual(self, column: str) -> int:
+        """What most such trainings take."""
+        middle = int(priors(self.work)[column].middle)
+        most = self.arch.max_context_tok if column == "seq_tok" else None
+        return min(middle, most or middle)
+
     def told(self, column: str, value: _T | None, *, default: _T) -> _T:
         """A value, or the default with a word about it."""
         if value is None:
@@ -69,7 +91,7 @@ class _Reading:
 def read_row(row: Row) -> Asked:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
-    trainer = words.trainer_of(row.get("framework") or "")
+    trainer = words.trainer_of(row.get("framework") or "", month=words.month_of(row.get("source") or ""))
     reading = _Reading(row=row, arch=arch, trainer=trainer or trainers()["pytorch"], assumed=[*notes])
     if trainer is None:
         reading.assumed.append(say("trainer unknown: taken as a plain PyTorch loop"))
@@ -89,7 +111,29 @@ def read_row(row: Row) -> Asked:
                     value=taken,
                 )
             )
-    return Asked(arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed))
+    return Asked(
+        arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed),
+        unsaid=_unsaid(reading, training), work=reading.work,
+        loose=training.method == "full" and words.is_loose(reading.word("optimizer")),
+    )  # fmt: skip
+
+
+def _unsaid(reading: _Reading, training: Training) -> tuple[str, ...]:
+    """What the row leaves open of that which decides memory or speed."""
+    row, text = reading.row, reading.text
+    adapters = training.method != "full"
+    tunes = reading.work == "training"
+    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and row.get("seq_tok") is None
+    is_open = {
+        "seq_tok": row.get("seq_tok") is None and words.mean_tok(text) is None,
+        "micro_batch": row.get("micro_batch") is None,
+        "rank": adapters and words.rank_of(text) is None,
+        "targets": adapters and words.targets_of(text) is None,
+        "recompute": training.recompute is None,
+        "optimizer": not adapters and tunes and not reading.word("optimizer"),
+        "flash": eager and not words.says_flash("; ".join((reading.word("framework"), text))),
+    }
+    return tuple(name for name, unsaid in is_open.items() if unsaid)
 
 
 def _layout(reading: _Reading) -> Layout:
@@ -127,6 +171,7 @@ def _training(reading: _Reading, layout: Layout) -> Training:
     virtual = words.virtual_stages(text, layers=len(trunk_of(reading.arch).layers), pp=layout.pp)
     rank, targets = _adapters(reading) if method != "full" else (PEFT_RANK, PEFT_TARGETS)
     # micro-batches of a step: of the global batch, or as the text tells; None where neither does
+    samples = 2 if words.is_paired(text) else 1
     batch, micro = reading.row.get("global_batch"), reading.row.get("micro_batch")
     if batch is None or micro is None:
         accumulated = words.accumulated(reading.text)
@@ -137,7 +182,7 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         method=method,
         optimizer=words.optimizer_of(reading.word("optimizer")),
         precision=words.precision_of(reading.word("precision"), trainer, sharding=sharding),
-        micro_batch=reading.number("micro_batch", 1) * (2 if words.is_paired(text) else 1),
+        micro_batch=reading.number("micro_batch", reading.usual("micro_batch")) * samples,
         seq_tok=_length(reading),
         references=words.references_of(text) if method == "full" else 0,
         recompute=words.recompute_of(reading.word("recompute")),
@@ -151,6 +196,10 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         schedule="interleaved" if virtual > 1 else "1f1b",
         virtual_stages=virtual,
         offload=words.offload_of("; ".join((reading.word("sharding"), text))),
+        offload_inputs=words.is_inputs_offloaded("; ".join((reading.word("recompute"), text))),
+        step_in_backward=words.is_step_in_backward("; ".join((reading.word("optimizer"), text))),
+        matmul=words.matmul_of(reading.word("precision"), reading.word("framework")),
+        compiled=words.is_compiled(text),
     )
 
 
@@ -162,8 +211,14 @@ def _adapters(reading: _Reading) -> tuple[int, str]:
 
 def _length(reading: _Reading) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    usual = SEQ_TOK if "pretrain" in reading.word("method") else SHORT_TOK
-    told = reading.number("seq_tok", usual)
+    mean = words.mean_tok(reading.text)
+    if mean is not None and reading.row.get("seq_tok") is None:
+        longest = mean * (LONGEST_UNPADDED if "padding-free" in reading.text else LONGEST)
+        reading.assumed.append(
+            say("samples vary: the longest batch taken as {tokens} tokens a sample", tokens=longest)
+        )
+        return longest
+    told = reading.number("seq_tok", reading.usual("seq_tok"))
     if not words.is_short(reading.text) or told <= SHORT_TOK:
         return told
     reading.assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))

@@ -80,11 +80,6 @@ def read_timed(row: Row, asked: Asked) -> Timed:
 
 def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Training:
     text = "; ".join(filter(None, (row.get("flags"), row.get("note"))))
-    training = replace(
-        training,
-        matmul=words.matmul_of(row.get("precision") or "", row.get("framework") or ""),
-        compiled=words.is_compiled(text),
-    )
     mean = words.mean_tok(text)
     if mean is None:
         return training

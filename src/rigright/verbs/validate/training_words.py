@@ -9,23 +9,24 @@ from rigright.base.errors import AskError
 from rigright.cost.training_adapters import NAMES
 from rigright.facts.training import Trainer, find_optimizer, trainers
 
+KERNELS = frozenset({"unsloth"})  # run beneath other programs
 _SHARDINGS = (
-    (r"zero[-_ ]?3", "zero3"),
-    (r"zero[-_ ]?2", "zero2"),
-    (r"zero[-_ ]?1|distributed.optimizer", "zero1"),
+    (r"zero[-_ ]?(?:dp[-_ ]*o)?3", "zero3"),
+    (r"zero[-_ ]?(?:dp[-_ ]*o)?2", "zero2"),
+    (r"zero[-_ ]?(?:dp[-_ ]*o)?1|distributed.optimizer", "zero1"),
     (r"hsdp|hybrid", "hsdp"),
     (r"fsdp|full_shard", "fsdp"),
 )
-_METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^$", "full"))
+_METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^train|^$", "full"))
 _PAIRED = re.compile(r"rlhf=[a-z/]*(?:dpo|orpo|cpo|simpo|rm)\b")
 _REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}
 _RLHF = re.compile(r"rlhf=([a-z]+)")
 _SHORT = re.compile(r"samples may be shorter|variable.length.*short")
 _KNOWN = {  # what a cell must bear to be understood
-    "method": r"full|pretrain|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
+    "method": r"full|train|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
     "precision": r"[bf][fp]16|float16|half|mixed|amp|^16|[ft][fp]32|float32|^32"
     r"|fp8|float8|mxfp|fp4|4.?bit|nf4|int4|^$",
-    "sharding": r"zero[-_ ]?[0-3]|distributed.optimizer|hsdp|hybrid|fsdp|full_shard"
+    "sharding": r"zero[-_ ]?(?:dp[-_ ]*o)?[0-3]|distributed.optimizer|hsdp|hybrid|fsdp|full_shard"
     r"|none|ddp|offload|replica|^(?:no|-)?$",
 }
 _RECOMPUTES = {
@@ -50,14 +51,22 @@ _ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
 
-def trainer_of(framework: str) -> Trainer | None:
-    """The training program whose longest known name stands in the text."""
+def trainer_of(framework: str, *, month: str | None = None) -> Trainer | None:
+    """The training program whose longest known name stands in the text, as it was in that month."""
     text = _plain(framework)
     if text.startswith("mlperf"):
         return trainers()["megatron"]
     known = {word: row for row in trainers().values() for word in (row.id, *row.aliases)}
     found = [word for word in known if re.search(rf"(?:^|-){re.escape(_plain(word))}(?:-|$)", text)]
-    return known[max(found, key=len)] if found else None
+    if not found:
+        return None
+    return known[max(found, key=lambda word: (known[word].id in KERNELS, len(word)))].at(month)
+
+
+def month_of(source: str) -> str | None:
+    """The month that a source names, 2023-10; of a year alone its last, of several the first."""
+    found = re.search(r"(?<!\d)(20[12]\d)(?:[-_]?(0[1-9]|1[0-2]))?(?!\d)", source)
+    return f"{found.group(1)}-{found.group(2) or '12'}" if found else None
 
 
 def _plain(text: str) -> str:
@@ -78,12 +87,18 @@ def sharding_of(sharding: str) -> str:
 
 def offload_of(text: str) -> str:
     """Whether parameters and states lie on the host."""
-    lowered = text.lower()
-    return (
-        "all-cpu"
-        if re.search(r"(?<!no )(?:cpu )?offload", lowered) and "no offload" not in lowered
-        else "none"
-    )
+    lowered = re.sub(r"(?:activations?|inputs?) offload\w*", "", text.lower())
+    return "all-cpu" if "offload" in lowered and "no offload" not in lowered else "none"
+
+
+def is_inputs_offloaded(text: str) -> bool:
+    """Whether what recompute keeps lies on the host."""
+    return bool(re.search(r"full\+offload|(?:activations?|inputs?) offload", text.lower()))
+
+
+def is_step_in_backward(text: str) -> bool:
+    """Whether gradients are used and freed one by one."""
+    return bool(re.search(r"\bin[ _-](?:bwd|backward)", text.lower()))
 
 
 def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
@@ -101,7 +116,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
 
 def recompute_of(recompute: str) -> str | None:
     """none, selective, full; None where the row does not say."""
-    text = recompute.strip().lower()
+    text = recompute.strip().lower().partition("+")[0]
     return next((ours for ours, known in _RECOMPUTES.items() if text in known), None)
 
 
@@ -115,6 +130,16 @@ def optimizer_of(optimizer: str) -> str | None:
         return find_optimizer(text).id
     except AskError:
         return None
+
+
+def is_loose(optimizer: str) -> bool:
+    """Whether a cell names no more than Adam: its states may be of any width."""
+    return _plain(optimizer) in _ANY_ADAM
+
+
+def says_flash(text: str) -> bool:
+    """Whether the text tells which kernel attends."""
+    return bool(re.search(r"flash|\bfa2?\b|sdpa|eager|unsloth", text.lower()))
 
 
 def is_known(column: str, cell: str) -> bool:
@@ -217,10 +242,11 @@ def matmul_of(precision: str, framework: str) -> str:
 def is_compiled(text: str) -> bool:
     """Whether a compiler fused the cheap operations."""
     lowered = text.lower()
-    return bool(re.search(r"torch\.compile|compile=true", lowered)) and "no torch.compile" not in lowered
+    told = re.search(r"torch[.-]compile|\+ ?compile|compile=true|fused (?:ln|layer ?norm|rmsnorm)", lowered)
+    return told is not None and "no torch.compile" not in lowered
 
 
 def mean_tok(text: str) -> int | None:
     """Tokens of a sample on average, where they vary and the text tells it."""
-    found = re.search(r"mean (\d+) tok", text.lower())
-    return int(found.group(1)) if found else None
+    found = re.search(r"mean (\d+) tok|\b(\d+) mean tok", text.lower())
+    return int(found.group(1) or found.group(2)) if found else None

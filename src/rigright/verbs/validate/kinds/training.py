@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, text
-from rigright.base.units import to_gib
-from rigright.base.words import with_semicolons
+from rigright.base.units import show_bytes, to_gib
+from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_time_rates import SUBJECT
+from rigright.cost.unsaid import Integrated
+from rigright.demand import Training
 from rigright.facts.chips import by_id
+from rigright.facts.training import find_trainer
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Basis, Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, read_row
@@ -37,51 +41,68 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Tokens a second and chip, and the peak of the worst rank as the row measures it."""
     asked = read_row(row)
-    kind = row.get("peak_kind") or "allocated"
-    size = to_gib(float(np.max(of_kind(memory_of(asked), kind, limit_bytes=card_bytes(row)))))
-    low, high = band(kind, assumed=bool(asked.assumed))
-    return _speed(row, asked), Prediction(
+    kind, limit = row.get("peak_kind") or "allocated", card_bytes(row)
+    room = None if "oom" in (row.get("note") or "").lower() else limit
+
+    def peak(training: Training) -> float:
+        memory = training_memory(asked.arch, training, layout=asked.layout, stage=np.arange(asked.layout.pp))
+        return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
+
+    case = asked.open_on(room)
+    found = case.within(case.integrated(peak, band=band(kind, assumed=bool(asked.assumed))))
+    return _speed(row, asked, room_bytes=room), Prediction(
         metric=PEAK,
         group=kind,
         measured=row.get(PEAK),
-        predicted=size,
-        low=size * low,
-        high=size * high,
-        why=with_semicolons(asked.assumed),
+        predicted=to_gib(found.value),
+        low=to_gib(found.low),
+        high=to_gib(found.high),
+        why=with_semicolons((*asked.assumed, *decided(found, show=show_bytes))),
     )
 
 
-def _speed(row: Row, asked: Asked) -> Prediction:
+def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:
+    """The unsaid input that a figure hangs on most."""
+    if found.decides is not None:
+        yield say(
+            "say {column}: it decides between {least} and {most}",
+            column=found.decides.prior.name,
+            least=show(found.decides.least), most=show(found.decides.most),
+        )  # fmt: skip
+
+
+def _speed(row: Row, asked: Asked, *, room_bytes: float | None) -> Prediction:
     """What cannot be timed, such as a row that names no chip, still has a peak."""
     try:
         timed = read_timed(row, asked)
     except RigError as error:
         return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.whole)
-    value = float(tok_per_s([timed])[0])
-    known = known_of_one(
-        SUBJECT,
-        timed.chip,
-        what=ran(timed.arch, engine=timed.training.trainer, source=row.get("source")),
+
+    def rate(training: Training) -> float:
+        return float(tok_per_s([replace(timed, training=training)])[0])
+
+    trainer = find_trainer(timed.training.trainer)
+    what = ran(timed.arch, engine=trainer.program or trainer.id, source=row.get("source"))
+    known = known_of_one(SUBJECT, timed.chip, what=what)
+    plain = banded(SUBJECT, SPEED, value=1.0, known=known)
+    room = room_bytes if asked.work == "training" else None
+    found = replace(asked.open_on(room), training=timed.training, layout=timed.layout).integrated(
+        rate, band=(float(plain.low / plain.value), float(plain.high / plain.value)), but=("optimizer",)
     )
-    found = banded(SUBJECT, SPEED, value=value, known=known)
+    moved = float(plain.value)
     return Prediction(
         metric=SPEED,
         group=SPEED,
         measured=row.get(SPEED),
-        predicted=float(found.value),
-        low=float(found.low),
-        high=float(found.high),
-        why=with_semicolons(timed.assumed),
+        predicted=found.value * moved,
+        low=found.low * moved,
+        high=found.high * moved,
+        why=with_semicolons((*timed.assumed, *decided(found, show="{:.3g} tok/s".format))),
         basis=Basis(
             subject=SUBJECT, figure=figure_of(SPEED), chip=timed.chip.id,
-            engine=timed.training.trainer, model=timed.arch.name,
+            engine=trainer.id, model=timed.arch.name,
         ),
     )  # fmt: skip
-
-
-def memory_of(asked: Asked) -> TrainingMemory:
-    """Every stage of the pipeline at once."""
-    return training_memory(asked.arch, asked.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
 
 
 def of_kind(memory: TrainingMemory, kind: str, *, limit_bytes: float | None = None) -> np.ndarray:

@@ -33,6 +33,7 @@ def device_of(card: Card, engine: Engine) -> Device:
         reserve=own["reserve"],
         slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
         chip=chip.id,
+        capability=(chip.isa or "").partition(".")[0],
     )
 
 

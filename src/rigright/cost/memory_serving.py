@@ -215,7 +215,7 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         shares={cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
         | {
             Cut.EXPERT: share(Cut.EXPERT, layout)
-            * _padding(arch, layout, multiple=engine.padded.get(serving.weights))
+            * _padding(arch, layout, multiples=_multiples(engine, serving, capability=device.capability))
         },
         forward_bytes=forward,
         sampler_bytes=sampler,
@@ -223,15 +223,19 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
     )
 
 
-def _padding(arch: Arch, layout: Layout, *, multiple: int | None) -> Numbers:
-    """What experts take whose width is rounded up, over what they hold."""
-    width = max(
-        (layer.ffn.width for layer in arch.trunk.layers if layer.ffn and layer.ffn.experts), default=0
-    )
-    if multiple is None or not width:
-        return 1.0
+def _multiples(engine: Engine, serving: Serving, *, capability: str) -> tuple[int, int]:
+    """What an expert's hidden and inner width are rounded up to."""
+    kernels = engine.padded.get(serving.weights)
+    return (1, 1) if kernels is None else kernels.get(capability, kernels["other"])
+
+
+def _padding(arch: Arch, layout: Layout, *, multiples: tuple[int, int]) -> Numbers:
+    """What experts take whose widths are rounded up, over what they hold."""
+    layers = arch.trunk.layers
+    width = max((layer.ffn.width for layer in layers if layer.ffn and layer.ffn.experts), default=1)
     own = width / np.where(np.asarray(layout.ep) > 1, 1, np.asarray(layout.tp, dtype=float))
-    return rounded(own, multiple) / own
+    hidden = arch.trunk.hidden
+    return rounded(hidden, multiples[0]) / hidden * rounded(own, multiples[1]) / own
 
 
 def _moments(

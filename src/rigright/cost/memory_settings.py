@@ -30,6 +30,7 @@ class Device:
     reserve: float  # reserved over allocated
     slack_bytes: float = 0.0  # libraries and fragments: on the device, in no tensor
     chip: str = ""
+    capability: str = ""  # what its maker calls its generation of instructions: "9" of "9.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

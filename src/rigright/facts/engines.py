@@ -46,7 +46,9 @@ class Engine:
     libraries_mib: tuple[float, float] = (0, 0)  # of a rank alone, of one among several behind a switch
     expert_buffers: bool = False
     graph_base_mib: float = 0
-    padded: dict[str, int] = field(default_factory=dict)  # weight format -> multiple of an expert's width
+    padded: dict[str, dict[str, tuple[int, int]]] = field(
+        default_factory=dict
+    )  # weight format -> chip -> multiples
     formats: tuple[str, ...] = ()
     small_chips: tuple[str, ...] = ()
     share: float | None = None

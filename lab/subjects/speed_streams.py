@@ -19,10 +19,6 @@ from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
 
-IN_WIDE_PASSES = (  # runs that worked on 2,048 tokens of a prompt at once, by what their rows bear
-    {"source": "kyuz0", "engine_version": "rocm", "note": "depth"},
-    {"source": "forums.developer.nvidia.com"},
-)
 MODES = frozenset({"single", "batch"})
 TIMES = 1.0  # spread of terms that are seconds, clocks or bytes
 SHARES = 0.35  # and of shares of a peak
@@ -49,7 +45,6 @@ class Prepared:
 
 def prepare(rows: Sequence[Row]) -> Prepared:
     """Read every row once."""
-    rows = [_as_run(row) for row in rows]
     encoding = tuple(place for place, row in enumerate(rows) if is_encoding(row))
     streams = tuple(place for place in range(len(rows)) if place not in set(encoding))
     return Prepared(
@@ -58,13 +53,6 @@ def prepare(rows: Sequence[Row]) -> Prepared:
         encoders=tuple(read_encoder(rows[place]) for place in encoding),
         encoding=encoding,
     )
-
-
-def _as_run(row: Row) -> Row:
-    """With what a source's script did and its figures do not say: prompts in passes of 2,048."""
-    told = {name: row.get(name) or "" for name in ("source", "engine_version", "note")}
-    wide = any(all(words in told[name] for name, words in rule.items()) for rule in IN_WIDE_PASSES)
-    return {**row, "note": f"{told['note']}; -ub 2048"} if wide else row
 
 
 def predict(ready: Prepared, tables: Tables) -> np.ndarray:

@@ -27,6 +27,7 @@ from rigright.verbs.validate.models import model_of
 
 SUBJECT = "speed_streams"
 MXFP4 = "mxfp4"
+WIDE_TOK, WIDE_ON = 2048, {"cuda", "rocm"}  # llama-bench -p 2048 -ub 2048, where a pass has room for it
 USUAL = {"prompt_tok": 128, "output_tok": 256}
 _DEPTH = re.compile(r"depth (\d+)|@ ?d(\d+)")
 _FLASH = re.compile(r"\bfa[= ]([01])\b")
@@ -87,7 +88,7 @@ def read_stream(row: Row) -> StreamAsk:
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
     note = row.get("note") or ""
-    ubatch, file = _UBATCH.search(note), _FILE.search(note)
+    file = _FILE.search(note)
     return StreamAsk(
         metric=row["metric"],
         engine=engine,
@@ -107,7 +108,7 @@ def read_stream(row: Row) -> StreamAsk:
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
         seen_tok=_seen_tok(row, note),
-        ubatch_tok=float(ubatch[1]) if ubatch else math.nan,
+        ubatch_tok=_ubatch_tok(row, engine.backend_on(chip.vendor)),
         alone=any(words in note for words in _ALONE),
         assumed=tuple(reading.assumed),
     )
@@ -155,6 +156,15 @@ def _built(engine: Engine, row: Row) -> Engine:
     if flash is not None:
         options.add("flash" if flash else "no-flash")
     return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))
+
+
+def _ubatch_tok(row: Row, backend: str) -> float:
+    """Tokens of a prompt worked on at once: as the note says; of prompts of just 2,048, as many, by habit."""
+    told = _UBATCH.search(row.get("note") or "")
+    if told is not None:
+        return float(told[1])
+    wide = row.get("prompt_tok") == WIDE_TOK and not row.get("output_tok") and backend in WIDE_ON
+    return float(WIDE_TOK) if wide else math.nan
 
 
 def _unsaid(engine: Engine, arch: Arch) -> str:

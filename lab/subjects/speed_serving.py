@@ -15,6 +15,7 @@ from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
+from rigright.cost.speed.eras import table_of
 from rigright.facts.classes import ChipClass, class_of
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
@@ -63,8 +64,8 @@ KERNELS = {
     "mixed": (1.0, 0.1, 1.2),
 }
 CLASS = {  # what differs from class to class of chips, and how far
-    **dict.fromkeys(("compute", "fp8", "block", "fp4", "memory", "kv_memory", "attention"), 0.1),
-    **dict.fromkeys(("upcast", "expert_compute", "expert_memory"), 0.15),
+    **dict.fromkeys(("compute", "fp8", "block", "memory", "kv_memory", "attention"), 0.1),
+    **dict.fromkeys(("upcast", "fp4", "expert_compute", "expert_memory"), 0.15),
     **dict.fromkeys(("layer_s", "latent_layer_s", "narrowing_s"), 0.2),
     "moe_layer_s": 0.4,
 }
@@ -76,6 +77,15 @@ ENGINE = {  # of an engine, and how far it may stand from everybody's
     "mixed": 0.08,
     "gathered": 0.5,
 }
+AGE = {  # of an engine in its older days, and how far it may stand from what it is now
+    **dict.fromkeys(("engine_compute", "engine_memory", "engine_expert", "engine_touch"), 0.15),
+    **dict.fromkeys(("engine_layer", "engine_moe"), 0.4),
+    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
+}
+MANNER = {  # of runs tuned for one load, times what others reach: value, spread
+    "compute": (1.1, 0.15), "experts": (1.1, 0.3), "memory": (1.05, 0.1), "fixed": (0.8, 0.4),
+    "ahead": (1.0, 1.0), "request": (1.0, 1.0), "fill": (10.0, 1.0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +107,7 @@ def predict(ready: Prepared, tables: Tables) -> np.ndarray:
     return best_of_rows(ready.groups, ready.asks, tables=tables)
 
 
-def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
+def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
     asks = [read_served(row) for row in rows]
     run = Counter(class_of(ask.chip) for ask in asks)
@@ -126,9 +136,28 @@ def dials(rows: Sequence[Row], _tables: Tables) -> tuple[Dial, ...]:
                 path=("engines", engine, name),
                 parent=("chips", "all", name),
                 spread=spread,
+                high=KERNELS[name][2] if name in KERNELS else NONE,
                 touches=touched,
             )
             for name, spread in ENGINE.items()
+        ]
+    for era, told in tables.get("eras", {}).items():
+        touched = tuple(n for n, ask in enumerate(asks) if table_of(tables, ask.engine, chip=ask.chip) == era)
+        found += [
+            Dial(
+                path=("engines", era, name),
+                parent=("engines", told["engine"], name),
+                spread=spread,
+                high=KERNELS[name][2] if name in KERNELS else NONE,
+                touches=touched,
+            )
+            for name, spread in AGE.items()
+        ]
+    for manner in dict.fromkeys(ask.sent.manner for ask in asks if ask.sent.manner):
+        touched = tuple(index for index, ask in enumerate(asks) if ask.sent.manner == manner)
+        found += [
+            Dial(path=("manners", manner, name), prior=prior, spread=spread, touches=touched)
+            for name, (prior, spread) in MANNER.items()
         ]
     return tuple(found)
 
@@ -148,6 +177,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "model": ask.arch.name,
         "engine": ask.engine.id,
         "metric": ask.metric,
+        "part": f"{ask.metric} {ask.engine.id}",
         "band": figure_of(ask.metric, split=bool(row.get("disagg"))),
         "class": class_of(ask.chip).id,
         "kind": kind_of(ask.arch),

@@ -153,6 +153,9 @@ class Traffic:
     output_tok: Numbers
     concurrency: Numbers = None  # closed loop: requests in flight at once, over all replicas
     rate_per_s: Numbers = None  # open loop: requests that arrive a second, over all replicas
+    requests: Numbers = None  # of an open loop that ends; None: it goes on
+    tpot_p99_s: Numbers = None  # an open loop as fast as keeps this and `ttft_p99_s` for 99 of 100 requests
+    ttft_p99_s: Numbers = None
     cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
     prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
     output_spread: Numbers = 0.0

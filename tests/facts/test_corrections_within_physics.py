@@ -97,7 +97,9 @@ def test_tables_speak_of_chips_classes_and_kins_that_are_there(subject):
 
 
 def test_engines_with_terms_of_their_own_are_engines():
-    assert set(corrections("speed_serving")["engines"]) <= set(engines())
+    table = corrections("speed_serving")
+    assert set(table["engines"]) <= set(engines()) | set(table["eras"])
+    assert {era["engine"] for era in table["eras"].values()} <= set(engines())
     assert set(corrections("links")["engines"]) <= set(engines())
 
 

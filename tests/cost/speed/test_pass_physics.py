@@ -242,3 +242,30 @@ def test_a_pass_with_drafts_is_no_longer_than_as_many_passes(count, context, eac
     plain = total_s(DEEPSEEK, **decoding(count, context))
     assert plain <= drafted * (1 + 1e-12)
     assert drafted <= each * plain * (1 + 1e-9)
+
+
+@given(tok=st.integers(1, 20_000), ep=st.sampled_from([2, 4, 8]))
+def test_ranks_with_experts_of_their_own_wait_for_the_fullest(tok, ep):
+    """Never less than an even share of them; nor more than if one rank had all that is touched."""
+    even = replace(rates(HOPPER, "vllm", "fp8"), imbalance=0.0, narrow_width=0.0)
+    content = Pass(decode_seqs=float(tok), decode_context_tok=1.0)
+    spread, cut = (
+        one(step(work(MIXTRAL, "fp8", "fp8"), even, layout=Layout(tp=8, ep=ranks), content=content).gemm_s)
+        for ranks in (ep, 1)
+    )
+    assert cut * 0.999 <= spread <= cut * ep
+
+
+def test_chance_evens_out_with_many_tokens():
+    even = replace(rates(HOPPER, "vllm", "fp8"), imbalance=0.0, narrow_width=0.0)
+
+    def lost(tok):
+        content = Pass(decode_seqs=float(tok), decode_context_tok=1.0)
+        times = [
+            one(step(work(MIXTRAL, "fp8", "fp8"), even, layout=Layout(tp=8, ep=ep), content=content).gemm_s)
+            for ep in (8, 1)
+        ]
+        return times[0] / times[1]
+
+    assert lost(2) > 1.3
+    assert lost(100_000) < 1.02

@@ -90,9 +90,8 @@ def test_a_larger_cache_never_lets_fewer_in(engine, prompt, output, load, pool, 
     assert one(small.running) * prompt <= max(pool, prompt)
 
 
-# The law leaves out what prompts beyond one pass make a first token wait for, so a pass full of cached
-# prompts looks slower than one of cold prompts: of 45,000 random loads 5 lose over 3 %, the worst 4.7 %.
-EVEN = 1.05
+# A pass full of cached prompts holds more of them: of 60,000 random loads the worst loses 0.4 %.
+EVEN = 1.005
 
 
 @given(engine=engines, output=outputs, prompt=prompts, load=loads, share=st.floats(0, 1))

@@ -10,6 +10,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.links import Wire
+from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import reached, stream_terms
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
@@ -99,10 +100,18 @@ _PACES = {  # terms of chips -> an engine's pace at them
 
 
 def rates_of(
-    chips: Sequence[Chip], engine: Engine, *, weights: str, tables: Mapping[str, Any] | None = None
+    chips: Sequence[Chip],
+    engine: Engine,
+    *,
+    weights: str,
+    tables: Mapping[str, Any] | None = None,
+    manner: str = "",
 ) -> Rates:
-    """The rates of chips, in their order, for weights of a format."""
+    """The rates of chips, in their order, for weights of a format; `manner`: how such runs are tuned."""
     tables = corrections(SUBJECT) if tables is None else tables
+    if manner:
+        usual = rates_of(chips, engine, weights=weights, tables=tables)
+        return _tuned(usual, tables.get("manners", {}).get(manner, {}))
     streams = tables.get("streams") or corrections("speed_streams")
     own_terms = [stream_terms(streams, engine, chip=chip, weights=weights) for chip in chips]
     if all(own_terms):
@@ -114,8 +123,12 @@ def rates_of(
         wire = wire_of(chips, engine=engine.id)
         columns: dict[str, Any] = {name: _column(figures, name) for name in figures[0]}
         return Rates(wire=wire, **columns)
-    own = tables["engines"].get(engine.id, {})
-    terms = [{**terms_of(tables["chips"], chip), **own} for chip in chips]
+    ages = [table_of(tables, engine, chip=chip) or engine.id for chip in chips]
+    terms = [
+        terms_of(tables["chips"], chip)
+        | {name: value for age in (engine.id, era) for name, value in tables["engines"].get(age, {}).items()}
+        for chip, era in zip(chips, ages, strict=True)
+    ]
     plain = np.array([_plain_flops_per_s(chip) for chip in chips])
     narrow = np.array(
         [
@@ -139,6 +152,32 @@ def rates_of(
         * _column(terms, "engine_expert"),
         **{name: _column(terms, name) * _paced(terms, name) for name in _PLAIN if name != "expert_compute"},
     )
+
+
+_TUNED = {  # terms of a manner -> what they multiply
+    "compute": ("flops_per_s", "plain_flops_per_s"),
+    "experts": ("expert_compute",),
+    "memory": ("mem_bytes_per_s", "kv_bytes_per_s"),
+    "fixed": (
+        "layer_s",
+        "moe_layer_s",
+        "latent_layer_s",
+        "eager_layer_s",
+        "step_s",
+        "seq_s",
+        "sync_s",
+        "narrowing_s",
+    ),
+    "ahead": ("ahead",),
+    "request": ("request_s",),
+    "fill": ("fill_seqs",),
+}
+
+
+def _tuned(rates: Rates, terms: Mapping[str, float]) -> Rates:
+    """The rates of those who tune an engine for one load."""
+    names = {name: terms.get(term, 1.0) for term, several in _TUNED.items() for name in several}
+    return replace(rates, **{name: getattr(rates, name) * factor for name, factor in names.items()})
 
 
 def beside(

@@ -22,6 +22,9 @@ ROUNDS = 4  # of chords to the fixed point of an open load
 P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
+HALVINGS = 10
+KEPT = 0.8  # of a limit for 99 of 100 requests, the mean of a server that keeps it
+FEW = 0.4  # by how much the median of rare arrivals lies below their mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,7 @@ class Service:
     ttft_p99_s: Numbers
     tpot_s: Numbers  # mean time of each further token of a user
     tpot_p95_s: Numbers
+    itl_p50_s: Numbers  # half of all times between tokens are shorter
     requests_per_s: Numbers  # of the whole system
     output_tok_per_s: Numbers
     running: Numbers  # sequences a replica works on, on average
@@ -80,6 +84,7 @@ class _Load:
     prompt_s: Numbers  # what one prompt adds to the passes it is part of
     alone_s: Numbers  # from a prompt's first pass to its first token
     tpot_s: Numbers
+    itl_s: Numbers  # half of the passes are shorter
     life_s: Numbers  # of a request, once admitted
     compute_s: Numbers  # of a chip, for one request
     work_s: Numbers
@@ -88,6 +93,8 @@ class _Load:
 def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """Replicas (layout.dp of them) under a closed or open load, or as much as fits."""
     most = admitted(rates, traffic=traffic, limits=limits)
+    if traffic.tpot_p99_s is not None:
+        return _within(work, rates, layout=layout, traffic=traffic, limits=limits)
     if traffic.rate_per_s is not None:
         return _open(work, rates, layout=layout, traffic=traffic, limits=limits)
     filled = most / (1 + most / rates.fill_seqs)  # an offline run fills up, and drains
@@ -147,6 +154,7 @@ def _load(
         prefill_tok=tok,
         prefill_seen_tok=traffic.cached_tok + fresh / 2,
         prefill_seqs=np.maximum(prompts, 1),
+        heard_share=np.minimum(prompts, 1),
         **base,
     )
     decode_s = decode.total_s
@@ -166,7 +174,10 @@ def _load(
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     held = np.maximum(running / apart, np.minimum(running, 1) / gain)
-    alone = np.maximum(alone, held * added_s - rest)  # a life holds the prompts of all at work
+    seen = np.maximum(traffic.output_tok - 1, 0) * met
+    alone = np.maximum(alone, (held - seen) * added_s)  # a life holds the prompts of all at work
+    arrive = np.minimum(running / np.maximum(traffic.output_tok, 1), prompts)  # at a pass, on average
+    usual = np.maximum(arrive - FEW, 0.0)  # and in the middle one
     # of the passes that make its tokens a request's own part, and what its prompt adds to them
     own = traffic.output_tok / (1 + traffic.accepted_tok) / running
     compute_s, work_s = (
@@ -175,7 +186,8 @@ def _load(
     )
     return _Load(
         decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
-        tpot_s=tpot, life_s=alone + rest, compute_s=compute_s, work_s=work_s,
+        tpot_s=tpot, itl_s=decode_s + usual * added_s, life_s=alone + rest,
+        compute_s=compute_s, work_s=work_s,
     )  # fmt: skip
 
 
@@ -201,6 +213,11 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     line = np.minimum(arriving * load.prompt_s, SLOWEST)  # share of the time somebody's prompt is worked on
     after = load.prompt_s / (1 - line) / 2  # who waits at all waits so long on average
     endless = np.where(busy < 1, 0.0, np.inf)
+    flows = np.minimum(arriving, capacity)
+    if traffic.requests is not None:  # the queue grows until the last has come; the end is slower
+        queued = np.maximum(traffic.requests / layout.dp - most, 0) / 2
+        endless = queued * np.maximum(1 / capacity - 1 / arriving, 0)
+        flows = 1 / (1 / flows + load.life_s * layout.dp / traffic.requests)
     # few slots are all taken long before they are on average (Sakasegawa); answers alike halve the wait
     full = np.minimum(busy, SLOWEST)
     taken = full ** (np.sqrt(2 * (most + 1)) - 1)
@@ -212,7 +229,7 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     )
     flow = _Flow(
         running=running,
-        per_s=np.minimum(arriving, capacity),
+        per_s=flows,
         busy=busy,
         wait_s=endless + line * after + taken * slot_s,
         wait_p50_s=median,
@@ -220,6 +237,42 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         wait_p99_s=late99,
     )
     return _service(load, flow, layout=layout, traffic=traffic)
+
+
+def _within(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+    """As many at work as keep the limits of 99 of 100 requests; no more than arrive, where a rate is told."""
+    most = admitted(rates, traffic=traffic, limits=limits)
+    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
+    rate = np.inf if traffic.rate_per_s is None else traffic.rate_per_s / layout.dp
+    low, high = np.ones_like(most), most
+    for _ in range(HALVINGS):
+        middle = np.sqrt(low * high)
+        load = _load(work, rates, running=middle, **asked)
+        per_s = middle / load.life_s
+        late = load.alone_s + _line(load, per_s)[-1]
+        keeps = (load.tpot_s <= KEPT * traffic.tpot_p99_s) & (late <= traffic.ttft_p99_s) & (per_s <= rate)
+        low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
+    load = _load(work, rates, running=low, **asked)
+    per_s = low / load.life_s
+    wait, half, late95, late99 = _line(load, per_s)
+    flow = _Flow(
+        running=low,
+        per_s=np.where(np.isfinite(rate), rate, per_s),  # who keeps limits at a rate keeps the rate
+        busy=low / most,
+        wait_s=wait,
+        wait_p50_s=half,
+        wait_p95_s=late95,
+        wait_p99_s=late99,
+    )
+    return _service(load, flow, layout=layout, traffic=traffic)
+
+
+def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, ...]:
+    """Waiting for others' prompts where requests come at random: on average, and half, 95, 99 of 100."""
+    line = np.minimum(per_s * load.prompt_s, SLOWEST)
+    after = load.prompt_s / (1 - line) / 2
+    late = (np.maximum(np.log(np.maximum(line, LEAST) / part), 0) * after for part in (0.5, 0.05, 0.01))
+    return line * after, *late
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:
@@ -235,6 +288,7 @@ def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> S
         ttft_p95_s=load.alone_s + flow.wait_p95_s + P95 * varies,
         ttft_p99_s=load.alone_s + flow.wait_p99_s + P99 * varies,
         tpot_s=load.tpot_s,
+        itl_p50_s=load.itl_s,
         tpot_p95_s=load.tpot_s + (load.tpot_s - total / (1 + traffic.accepted_tok)) / 2,
         requests_per_s=requests,
         output_tok_per_s=requests * traffic.output_tok,

@@ -33,6 +33,7 @@ class Pass:
     prefill_tok: Numbers = 0  # prompt tokens worked on
     prefill_seen_tok: Numbers = 0  # keys each of them sees, on average
     prefill_seqs: Numbers = 0  # prompts they belong to
+    heard_share: Numbers = 1.0  # of their sound or pictures, that is worked on in this pass
     decode_seqs: Numbers = 0  # sequences that make their next token
     decode_context_tok: Numbers = 0  # tokens each of those has in its cache, on average
     decode_each_tok: Numbers = 1  # tokens worked on for each of those: more where some are drafted
@@ -214,15 +215,23 @@ def _gemm(part: Part, rates: Rates, *, layout: Layout, rank: _Rank, tok: Numbers
 def _experts(
     part: Part, rates: Rates, *, layout: Layout, tok: Numbers, peak: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Experts that no token goes to are not read; each that is read works on a tile at least."""
+    """Experts that no token goes to are not read; each that is read works on a tile at least.
+
+    Ranks with experts of their own wait for the fullest: chance makes it fuller the fewer tokens there are.
+    """
     used = part.per_tok / part.experts
     touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * rates.touched * tok)
-    fuller = 1 + rates.imbalance * (1 - 1 / np.asarray(layout.ep, dtype=float))
-    rows = tok * used + rates.expert_half_tok * touched
+    ranks = np.asarray(layout.ep, dtype=float)
+    most = 0.82 * np.log(ranks) ** 0.75  # of so many normal draws, in standard deviations
+    chance = most * np.sqrt(touched * (1 - touched) * ranks / part.experts)
+    tokens = tok * used * (1 + most * np.sqrt(ranks / np.maximum(tok * part.per_tok, 1)))
+    fuller = 1 + rates.imbalance * (1 - 1 / ranks)
+    touched = np.minimum((touched + chance) * fuller, 1)
+    rows = tokens * fuller + rates.expert_half_tok * touched
     slow = (1 + rates.narrow_width / part.width) / (peak * rates.expert_compute)
-    compute = 2 * part.elems * slow * rows * fuller
+    compute = 2 * part.elems * slow * rows
     memory = part.size_bytes * touched / (rates.mem_bytes_per_s * rates.expert_memory)
-    return compute, memory * fuller
+    return compute, memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +245,7 @@ class _Heard:
 
 def _heard(encoder: Encoder, work: Work, *, rates: Rates, layout: Layout, content: Pass) -> _Heard:
     some = np.minimum(content.prefill_seqs, 1)
-    tok = content.prefill_seqs * encoder.tok
+    tok = content.prefill_seqs * content.heard_share * encoder.samples * encoder.tok
     share = 1 / np.asarray(layout.tp, dtype=float)
     peak = rates.flops_per_s if encoder.narrow else rates.plain_flops_per_s
     read = rates.mem_bytes_per_s * (rates.narrow_read if encoder.narrow else 1.0)

@@ -41,14 +41,15 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """What a request's window of sound goes through before the first token, with the keys made of it."""
+    """What a request's sound or pictures go through before the first token, with keys made of them."""
 
-    tok: int  # positions of a window
+    tok: int  # positions of a window of sound, of a picture or a tile
     elems: float  # of the weights that each position is multiplied with
     size_bytes: float
     mixers: tuple[tuple[Mixer, int], ...]  # in how many layers each stands
     layers: int
     hidden: int
+    samples: Numbers = 1.0  # of them, for a request
 
     @property
     def narrow(self) -> bool:
@@ -175,6 +176,12 @@ def _weighed(arch: Arch, weights: str) -> Work:
         encoder=_encoder(arch, weights, crossed=crossed) if hears else None,
         cross_tok=cross_tok(arch) if hears else 0,
     )
+
+
+def pictured(work: Work, arch: Arch, *, samples: Numbers) -> Work:
+    """The same for requests with pictures: so many samples of the tower that sees."""
+    found = _encoder(arch, work.weights, crossed=[0.0, 0.0])
+    return work if found is None else replace(work, encoder=replace(found, samples=samples))
 
 
 def _encoder(arch: Arch, weights: str, *, crossed: list[float]) -> Encoder | None:

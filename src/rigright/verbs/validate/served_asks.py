@@ -11,17 +11,18 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import NO_DRAFTS, ServedDrafts, drafts_of
+from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
+NOTHING_SAID = ServedLoad()
 USUAL_TOK = 512  # where no row and no note tells a length
 USUAL_PROMPT_TOK = 300.0  # of sets of instructions; more where outputs are longer
-_OUTPUTS = re.compile(r"(\d+) out(?:put tokens)?\b")  # "mean ~294 output tokens", "128 out"
 _WORKERS = re.compile(
     r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
@@ -51,10 +52,14 @@ class ServedAsk:
     cut: Cut | None  # None: not told, the best there is
     prefill: Cut | None  # where prompts have workers of their own; `cut` is then of the others
     chips: int
-    load: float | None  # requests in flight at once; None: as many as fit
+    load: float | None  # requests in flight at once; None: as many as fit, or what `sent` says
     prompt_tok: float
     output_tok: float
     metric: str
+    sent: ServedLoad = NOTHING_SAID
+    budget_tok: float | None = None  # what the row says of the engine's settings
+    max_seqs: float | None = None
+    utilisation: float | None = None
     drafts: ServedDrafts = NO_DRAFTS
     assumed: tuple[Sentence, ...] = ()
 
@@ -82,7 +87,8 @@ def read_served(row: Row) -> ServedAsk:
     form = find_format(engine.says.get(told.lower(), told)).id
     same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
     weights = arch.stored if same_bits and arch.stored else form
-    prompt, output = _lengths(row, assumed)
+    sent = load_of(row, arch)
+    prompt, output = _lengths(sent, assumed)
     chips = row.get("n_chips") or 1
     prefill, cut = _cuts(row, chips=chips, assumed=assumed)
     drafts = drafts_of(row, arch, engine=engine.id)
@@ -91,20 +97,23 @@ def read_served(row: Row) -> ServedAsk:
     return ServedAsk(
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
-        load=row.get("load") if row.get("mode") != "max" else None,
+        load=row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None,
         prompt_tok=prompt, output_tok=output, metric=row["metric"],
-        drafts=drafts, assumed=tuple(assumed),
+        sent=sent, budget_tok=row.get("max_num_batched_tokens"), max_seqs=row.get("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"), drafts=drafts, assumed=tuple(assumed),
     )  # fmt: skip
 
 
 def _engine(row: Row, assumed: list[Sentence]) -> Engine:
     """The engine at its version; one older than the day it ran is of something around it."""
     name, version = row.get("engine") or "vllm", row.get("engine_version") or ""
-    told = re.match(r"\d+(\.\d+)+", version)
-    newest = find_engine(name)
-    late = (row.get("measured") or "") >= LATE
-    if told and not (late and newest.version >= "1" and told[0] < "1"):
-        return find_engine(f"{newest.id} {told[0]}")
+    newest, day = find_engine(name), row.get("measured") or ""
+    own = re.compile(rf"(?:^v?|\(|{newest.id} v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
+    told = own.search(version)
+    if told and not (day >= LATE and newest.version >= "1" and told[1] < "1"):
+        return find_engine(f"{newest.id} {told[1]}")
+    if day:
+        return at_date(newest, day)
     assumed.append(say("{engine} version not stated: assuming the newest", engine=newest.label))
     return newest
 
@@ -124,17 +133,17 @@ def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> s
     return kv
 
 
-def _lengths(row: Row, assumed: list[Sentence]) -> tuple[float, float]:
-    """Lengths told; else of the outputs the note's mean, and prompts as long as these."""
-    noted = _OUTPUTS.search(row.get("note") or "")
-    output = row.get("output_tok")
+def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
+    """Lengths told, by the row or its benchmark; else usual outputs, and prompts as long as these."""
+    prompt, output = sent.prompt_tok, sent.output_tok
     if output is None:
-        output = float(noted[1]) if noted else USUAL_TOK
-        assumed.append(say("output length not stated: assuming {tok} tokens", tok=f"{output:g}"))
-    prompt = row.get("prompt_tok")
+        output = float(USUAL_TOK)
     if prompt is None:
         prompt = max(output, USUAL_PROMPT_TOK)
-        assumed.append(say("prompt length not stated: assuming {tok} tokens", tok=f"{prompt:g}"))
+    if not sent.said_output:
+        assumed.append(say("output length not stated: assuming {tok} tokens", tok=f"{output:g}"))
+    if not sent.said_prompt:
+        assumed.append(say("prompt length not stated: assuming {tok} tokens", tok=f"{prompt:.4g}"))
     return max(float(prompt), 1.0), max(float(output), 1.0)
 
 

@@ -14,19 +14,21 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
 from rigright.cost.power import Busy, draw_w
 from rigright.cost.speed.apart import serve_apart
-from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.eras import table_of
+from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.work import Work, work_of
+from rigright.cost.speed.work import Work, pictured, work_of
 from rigright.cost.weights import WeightBytes, has_experts, weigh
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
 from rigright.verbs.validate.served_asks import Cut, ServedAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 LEAST_TOK = 1.0
 UTMOST = 0.97  # share of the memory that an engine is given at most
-LESS_IS_BETTER = frozenset({"ttft_ms", "tpot_ms", "latency_ms"})
+RUNNING = "running"
 Figures = Mapping[str, np.ndarray]
 
 
@@ -40,6 +42,7 @@ class Group:
     chip_of: np.ndarray  # index into chips
     layout: Layout
     prefill: Layout | None  # workers of prompts, where they are apart
+    manner: str  # how the runs are tuned
     traffic: Traffic
     limits: Limits
     row_of: np.ndarray  # index of the row a case is of
@@ -51,11 +54,15 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
     """All cases of rows: one a row, or one a layout where the row tells none."""
     cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
     groups: dict[Any, list[tuple[int, ServedAsk, Cut]]] = {}
+    eras = corrections(SUBJECT)
     for case in cases:
         _, ask, cut = case
         apart = None if ask.prefill is None else ask.prefill.attention_dp
+        sent = ask.sent
+        kind = (ask.load is None, sent.rate_per_s is None, sent.requests is None, sent.tpot_p99_s is None)
+        way = (table_of(eras, ask.engine, chip=ask.chip), sent.manner, sent.samples > 0, *kind)
         groups.setdefault(
-            (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, ask.load is None), []
+            (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, *way), []
         ).append(case)
     pools = _Workers()
     return tuple(_group(members, pools) for members in groups.values())
@@ -78,16 +85,27 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Workers) -> Gr
     cuts = [cut for _, _, cut in members]
     chips = tuple(dict.fromkeys(ask.chip for ask in asks))
     first = asks[0]
-    loads = [1.0 if ask.load is None and ask.metric == "latency_ms" else ask.load for ask in asks]
+    sent = first.sent
+    free = sent.rate_per_s is None and sent.tpot_p99_s is None
+    loads = [1.0 if ask.load is None and ask.metric == "latency_ms" and free else ask.load for ask in asks]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
     prompts, outputs = (
         np.array([getattr(ask, name) for ask in asks], dtype=float) for name in ("prompt_tok", "output_tok")
     )
     room = np.array([pools.tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
-    asked = np.array([ask.metric for ask in asks])
+    asked = np.array([_metric(ask) for ask in asks])
+
+    def told(name: str) -> np.ndarray | None:
+        values = [getattr(ask.sent, name) for ask in asks]
+        return None if values[0] is None else np.array(values, dtype=float)
+
+    work = work_of(first.arch, weights=first.weights, kv=first.kv)
+    if sent.samples:
+        work = pictured(work, first.arch, samples=np.array([ask.sent.samples for ask in asks]))
     return Group(
-        work=work_of(first.arch, weights=first.weights, kv=first.kv),
-        engine=find_engine(first.engine.id),  # under load, ages differ less than runs do
+        work=work,
+        manner=sent.manner,
+        engine=first.engine,
         chips=chips,
         chip_of=np.array([chips.index(ask.chip) for ask in asks]),
         layout=_layout(cuts),
@@ -96,6 +114,10 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Workers) -> Gr
             prompt_tok=prompts,
             output_tok=outputs,
             concurrency=None if loads[0] is None else np.array(loads, dtype=float),
+            rate_per_s=told("rate_per_s"),
+            requests=told("requests"),
+            tpot_p99_s=told("tpot_p99_s"),
+            ttft_p99_s=told("ttft_p99_s"),
             drafted_tok=np.array([ask.drafts.drafted_tok for ask in asks]),
             accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
         ),
@@ -120,12 +142,21 @@ def _layout(cuts: Sequence[Cut]) -> Layout:
     )
 
 
+def _metric(ask: ServedAsk) -> str:
+    """The figure a row means: some tell the middle of all passes as their TPOT."""
+    return "itl_ms" if ask.metric == "tpot_ms" and ask.sent.median else ask.metric
+
+
 def _budget_tok(ask: ServedAsk) -> float:
-    return float(ask.engine.default(ask.engine.budget_tok, ask.card.total_bytes, chip=ask.chip.id) or np.inf)
+    return ask.budget_tok or float(
+        ask.engine.default(ask.engine.budget_tok, ask.card.total_bytes, chip=ask.chip.id) or np.inf
+    )
 
 
 def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
-    """An engine is started for the load it is measured with."""
+    """An engine is started for the load it is measured with, if nobody says otherwise."""
+    if ask.max_seqs:
+        return ask.max_seqs * (cut.tp if cut.attention_dp else 1)
     own = ask.engine.default(ask.engine.max_seqs, ask.card.total_bytes, chip=ask.chip.id) or np.inf
     return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
 
@@ -143,7 +174,7 @@ class _Workers:
         engine = ask.engine
         key = (
             id(ask.arch), ask.weights, ask.kv, engine.id, engine.version, ask.chip.id, alone,
-            ask.prompt_tok, ask.output_tok,
+            ask.prompt_tok, ask.output_tok, ask.budget_tok, ask.max_seqs, ask.utilisation,
         )  # fmt: skip
         if key not in self._known:
             self._known[key] = self._count(ask, alone)
@@ -153,7 +184,7 @@ class _Workers:
         model = (id(ask.arch), ask.weights)
         if model not in self._weights:
             self._weights[model] = weigh(ask.arch, ask.weights)
-        usual = self._held(ask, cut, share=None)
+        usual = self._held(ask, cut, share=ask.utilisation)
         if usual > ask.prompt_tok or ask.cut is None:
             return usual
         return self._held(ask, cut, share=UTMOST)  # it was run: so it was given more
@@ -169,6 +200,8 @@ class _Workers:
                 weights=ask.weights,
                 kv=ask.kv,
                 context_tok=whole_tok,
+                budget_tok=ask.budget_tok,
+                max_seqs=ask.max_seqs,
                 utilisation=share,
             ),
             layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
@@ -180,7 +213,7 @@ class _Workers:
 
 def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
-    each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables)
+    each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables, manner=group.manner)
     # rates of chips as rates of cases
     plain = {item.name: getattr(each, item.name) for item in fields(Rates) if item.name != "wire"}
     wire = {item.name: getattr(each.wire, item.name) for item in fields(Wire)}
@@ -194,14 +227,17 @@ def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures
     if group.prefill is not None:
         apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
         return _metrics(
-            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, per_s=apart.requests_per_s,
-            prompt_s=apart.ttft_s, compute_busy=apart.compute_busy, work_busy=apart.work_busy,
+            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, itl_s=apart.tpot_s,
+            per_s=apart.requests_per_s, prompt_s=apart.ttft_s, running=apart.running * group.layout.dp,
+            compute_busy=apart.compute_busy, work_busy=apart.work_busy,
         )  # fmt: skip
     found = serve(group.work, rates, **asked)
     return _metrics(
         group,
         ttft_s=found.ttft_s,
         tpot_s=found.tpot_s,
+        itl_s=found.itl_p50_s,
+        running=found.running * group.layout.dp,
         per_s=found.requests_per_s,
         prompt_s=found.prefill_s,
         compute_busy=found.compute_busy,
@@ -216,7 +252,10 @@ def _metrics(group: Group, **of: np.ndarray) -> Figures:
     return {
         "ttft_ms": from_s(ttft_s),
         "tpot_ms": from_s(tpot_s),
+        "itl_ms": from_s(of["itl_s"]),
+        RUNNING: of["running"],
         "output_tok_s_total": per_s * outputs,
+        "requests_s_total": per_s,
         "total_tok_s": per_s * (prompts + outputs),
         "latency_ms": from_s(ttft_s + np.maximum(outputs - 1, 0) * tpot_s),
         "decode_tok_s_per_user": 1 / tpot_s,
@@ -236,12 +275,16 @@ def best_of_rows(
     groups: Sequence[Group], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
 ) -> np.ndarray:
     """One figure a row: that of its layout, or of the layout that serves most."""
-    best = np.full(len(asks), np.nan)
+    best, most = np.full(len(asks), np.nan), np.full(len(asks), -1.0)
     for group in groups:
         found = figures(group, tables=tables)
+        served = found["requests_s_total"]
+        if group.traffic.tpot_p99_s is not None:  # of layouts at one rate, the one that would bear most
+            served = found[RUNNING] / found["latency_ms"]
         for metric, own in group.metrics.items():
-            rows = group.row_of[own]
-            values = found[metric][own] if metric in found else np.full(len(rows), np.nan)
-            better = np.fmin if metric in LESS_IS_BETTER else np.fmax
-            better.at(best, rows, values)
+            if metric not in found:
+                continue
+            for row, value, per_s in zip(group.row_of[own], found[metric][own], served[own], strict=True):
+                if per_s > most[row]:
+                    best[row], most[row] = value, per_s
     return best

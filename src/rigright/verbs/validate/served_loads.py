@@ -1,0 +1,132 @@
+"""What a published benchmark sends and which limits it keeps, where a row names the benchmark alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.arch.record import Arch, Tower
+from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
+from rigright.base.units import MEGA
+
+MLPERF = "mlperf"
+OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
+WHOLE = frozenset({"gemma3"})  # families that see a picture as one sample, whatever its size
+TILE_TOK = 1024  # a tower of fewer patches sees tiles, and the picture made small once more
+_LENGTHS = re.compile(r"\bin (\d+) out (\d+)")  # "mean in 215 out 121"
+_OUTPUTS = re.compile(r"(\d+) out(?:put tokens)?\b")  # "mean ~294 output tokens", "128 out"
+_RATE = re.compile(r"@ ?([\d.]+) req/s")
+_REQUESTS = re.compile(r"(\d+) prompts")
+_MEDIAN = re.compile(r"\bmedian|\bp50\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedLoad:
+    """What a row's benchmark sends; None: neither the row nor its benchmark says."""
+
+    prompt_tok: float | None = None
+    output_tok: float | None = None
+    said_prompt: bool = False  # by the row itself
+    said_output: bool = False
+    samples: float = 0.0  # that the tower for pictures works on, for a request
+    rate_per_s: float | None = None
+    requests: float | None = None  # of the whole run
+    ttft_p99_s: float | None = None
+    tpot_p99_s: float | None = None
+    median: bool = False  # the figure is that of the middle pass, not the mean
+    manner: str = ""  # how such runs are tuned
+
+
+def load_of(row: Row, arch: Arch) -> ServedLoad:
+    """The load of a row: its own columns, then its note, then what its benchmark is known to send."""
+    note, scenario = row.get("note") or "", row.get("scenario") or ""
+    name = _benchmark(row, note)
+    known = _found(_loads(), arch, load=name) if name else {}
+    limits = _found(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
+    prompt, output = row.get("prompt_tok"), row.get("output_tok")
+    both, noted = _LENGTHS.search(note), _OUTPUTS.search(note)
+    if output is None:
+        told = both[2] if both else noted[1] if noted else known.get("output_tok")
+        output = None if told is None else float(told)
+    if prompt is None:
+        prompt = float(both[1]) if both else known.get("prompt_tok")
+    samples = _samples(arch, known) if row.get("prompt_tok") is None else 0.0
+    if prompt is not None and samples:
+        prompt += samples * picture_tok(eye_of(arch))
+    rate, requests = _RATE.search(note), _REQUESTS.search(note)
+    return ServedLoad(
+        prompt_tok=prompt, output_tok=output, samples=samples,
+        said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
+        rate_per_s=row.get("scheduled_samples_per_s") or (float(rate[1]) if rate else None),
+        requests=float(requests[1]) if rate and requests else None,
+        ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
+        median=row.get("itl_p50_ms") is not None or bool(_MEDIAN.search(note)),
+        manner=MLPERF if name == MLPERF else "",
+    )  # fmt: skip
+
+
+def eye_of(arch: Arch) -> Tower | None:
+    """The tower that sees."""
+    return next((one for one in arch.towers if one.name == "vision" and one.sample_tok), None)
+
+
+def picture_tok(eye: Tower | None) -> float:
+    """Tokens that a sample of the tower becomes in the prompt."""
+    if eye is None:
+        return 0.0
+    made = [weight.sites for weight in eye.outer if weight.role.startswith("project") and weight.sites > 1]
+    return float(min(made, default=eye.sample_tok or 0))
+
+
+def _benchmark(row: Row, note: str) -> str:
+    if row.get("scenario") or note.startswith("MLPerf"):
+        return MLPERF
+    if row.get("task"):
+        return str(row["task"])
+    return "sharegpt" if "ShareGPT" in note else ""
+
+
+def _samples(arch: Arch, known: Row) -> float:
+    eye = eye_of(arch)
+    if eye is None or not known.get("pictures"):
+        return 0.0
+    if arch.family in WHOLE:
+        return float(known["pictures"])
+    patch = next((one.shape[-1] for one in eye.outer if one.role == "patch" and len(one.shape) > 2), 14)
+    share = known["megapixels"] * MEGA / ((eye.sample_tok or 1) * patch * patch)
+    return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
+
+
+def _found(rows: tuple[Row, ...], arch: Arch, **cells: str) -> Row:
+    """The first row of such cells whose model the name contains; one without a model holds all."""
+    name = arch.name.lower()
+    return next(
+        (
+            row
+            for row in rows
+            if (row.get("model") or "").lower() in name
+            and all(row[column] == cell for column, cell in cells.items())
+        ),
+        {},
+    )
+
+
+@cache
+def _loads() -> tuple[Row, ...]:
+    numbers = dict.fromkeys(("prompt_tok", "output_tok", "pictures", "megapixels"), number)
+    return _table("served_loads.csv", "load", numbers=numbers)
+
+
+@cache
+def _limits() -> tuple[Row, ...]:
+    return _table(
+        "served_limits.csv", "scenario", numbers=dict.fromkeys(("ttft_p99_s", "tpot_p99_s"), number)
+    )
+
+
+def _table(name: str, by: str, *, numbers: Mapping[str, CellReader]) -> tuple[Row, ...]:
+    texts = dict.fromkeys((by, "model", "source", "as_of", "confidence"), text)
+    readers: dict[str, CellReader] = {**texts, **numbers}
+    return tuple(read_rows(DATA / name, readers, required=(by, "source")))

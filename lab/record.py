@@ -54,4 +54,5 @@ class Subject:
     # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric);
     # "part": rows of a metric that count as much as a metric of their own
     table: str = ""  # that holds its terms; its own where not told
+    also: tuple[str, ...] = ()  # other kinds of file whose rows are read alike
     noise: float = 0.1  # of a good run about a good prediction, in logarithms; errors beyond count less

@@ -32,7 +32,7 @@ def refitted(
     """Each subject refitted (or, `still`, left out around its terms), and the files that taught it."""
     read = [read_runs(file) for file in files or files_beside()]
     for subject in subjects(names):
-        mine = [file for file in read if file.kind == subject.kind]
+        mine = [file for file in read if file.kind in {subject.kind, *subject.also}]
         if mine:
             yield subject, one_refit(subject, mine, still=still), tuple(file.file for file in mine)
 

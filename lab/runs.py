@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 MEASURED = ROOT.parent / "shared" / "measured"  # where a checkout has its runs beside it
 OWN = ROOT / "src" / "rigright" / "data" / "runs"
 TEACHING = {  # files that teach, by the kind of table they are; all others only test
-    "inference": ("inference", "new/llamabench", "new/released_inference"),
+    "inference": (
+        *("inference", "new/llamabench", "new/released_inference"),
+        *("new/serving_energy", "new/mlperf60"),
+    ),
     "training": ("training",),
     "vision": ("vision",),
     "memory": ("memory",),

@@ -187,6 +187,7 @@ def keys(row: Row) -> Mapping[str, str]:
 SUBJECT = Subject(
     name="speed_serving",
     kind="inference",
+    also=("serving_energy",),
     teaches=lambda row: row.get("mode") in MODES and bool(row.get("value")),
     measured=lambda row: float(row["value"]),
     prepare=prepare,

@@ -101,9 +101,18 @@ def test_a_row_without_a_chip_has_a_peak_and_says_why_it_has_no_speed(write):
 def test_a_bad_cell_names_row_and_column_and_the_others_go_on(write):
     found = validate(write(GOOD | {"micro_batch": "four"}, GOOD, GOOD | {"seq_tok": "-1"}))
     first, second, third = (peak(row) for row in found.rows)
-    assert str(first.why) == 'line 2, column micro_batch: cannot read "four"'
-    assert second.predicted
+    assert 'line 2, column micro_batch: cannot read "four"; taken as empty' in str(first.why)
+    assert "micro_batch is empty: taken as 1" in str(first.why)
+    assert first.high / first.low > second.high / second.low
     assert "line 4, column seq_tok" in str(third.why)
+
+
+def test_a_row_whose_metric_is_empty_is_not_answered(write):
+    head = "id,source,engine,engine_version,model,arch,chip,mode,load,metric,value"
+    row = {"id": "1", "engine": "vllm", "mode": "serve", "arch": GOOD["arch"], "chip": GOOD["chip"]}
+    one = validate(write(row, head=head)).rows[0].predictions[0]
+    assert one.predicted is None
+    assert "line 2, column metric: empty" in str(one.why)
 
 
 def test_a_bad_measured_cell_hinders_no_prediction(write):
@@ -112,10 +121,17 @@ def test_a_bad_measured_cell_hinders_no_prediction(write):
     assert one.measured is None
 
 
-def test_an_unknown_model_is_a_reason_not_a_crash(write):
-    found = validate(write(GOOD | {"arch": "nobody/never-heard-of-9b"}, GOOD))
+def test_an_unknown_model_is_taken_by_its_size_and_said(write):
+    unknown, known = map(peak, validate(write(GOOD | {"arch": "nobody/never-heard-of-9b"}, GOOD)).rows)
+    assert "no config of nobody/never-heard-of-9b is known" in str(unknown.why)
+    assert 1.1 < unknown.predicted / known.predicted < 1.5
+    assert unknown.high / unknown.low > 1.5 * known.high / known.low
+
+
+def test_a_model_that_is_named_nowhere_is_a_reason_not_a_crash(write):
+    found = validate(write(GOOD | {"arch": "", "model": ""}, GOOD))
     assert peak(found.rows[0]).predicted is None
-    assert "never-heard" in str(peak(found.rows[0]).why)
+    assert "names no model" in str(peak(found.rows[0]).why)
     assert peak(found.rows[1]).predicted
 
 
@@ -216,7 +232,7 @@ def test_no_row_can_break_a_file(tmp_path_factory, row):
 
 
 def test_predictions_are_one_line_a_row_and_metric(write):
-    found = validate(write(GOOD, GOOD | {"id": "r2", "arch": "nobody/nothing"}))
+    found = validate(write(GOOD, GOOD | {"id": "r2", "arch": "", "model": ""}))
     lines = list(csv.DictReader(io.StringIO(predictions_csv(found))))
     assert tuple(lines[0]) == HEADER
     assert [(line["id"], line["metric"], line["answered"]) for line in lines] == [
@@ -297,7 +313,7 @@ def test_every_kind_bears_its_contract():
 
 
 def test_the_page_tells_what_was_not_answered(write):
-    found = validate(write(GOOD | {"arch": "nobody/nothing"}))
+    found = validate(write(GOOD | {"arch": "", "model": "", "chip": "nobody's"}))
     page = pages.page(found)
     shown = " ".join(tell(item, CHINESE) for item in page.parts[-1].items)
-    assert "nobody/nothing" in shown
+    assert "nobody's" in shown

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+import re
+from dataclasses import field, replace
 from functools import cache
 
 from rigright.base.errors import unknown
@@ -11,6 +12,7 @@ from rigright.base.tables import DATA, frozen, number, read_rows, read_toml, tex
 from rigright.base.words import say
 
 GGUF = "gguf:"
+_OF_BITS = re.compile(r"exl[23][-:]?(?P<bits>[2-8](?:\.\d{1,2})?)(?:-?bpw)?(?:-?h\d)?")  # "exl2:4.65bpw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +138,18 @@ def find_format(asked: str) -> Format | Mix:
     known = _names()
     if name in known:
         return known[name]
+    sized = _OF_BITS.fullmatch(name)
+    if sized is not None:
+        return _exl(float(sized["bits"]))
     near = [known[word].id for word in get_close_matches(name, known, n=3, cutoff=0.5)]
     raise unknown(say("weight format"), asked, near=near, see="rigright look-up formats")
+
+
+@cache
+def _exl(bits: float) -> Format:
+    """Files of ExLlama are made to any mean number of bits."""
+    like = formats()["exl2-8.0" if bits > 6 else "exl2-4.0"]
+    return replace(like, id=f"exl2-{bits}", label=f"EXL2 {bits:g} bpw", bits=bits, aliases=())
 
 
 @cache

@@ -16,7 +16,7 @@ MAX_NAME = 300
 MAX_KEPT = 4096
 
 # 1_6b and 2_5 are 1.6b and 2.5, and so are v1-5 and llama-3-1-70b
-_UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?!\d))")
+_UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?![\d.]))")
 _HYPHEN_DOT = re.compile(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
 # q4_k_m, and as people type it: q4km, q4-k-m, q4; a repack such as q4_0_4_8 holds what q4_0 does
 _GGUF = re.compile(
@@ -40,7 +40,7 @@ _VERSION = re.compile(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
 _DATE = re.compile(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
 _FAMILY = re.compile(r"[a-jlnps-u]\d+")  # t5, e5; not r1, k2, m2.5
 _CONTEXT = re.compile(r"\d+k")
-_COUNT = re.compile(r"\d+(?:x\d+)?(?:\.\d+)*[bmt]")
+_COUNT = re.compile(r"\d+(?:x\d+)?(?:\.\d+)?[bmt]")
 _SIZE = re.compile(r"[ae]?\d+(?:x\d+)?(?:\.\d+)*b")
 
 

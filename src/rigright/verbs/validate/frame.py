@@ -14,6 +14,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
+from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.record import Kind
 from rigright.verbs.validate.scores import scores
 
@@ -107,10 +108,13 @@ def recognise(text: Text) -> Kind:
 def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
     row, faults = read_cells(raw, kind.columns, required=kind.needed)
-    bad = [column for column in faults if column not in kind.measured]
+    bad = [column for column in faults if column in kind.needed]
     if bad:
         predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
     else:
+        unread = [column for column in faults if column not in kind.measured]
+        entry = enter(kind.name, row, raw, faults=[_fault(raw, column, line=line) for column in unread])
+        row = entry.row
         # the predictions of a row; rows that ask the same are predicted once
         asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})
         if asked not in seen:
@@ -118,7 +122,7 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
                 seen[asked] = kind.predict(row)
             except RigError as error:
                 seen[asked] = _unanswered(kind, raw, why=error.whole)
-        predictions = seen[asked]
+        predictions = tuple(map(entry.told, seen[asked]))
     wrong = {column: _fault(raw, column, line=line) for column in faults if column in kind.measured}
     return Judged(
         line=line,

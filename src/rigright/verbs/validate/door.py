@@ -1,0 +1,106 @@
+"""The one door for foreign rows: every cell that names a thing is read as something that we know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from rigright.arch.sources.guess import guess
+from rigright.base.errors import RigError
+from rigright.base.record import dataclass
+from rigright.base.tables import Row
+from rigright.base.words import Sentence, say, with_semicolons
+from rigright.facts.find import find_chip
+from rigright.report.validation import Prediction
+from rigright.verbs.validate import foreign
+from rigright.verbs.validate.foreign import Reading
+from rigright.verbs.validate.models import model_of
+
+UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
+MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
+MODEL = ("arch", "shape", "model")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A row as our readers take it, and what had to be read otherwise than it is written."""
+
+    row: Row
+    notes: tuple[Sentence, ...] = ()
+    wider: float = 1.0
+
+    def told(self, one: Prediction) -> Prediction:
+        """A prediction that says what was read otherwise, its band as much wider."""
+        if not self.notes:
+            return one
+        wide = one.low is not None and one.high is not None
+        return replace(
+            one,
+            low=one.low / self.wider if wide and one.low is not None else one.low,
+            high=one.high * self.wider if wide and one.high is not None else one.high,
+            why=with_semicolons([*self.notes, one.why]),
+        )
+
+
+def enter(kind: str, row: Row, raw: Mapping[str, str], *, faults: Sequence[Sentence] = ()) -> Entry:
+    """A row as the readers of its kind take it; `faults` are of cells that could not be read."""
+    out, notes, wider = dict(row), list[Sentence](), 1.0
+    for fault in faults:
+        notes.append(say("{fault}; taken as empty", fault=fault))
+        wider *= UNREAD
+    for column, reading in _readings(kind, row, raw):
+        if reading is not None and reading.note is not None:
+            out[column] = reading.cell
+            notes.append(reading.note)
+            wider *= reading.wider
+    named = row.get("arch") or row.get("model")
+    if "arch" in row and named and not _opens(*(row.get(column) for column in MODEL)):
+        found = guess(named)
+        is_shape = found.arch.family == "shape"
+        out["arch"], out["shape"] = (None, found.arch.source) if is_shape else (found.arch.name, None)
+        notes.append(found.note)
+        wider *= foreign.table()["model"][found.kind]
+    return Entry(row=out, notes=tuple(notes), wider=wider)
+
+
+def _readings(kind: str, row: Row, raw: Mapping[str, str]) -> Iterator[tuple[str, Reading | None]]:
+    """What each cell that names a thing is read as."""
+    note = row.get("note") or ""
+    chip = row.get("chip") or row.get("chip_name") or ""
+    if kind != "training" and row.get("engine") and not _encodes(row):
+        yield "engine", foreign.engine_of(row["engine"], many=row.get("mode") in MANY)
+    if kind == "vision":
+        yield "gpu", foreign.image_chip_of(row.get("gpu") or "", (raw.get("chip") or "").strip(), note)
+    elif kind == "training" or (kind == "inference" and not row.get("cpu")):
+        yield "chip", foreign.chip_of(chip, note, host=kind == "inference")
+    elif kind in {"memory", "inference"} and chip:
+        yield "chip", foreign.chip_of(chip, "", host=False)
+    column = {"inference": "weights", "memory": "format"}.get(kind, "")
+    if row.get(column):
+        yield column, foreign.weights_of(row[column], model=row.get("model") or "", vendor=_vendor(chip))
+    if row.get("kv"):
+        yield "kv", foreign.kv_of(row["kv"])
+
+
+def _encodes(row: Row) -> bool:
+    """Encoders have engines of their own."""
+    return row.get("metric") == "latency_ms" and row.get("output_tok") == 0
+
+
+@cache
+def _vendor(chip: str) -> str:
+    try:
+        return find_chip(chip).vendor
+    except RigError:
+        return ""
+
+
+@cache
+def _opens(arch: str | None, shape: str | None, model: str | None) -> bool:
+    """Whether one of the names of a model answers; a name that does not is asked for once."""
+    try:
+        model_of({"arch": arch, "shape": shape, "model": model})
+    except RigError:
+        return False
+    return True

@@ -1,0 +1,219 @@
+"""Names as tables of others write them: read as the nearest thing we know, with how far the band widens."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from rigright.arch.sources.spelling import spell
+from rigright.base.errors import RigError
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
+from rigright.facts.corrections import corrections
+from rigright.facts.engines import engines, find_engine
+from rigright.facts.find import find_chip
+from rigright.facts.formats import GGUF, find_format, ggml_types, mixes
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import find_node
+
+BITS = 8
+MOST_CHARS = 400  # of a cell that is read
+_MAKERS_FORM = re.compile(r"\s-\s(small|medium|large)\b", re.IGNORECASE)  # llama-bench: "Q4_K - Medium"
+_BPW = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)\s*bpw", re.IGNORECASE)
+_MARKS = re.compile(r"\((?:r|tm|c)\)|[\u00ae\u2122]", re.IGNORECASE)
+_ACCELERATOR = re.compile(r"(?:accelerator|card as given|gpu|chip)s?:\s*([^;|]+)", re.IGNORECASE)
+_NO_CARD = re.compile(r"none \(CPU:\s*([^;]+)\)\s*(?:;|\Z)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a cell is read as."""
+
+    cell: str
+    note: Sentence | None = None
+    wider: float = 1.0
+
+
+@cache
+def table() -> dict[str, Any]:
+    """The words of others (data/foreign.toml)."""
+    return read_toml(DATA / "foreign.toml")
+
+
+@cache
+def engine_of(asked: str, *, many: bool) -> Reading:
+    """An engine; one that nobody knows is taken as the common one for such a load."""
+    if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
+        return Reading(cell=asked)
+    row = _row("engine", asked)
+    if row is None:
+        unknown = table()["unknown_engine"]
+        row = {"is": unknown["many" if many else "one"], "wider": unknown["wider"]}
+    return _read("engine", asked, row)
+
+
+@cache
+def weights_of(asked: str, *, model: str, vendor: str) -> Reading:
+    """A format of weights; tables of memory add the engine in brackets."""
+    written, bracket, engine = asked.partition(" (")
+    plain = written.strip().lower()
+    of_chip = _row("format", plain, vendor=vendor, by_chip=True)
+    if of_chip is None and _is_format(plain):
+        return Reading(cell=asked)
+    if bracket:
+        inside = weights_of(written, model=model, vendor=vendor)
+        return replace(inside, cell=f"{inside.cell}{bracket}{engine}")
+    if plain.startswith(("gguf", "ggml")) or _MAKERS_FORM.search(plain):
+        return _gguf(asked, model)
+    parts = [part for part in re.split(r"[/+,;]| and ", plain) if part.strip()]
+    if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
+        read = [weights_of(part, model="", vendor=vendor) for part in parts]
+        narrow = min(read, key=lambda one: (one.wider > 1.2, getattr(find_format(one.cell), "bits", 4)))
+        return _read("weights", asked, {"is": narrow.cell, "wider": 1.1})
+    row = of_chip or _row("format", plain, vendor=vendor)
+    if row is not None:
+        return _read("weights", asked, row)
+    stored = spell(asked).stored or spell(model).stored
+    wider = table()["unknown_format"]["wider"]
+    return _read("weights", asked, {"is": stored or "int4", "wider": wider})
+
+
+@cache
+def kv_of(asked: str) -> Reading:
+    """A format of the cache."""
+    if _finds(find_kv_format, asked):
+        return Reading(cell=asked)
+    for part in re.split(r"[/+,;\s]", asked):
+        if part and _finds(find_kv_format, part):
+            return _read("kv", asked, {"is": part, "wider": 1.05})
+    return _read("kv", asked, _row("kv", asked) or table()["unknown_kv"])
+
+
+@cache
+def chip_of(asked: str, note: str, *, host: bool) -> Reading | None:
+    """A chip by its cell, else by what the note names; with `host` maybe a processor; None: unsaid."""
+    found = _chip(asked)
+    if found is not None:
+        return found
+    bare = _NO_CARD.search(note[:MOST_CHARS])
+    if bare is not None and not asked:
+        name = _MARKS.sub("", bare[1]).strip(" )")
+        cell = f"2x {name}" if host else f"CPU {name}"  # of MLPerf, two sockets
+        return _read("chip", bare[1], {"is": cell, "wider": 1.3})
+    noted = _ACCELERATOR.findall(note[:MOST_CHARS])
+    for named in noted:
+        parts = [part for part in re.split(r" and |[/+]", named) if part.strip()]
+        read = [one for part in parts if (one := _chip(part)) is not None]
+        if read:
+            middle = read[len(read) // 2]
+            wider = 1.15 if len(read) > 1 else middle.wider
+            return _read("chip", named, {"is": middle.cell, "wider": wider})
+    return next((near for one in (asked, *noted) if one and (near := _nearest(one)) is not None), None)
+
+
+@cache
+def image_chip_of(asked: str, beside: str, note: str) -> Reading | None:
+    """The same of tables of images, where a processor is written with the word CPU before it."""
+    if asked.upper().startswith("CPU"):
+        return None
+    if beside and _finds(find_chip, beside):
+        return None if _finds(find_chip, asked) else Reading(cell=beside, note=_note("gpu", asked, beside))
+    return chip_of(asked, note, host=False)
+
+
+def _chip(asked: str) -> Reading | None:
+    """A chip by its name; else without marks, remarks and the words that tell a notebook's from a desk's."""
+    text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
+    lesser = re.sub(r"\b(?:ti|super|mobile|laptop|max-q)\b.*", "", text, flags=re.IGNORECASE)
+    for name, wider in ((asked, 1.0), (text, 1.0), (text.partition("(")[0], 1.0), (lesser, 1.3)):
+        if not name.strip():
+            continue
+        if _finds(find_chip, name):
+            cell = name.strip()
+        elif _finds(find_node, name):
+            cell = find_node(name).cards[0].chip.id
+        else:
+            continue
+        return Reading(cell=asked) if name == asked else _read("chip", asked, {"is": cell, "wider": wider})
+    return None
+
+
+def _nearest(asked: str) -> Reading | None:
+    """The listed chip whose name is written most alike, of the same maker where one is said."""
+    from difflib import SequenceMatcher
+
+    from rigright.facts.chips import chips
+
+    said = _MARKS.sub("", asked.lower())[:80]
+
+    def alike(chip: Chip) -> float:
+        name = f"{chip.vendor} {chip.name}".lower()
+        return SequenceMatcher(None, said, name, autojunk=False).ratio() + (chip.vendor.lower() in said)
+
+    if not any(letter.isalnum() for letter in said):
+        return None
+    best = max(chips(), key=alike)
+    return _read("chip", asked, {"is": best.id, "wider": table()["unknown_chip"]["wider"]})
+
+
+def _gguf(asked: str, model: str) -> Reading:
+    """A GGUF file: its type as the cell says, or the model's name, or the bits; else the usual one."""
+    for text in (asked, model):
+        named = spell(_MAKERS_FORM.sub(lambda found: f"_{found[1][0]}", text)).stored
+        if named is not None and named.startswith(GGUF):
+            return _read("weights", asked, {"is": named, "wider": 1.0})
+        plain = next(
+            (one for one in ("BF16", "F16", "F32", "MXFP4") if re.search(rf"\b{one}\b", text, re.IGNORECASE)),
+            None,
+        )
+        if plain is not None:
+            return _read("weights", asked, {"is": f"{GGUF}{plain}", "wider": 1.0})
+    bits = _BPW.search(asked) or _BPW.search(model)
+    if bits is not None:
+        wanted = float(bits[1])
+        near = min(
+            mixes().values(),
+            key=lambda mix: (round(abs(_bits(mix.base) - wanted), 1), "IQ" in mix.id, mix.id),
+        )
+        return _read("weights", asked, {"is": near.id, "wider": 1.1})
+    return _read("weights", asked, table()["unknown_gguf"])
+
+
+def _bits(base: str) -> float:
+    kind = ggml_types()[base]
+    return kind.block_bytes * BITS / kind.block_elems
+
+
+def _is_format(asked: str) -> bool:
+    plain = asked.strip().lower()
+    says = any(plain in engine.says for engine in engines().values())
+    return says or plain in corrections("speed_streams")["spoken"] or _finds(find_format, asked)
+
+
+def _finds(find: Any, asked: str) -> bool:
+    try:
+        find(asked)
+    except RigError:
+        return False
+    return True
+
+
+def _row(kind: str, asked: str, *, vendor: str = "", by_chip: bool = False) -> dict[str, Any] | None:
+    text = asked.strip().lower()[:MOST_CHARS]
+    rows: list[dict[str, Any]] = [row for row in table()[kind] if "chip" in row or not by_chip]
+    return next(
+        (row for row in rows if re.search(row["pattern"], text) and re.search(row.get("chip", ""), vendor)),
+        None,
+    )
+
+
+def _read(column: str, asked: str, row: dict[str, Any]) -> Reading:
+    return Reading(cell=row["is"], note=_note(column, asked, row["is"]), wider=float(row["wider"]))
+
+
+def _note(column: str, asked: str, taken: str) -> Sentence:
+    return say('{column} "{asked}" is read as {taken}', column=column, asked=asked.strip()[:60], taken=taken)

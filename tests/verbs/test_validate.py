@@ -102,7 +102,7 @@ def test_a_bad_cell_names_row_and_column_and_the_others_go_on(write):
     found = validate(write(GOOD | {"micro_batch": "four"}, GOOD, GOOD | {"seq_tok": "-1"}))
     first, second, third = (peak(row) for row in found.rows)
     assert 'line 2, column micro_batch: cannot read "four"; taken as empty' in str(first.why)
-    assert "micro_batch is empty: taken as 1" in str(first.why)
+    assert "micro_batch is empty" in str(first.why)
     assert first.high / first.low > second.high / second.low
     assert "line 4, column seq_tok" in str(third.why)
 
@@ -122,9 +122,17 @@ def test_a_bad_measured_cell_hinders_no_prediction(write):
 
 
 def test_an_unknown_model_is_taken_by_its_size_and_said(write):
-    unknown, known = map(peak, validate(write(GOOD | {"arch": "nobody/never-heard-of-9b"}, GOOD)).rows)
+    unknown, known = map(
+        peak,
+        validate(
+            write(
+                GOOD | {"arch": "nobody/never-heard-of-9b", "optimizer": "AdamW"},
+                GOOD | {"optimizer": "AdamW"},
+            )
+        ).rows,
+    )
     assert "no config of nobody/never-heard-of-9b is known" in str(unknown.why)
-    assert 1.1 < unknown.predicted / known.predicted < 1.5
+    assert known.predicted < unknown.predicted < 1.5 * known.predicted
     assert unknown.high / unknown.low > 1.5 * known.high / known.low
 
 

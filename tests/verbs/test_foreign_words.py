@@ -132,7 +132,7 @@ def test_any_row_enters(kind, data):
     )  # fmt: skip
     texts = ("engine", "weights", "format", "kv", "chip", "gpu", "note", "model", "arch", "mode")
     row = dict.fromkeys(kind.columns) | {name: data.draw(words) for name in texts if name in kind.columns}
-    entry = enter(kind.name, row, {}, faults=())
+    entry = enter(kind.name, row, raw={}, faults=())
     assert entry.wider >= 1
     assert set(entry.row) >= set(row)
     assert (entry.wider == 1) or entry.notes

@@ -14,7 +14,7 @@ from rigright.arch.sources.shape import read_shape
 from rigright.arch.sources.spelling import own_part, selects, spell
 from rigright.base.errors import RigError
 from rigright.base.record import dataclass
-from rigright.base.units import GIGA
+from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import Sentence, say
 
 SAME = 1.12  # of two sizes that one model of a family can stand for
@@ -28,7 +28,7 @@ _SIZE = re.compile(
     r"(?<![a-z0-9.])(?:(?P<times>\d{1,3})x)?(?P<number>\d{1,4}(?:[._]\d{1,3})?)(?P<unit>[bmt])(?![a-z0-9])"
 )
 _ACTIVE = re.compile(r"(?<![a-z0-9])a(\d{1,3}(?:\.\d{1,2})?)b(?![a-z0-9])")
-_UNITS = {"m": 1e6, "b": GIGA, "t": 1e12}
+_UNITS = {"m": MEGA, "b": GIGA, "t": TERA}
 _FAMILY = re.compile(r"[a-z]{2,}")
 _GENERATION = re.compile(r"[a-z][-_ ]?(\d{1,2}(?:\.\d{1,2})?)(?![\d.]*[bmtk]\b)")
 OTHER_TASK = 3.0  # how far a model that makes no text stands from one that does
@@ -78,7 +78,9 @@ def shaped(params: float) -> Arch:
     low, high = 1, MOST_UNITS  # widths in units of 32; parameters only rise with them
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _params(middle * UNIT, vocab, tables) <= params else (low, middle - 1)
+        low, high = (
+            (middle, high) if _params(middle * UNIT, vocab, tables=tables) <= params else (low, middle - 1)
+        )
     width = low * UNIT
     if width > GROUP * HEAD_DIM:
         width = round(width / (GROUP * HEAD_DIM)) * GROUP * HEAD_DIM
@@ -94,7 +96,7 @@ def shaped(params: float) -> Arch:
     )
 
 
-def _params(width: float, vocab: int, tables: int) -> float:
+def _params(width: float, vocab: int, *, tables: int) -> float:
     return LAYER_HIDDENS * width**2 * max(width / WIDTH_OF_DEPTH, 2) + tables * vocab * width
 
 

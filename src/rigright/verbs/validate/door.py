@@ -14,16 +14,15 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.facts.find import find_chip
 from rigright.report.validation import Prediction
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.foreign import Reading
+from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of
 
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
 MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
-MODEL = ("arch", "shape", "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entered:
     """A row as our readers take it, and what had to be read otherwise than it is written."""
 
     row: Row
@@ -43,35 +42,42 @@ class Entry:
         )
 
 
-def enter(kind: str, row: Row, raw: Mapping[str, str], *, faults: Sequence[Sentence] = ()) -> Entry:
+def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sentence] = ()) -> Entered:
     """A row as the readers of its kind take it; `faults` are of cells that could not be read."""
     out, notes, wider = dict(row), list[Sentence](), 1.0
     for fault in faults:
         notes.append(say("{fault}; taken as empty", fault=fault))
         wider *= UNREAD
-    for column, reading in _readings(kind, row, raw):
+    for column, reading in _readings(kind, row, raw=raw):
         if reading is not None and reading.note is not None:
             out[column] = reading.cell
             notes.append(reading.note)
             wider *= reading.wider
     named = row.get("arch") or row.get("model")
-    if "arch" in row and named and not _opens(*(row.get(column) for column in MODEL)):
+    if (
+        "arch" in row
+        and named
+        and not _opens(row.get("arch"), shape=row.get("shape"), model=row.get("model"))
+    ):
         found = guess(named)
         is_shape = found.arch.family == "shape"
         out["arch"], out["shape"] = (None, found.arch.source) if is_shape else (found.arch.name, None)
         notes.append(found.note)
         wider *= foreign.table()["model"][found.kind]
-    return Entry(row=out, notes=tuple(notes), wider=wider)
+    return Entered(row=out, notes=tuple(notes), wider=wider)
 
 
-def _readings(kind: str, row: Row, raw: Mapping[str, str]) -> Iterator[tuple[str, Reading | None]]:
+def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[str, ReadAs | None]]:
     """What each cell that names a thing is read as."""
     note = row.get("note") or ""
     chip = row.get("chip") or row.get("chip_name") or ""
     if kind != "training" and row.get("engine") and not _encodes(row):
         yield "engine", foreign.engine_of(row["engine"], many=row.get("mode") in MANY)
     if kind == "vision":
-        yield "gpu", foreign.image_chip_of(row.get("gpu") or "", (raw.get("chip") or "").strip(), note)
+        yield (
+            "gpu",
+            foreign.image_chip_of(row.get("gpu") or "", beside=(raw.get("chip") or "").strip(), note=note),
+        )
     elif kind == "training" or (kind == "inference" and not row.get("cpu")):
         yield "chip", foreign.chip_of(chip, note, host=kind == "inference")
     elif kind in {"memory", "inference"} and chip:
@@ -97,7 +103,7 @@ def _vendor(chip: str) -> str:
 
 
 @cache
-def _opens(arch: str | None, shape: str | None, model: str | None) -> bool:
+def _opens(arch: str | None, *, shape: str | None, model: str | None) -> bool:
     """Whether one of the names of a model answers; a name that does not is asked for once."""
     try:
         model_of({"arch": arch, "shape": shape, "model": model})

@@ -30,7 +30,7 @@ _NO_CARD = re.compile(r"none \(CPU:\s*([^;]+)\)\s*(?:;|\Z)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadAs:
     """What a cell is read as."""
 
     cell: str
@@ -45,25 +45,25 @@ def table() -> dict[str, Any]:
 
 
 @cache
-def engine_of(asked: str, *, many: bool) -> Reading:
+def engine_of(asked: str, *, many: bool) -> ReadAs:
     """An engine; one that nobody knows is taken as the common one for such a load."""
     if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
-        return Reading(cell=asked)
+        return ReadAs(cell=asked)
     row = _row("engine", asked)
     if row is None:
         unknown = table()["unknown_engine"]
         row = {"is": unknown["many" if many else "one"], "wider": unknown["wider"]}
-    return _read("engine", asked, row)
+    return _read("engine", asked, row=row)
 
 
 @cache
-def weights_of(asked: str, *, model: str, vendor: str) -> Reading:
+def weights_of(asked: str, *, model: str, vendor: str) -> ReadAs:
     """A format of weights; tables of memory add the engine in brackets."""
     written, bracket, engine = asked.partition(" (")
     plain = written.strip().lower()
     of_chip = _row("format", plain, vendor=vendor, by_chip=True)
     if of_chip is None and _is_format(plain):
-        return Reading(cell=asked)
+        return ReadAs(cell=asked)
     if bracket:
         inside = weights_of(written, model=model, vendor=vendor)
         return replace(inside, cell=f"{inside.cell}{bracket}{engine}")
@@ -73,28 +73,28 @@ def weights_of(asked: str, *, model: str, vendor: str) -> Reading:
     if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
         read = [weights_of(part, model="", vendor=vendor) for part in parts]
         narrow = min(read, key=lambda one: (one.wider > 1.2, getattr(find_format(one.cell), "bits", 4)))
-        return _read("weights", asked, {"is": narrow.cell, "wider": 1.1})
+        return _read("weights", asked, row={"is": narrow.cell, "wider": 1.1})
     row = of_chip or _row("format", plain, vendor=vendor)
     if row is not None:
-        return _read("weights", asked, row)
+        return _read("weights", asked, row=row)
     stored = spell(asked).stored or spell(model).stored
     wider = table()["unknown_format"]["wider"]
-    return _read("weights", asked, {"is": stored or "int4", "wider": wider})
+    return _read("weights", asked, row={"is": stored or "int4", "wider": wider})
 
 
 @cache
-def kv_of(asked: str) -> Reading:
+def kv_of(asked: str) -> ReadAs:
     """A format of the cache."""
     if _finds(find_kv_format, asked):
-        return Reading(cell=asked)
+        return ReadAs(cell=asked)
     for part in re.split(r"[/+,;\s]", asked):
         if part and _finds(find_kv_format, part):
-            return _read("kv", asked, {"is": part, "wider": 1.05})
-    return _read("kv", asked, _row("kv", asked) or table()["unknown_kv"])
+            return _read("kv", asked, row={"is": part, "wider": 1.05})
+    return _read("kv", asked, row=_row("kv", asked) or table()["unknown_kv"])
 
 
 @cache
-def chip_of(asked: str, note: str, *, host: bool) -> Reading | None:
+def chip_of(asked: str, note: str, *, host: bool) -> ReadAs | None:
     """A chip by its cell, else by what the note names; with `host` maybe a processor; None: unsaid."""
     found = _chip(asked)
     if found is not None:
@@ -103,7 +103,7 @@ def chip_of(asked: str, note: str, *, host: bool) -> Reading | None:
     if bare is not None and not asked:
         name = _MARKS.sub("", bare[1]).strip(" )")
         cell = f"2x {name}" if host else f"CPU {name}"  # of MLPerf, two sockets
-        return _read("chip", bare[1], {"is": cell, "wider": 1.3})
+        return _read("chip", bare[1], row={"is": cell, "wider": 1.3})
     noted = _ACCELERATOR.findall(note[:MOST_CHARS])
     for named in noted:
         parts = [part for part in re.split(r" and |[/+]", named) if part.strip()]
@@ -111,21 +111,23 @@ def chip_of(asked: str, note: str, *, host: bool) -> Reading | None:
         if read:
             middle = read[len(read) // 2]
             wider = 1.15 if len(read) > 1 else middle.wider
-            return _read("chip", named, {"is": middle.cell, "wider": wider})
+            return _read("chip", named, row={"is": middle.cell, "wider": wider})
     return next((near for one in (asked, *noted) if one and (near := _nearest(one)) is not None), None)
 
 
 @cache
-def image_chip_of(asked: str, beside: str, note: str) -> Reading | None:
+def image_chip_of(asked: str, *, beside: str, note: str) -> ReadAs | None:
     """The same of tables of images, where a processor is written with the word CPU before it."""
     if asked.upper().startswith("CPU"):
         return None
     if beside and _finds(find_chip, beside):
-        return None if _finds(find_chip, asked) else Reading(cell=beside, note=_note("gpu", asked, beside))
+        return (
+            None if _finds(find_chip, asked) else ReadAs(cell=beside, note=_note("gpu", asked, taken=beside))
+        )
     return chip_of(asked, note, host=False)
 
 
-def _chip(asked: str) -> Reading | None:
+def _chip(asked: str) -> ReadAs | None:
     """A chip by its name; else without marks, remarks and the words that tell a notebook's from a desk's."""
     text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
     lesser = re.sub(r"\b(?:ti|super|mobile|laptop|max-q)\b.*", "", text, flags=re.IGNORECASE)
@@ -138,11 +140,11 @@ def _chip(asked: str) -> Reading | None:
             cell = find_node(name).cards[0].chip.id
         else:
             continue
-        return Reading(cell=asked) if name == asked else _read("chip", asked, {"is": cell, "wider": wider})
+        return ReadAs(cell=asked) if name == asked else _read("chip", asked, row={"is": cell, "wider": wider})
     return None
 
 
-def _nearest(asked: str) -> Reading | None:
+def _nearest(asked: str) -> ReadAs | None:
     """The listed chip whose name is written most alike, of the same maker where one is said."""
     from difflib import SequenceMatcher
 
@@ -157,21 +159,21 @@ def _nearest(asked: str) -> Reading | None:
     if not any(letter.isalnum() for letter in said):
         return None
     best = max(chips(), key=alike)
-    return _read("chip", asked, {"is": best.id, "wider": table()["unknown_chip"]["wider"]})
+    return _read("chip", asked, row={"is": best.id, "wider": table()["unknown_chip"]["wider"]})
 
 
-def _gguf(asked: str, model: str) -> Reading:
+def _gguf(asked: str, model: str) -> ReadAs:
     """A GGUF file: its type as the cell says, or the model's name, or the bits; else the usual one."""
     for text in (asked, model):
         named = spell(_MAKERS_FORM.sub(lambda found: f"_{found[1][0]}", text)).stored
         if named is not None and named.startswith(GGUF):
-            return _read("weights", asked, {"is": named, "wider": 1.0})
+            return _read("weights", asked, row={"is": named, "wider": 1.0})
         plain = next(
             (one for one in ("BF16", "F16", "F32", "MXFP4") if re.search(rf"\b{one}\b", text, re.IGNORECASE)),
             None,
         )
         if plain is not None:
-            return _read("weights", asked, {"is": f"{GGUF}{plain}", "wider": 1.0})
+            return _read("weights", asked, row={"is": f"{GGUF}{plain}", "wider": 1.0})
     bits = _BPW.search(asked) or _BPW.search(model)
     if bits is not None:
         wanted = float(bits[1])
@@ -179,8 +181,8 @@ def _gguf(asked: str, model: str) -> Reading:
             mixes().values(),
             key=lambda mix: (round(abs(_bits(mix.base) - wanted), 1), "IQ" in mix.id, mix.id),
         )
-        return _read("weights", asked, {"is": near.id, "wider": 1.1})
-    return _read("weights", asked, table()["unknown_gguf"])
+        return _read("weights", asked, row={"is": near.id, "wider": 1.1})
+    return _read("weights", asked, row=table()["unknown_gguf"])
 
 
 def _bits(base: str) -> float:
@@ -211,9 +213,9 @@ def _row(kind: str, asked: str, *, vendor: str = "", by_chip: bool = False) -> d
     )
 
 
-def _read(column: str, asked: str, row: dict[str, Any]) -> Reading:
-    return Reading(cell=row["is"], note=_note(column, asked, row["is"]), wider=float(row["wider"]))
+def _read(column: str, asked: str, *, row: dict[str, Any]) -> ReadAs:
+    return ReadAs(cell=row["is"], note=_note(column, asked, taken=row["is"]), wider=float(row["wider"]))
 
 
-def _note(column: str, asked: str, taken: str) -> Sentence:
+def _note(column: str, asked: str, *, taken: str) -> Sentence:
     return say('{column} "{asked}" is read as {taken}', column=column, asked=asked.strip()[:60], taken=taken)

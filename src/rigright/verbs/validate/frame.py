@@ -113,7 +113,7 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
         predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
     else:
         unread = [column for column in faults if column not in kind.measured]
-        entry = enter(kind.name, row, raw, faults=[_fault(raw, column, line=line) for column in unread])
+        entry = enter(kind.name, row, raw=raw, faults=[_fault(raw, column, line=line) for column in unread])
         row = entry.row
         # the predictions of a row; rows that ask the same are predicted once
         asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})

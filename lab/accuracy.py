@@ -9,7 +9,7 @@ import numpy as np
 
 from lab import memory_training
 from lab.page import left_out, pictures, tables, traces, worst
-from lab.page.held import OWN, RUNS, SPEEDS, TITLES, Run, speed_runs, validated
+from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, Run, speed_runs, validated
 from rigright.facts.corrections import corrections
 from rigright.report.validation import Validation
 from rigright.verbs.validate.frame import validate
@@ -31,10 +31,13 @@ Kinds of figures are never pooled, and an average over sources weighs every sour
 without the whole source (a page of it), chip or model, which is then predicted. In sample, the fit has seen
 the run. The same holds for bands: what they hold is told of groups they were made without.
 """
-MEMORY = (
+OTHERS = (  # kinds that are told by source alone
     ("Inference memory", "memory"),
     ("Training memory", "training"),
     ("Training memory: programs of our own table", "own"),
+    ("Models beside main memory", "hybrid"),
+    ("Images and video", "diffusion"),
+    ("What anybody sent in", "llmfit_runs"),
 )
 
 
@@ -69,7 +72,7 @@ def _speeds(
         metrics = {one.metric for row in found[kind].rows for one in row.predictions}
         mine = [run for run in runs.values() if run.metric in metrics]
         yield from ("", f"## {kind.capitalize()}: by source", "")
-        yield from tables.scored(score for score in found[kind].scores if score.metric in TITLES)
+        yield from tables.scored(score for score in found[kind].scores if score.metric in {*TITLES, *POWERS})
         yield from ("", f"## {kind.capitalize()}: by chip", "")
         yield from tables.by_group(mine, lambda run: run.chip, left=left, way="chip")
         yield from ("", f"## {kind.capitalize()}: the models with most runs", "")
@@ -91,9 +94,13 @@ def _pictures(drawn: Mapping[Path, str]) -> Iterator[str]:
 
 
 def _memory(found: Mapping[str, Validation]) -> Iterator[str]:
-    for title, name in MEMORY:
-        yield from ("", f"## {title}", "")
-        yield from tables.scored(score for score in found[name].scores if score.metric not in TITLES)
+    for title, name in OTHERS:
+        told = {"peak_gib"} if name in {"training", "own"} else None
+        if name in found:
+            yield from ("", f"## {title}", "")
+            yield from tables.scored(
+                score for score in found[name].scores if told is None or score.metric in told
+            )
     yield from ("", "## Inference memory, without terms that one source alone gave", "")
     yield from _without_lone_terms()
     yield from ("", "## Training memory, each source left out", "", *_left_out(), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.validate.frame import validate
-from rigright.verbs.validate.scores import source_of
+from rigright.verbs.validate.scores import scores, source_of
 
 ROOT = Path(__file__).parent.parent.parent
 RUNS = ROOT.parent / "shared" / "measured"
@@ -21,6 +21,9 @@ SPEEDS = {  # files with speeds -> the subjects whose terms predict them
     "training": ("speed_training",),
     "vision": ("speed_images",),
 }
+POWERS = ("avg_power_w_per_gpu", "energy_j_per_token")  # told beside the speeds
+OTHERS = {"peer_aiconfigurator", "speculative", "china_base", "china_inference"}  # tables of other things
+COMMUNITY = "llmfit_runs"  # runs that anybody sent in: little trust, told apart
 TITLES = {
     "ttft_ms": "time to first token",
     "tpot_ms": "time per further token",
@@ -55,12 +58,20 @@ class Run:
 
 
 def validated() -> Mapping[str, Validation]:
-    """Every file of measured runs, and our own table of training runs."""
-    files = {name: str(RUNS / f"{name}.csv") for name in ("inference", "vision", "training", "memory")}
-    files["own"] = str(OWN)
+    """Every file of measured runs, those of a kind together; and our own table of training runs."""
+    paths = [path for path in (*RUNS.glob("*.csv"), *RUNS.glob("new/*.csv")) if path.stem not in OTHERS]
     with ProcessPoolExecutor(max_workers=2) as pool:
-        found = pool.map(validate, files.values())
-        return dict(zip(files, found, strict=True))
+        found = list(pool.map(validate, map(str, [*sorted(paths), OWN])))
+    told: dict[str, list[Validation]] = {}
+    for path, one in zip([*sorted(paths), OWN], found, strict=True):
+        name = "own" if path == OWN else COMMUNITY if path.stem == COMMUNITY else one.kind
+        told.setdefault(name, []).append(one)
+    return {name: _together(name, ones) for name, ones in told.items()}
+
+
+def _together(name: str, ones: Sequence[Validation]) -> Validation:
+    rows = tuple(row for one in ones for row in one.rows)
+    return Validation(file=", ".join(one.file for one in ones), kind=name, rows=rows, scores=scores(rows))
 
 
 def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], Run]:

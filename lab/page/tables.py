@@ -13,8 +13,8 @@ from lab.page.left_out import Left
 from rigright.report.validation import Score, Validation
 
 SCORES = (
-    "| figure | source | rows | answered | median | 90 % below | within 20 % | bias | in the band |",
-    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    "| figure | source | rows | answered | median | 90 % below | within 20 % | bias | in band | high / low |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
 )
 PEERS = ("aiconfigurator_0.12", "its_roofline")
 MOST_MODELS = 25
@@ -105,7 +105,8 @@ def score_row(score: Score) -> str:
     figure = score.group if score.metric == score.group else f"{score.metric}, {score.group}"
     figures = (score.median, score.p90, score.near, score.bias, score.coverage)
     return (
-        f"| {figure} | {source} | {score.measured} | {score.answered} | {' | '.join(map(percent, figures))} |"
+        f"| {figure} | {source} | {score.measured} | {score.answered} | {' | '.join(map(percent, figures))} "
+        f"| {'-' if score.width is None else f'{score.width:.2f}'} |"
     )
 
 

@@ -94,3 +94,13 @@ def test_the_python_of_the_reference_runs(name, tmp_path, monkeypatch, capsys):
     exec(compile(block, name, "exec"), names)  # noqa: S102 - our own document
     assert capsys.readouterr().out.startswith("True ")
     assert all(names[made] for made in ("largest", "chips", "runs"))
+
+
+def test_the_page_for_users_tables_names_every_column():
+    from rigright.base import shelf
+    from rigright.verbs.validate.frame import FOLDER
+
+    page = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
+    for kind in shelf.load(FOLDER, "KIND").values():
+        missing = [column for column in kind.columns if f"`{column}`" not in page]
+        assert kind.later or not missing, missing

@@ -29,13 +29,3 @@ def test_the_page_tells_every_kind_and_source(root):
     page = (root / "docs" / "accuracy.md").read_text(encoding="utf-8")
     for word in ("peak_gib, allocated", "weights_file", "NVIDIA/Megatron-LM", "each source left out"):
         assert word in page
-
-
-def test_the_page_for_users_tables_names_every_column(root):
-    from rigright.base import shelf
-    from rigright.verbs.validate.frame import FOLDER
-
-    page = (root / "docs" / "validate.md").read_text(encoding="utf-8")
-    for kind in shelf.load(FOLDER, "KIND").values():
-        missing = [column for column in kind.columns if f"`{column}`" not in page]
-        assert kind.later or not missing, missing

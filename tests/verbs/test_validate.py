@@ -325,3 +325,14 @@ def test_the_page_tells_what_was_not_answered(write):
     page = pages.page(found)
     shown = " ".join(tell(item, CHINESE) for item in page.parts[-1].items)
     assert "nobody's" in shown
+
+
+def test_a_table_whose_notes_quote_a_log_is_still_a_table(tmp_path):
+    path = tmp_path / "memory.csv"
+    note = "vllm 0.8: GPU KV cache size: 1,000 tokens; # GPU blocks: 1000; Available KV cache memory: 3 GiB"
+    path.write_text(
+        f'id,source,arch,format,what,value_gib,note\na,s,Qwen/Qwen3-8B,bf16,weights_file,15.3,"{note}"\n',
+        encoding="utf-8",
+    )
+    found = validate(str(path))
+    assert (found.kind, len(found.rows)) == ("memory", 1)

@@ -39,6 +39,11 @@ class Prediction:
         return self.predicted / self.measured - 1
 
     @property
+    def width(self) -> float | None:
+        """Of the band: high over low."""
+        return self.high / self.low if self.low and self.high else None
+
+    @property
     def holds(self) -> bool | None:
         """Whether the measured figure lies in the band."""
         if self.low is None or self.high is None or self.measured is None:
@@ -74,6 +79,7 @@ class Score:
     near: float | None = None  # share of those within 20 %
     bias: float | None = None  # median signed error
     coverage: float | None = None  # share of measured figures inside the band
+    width: float | None = None  # of the bands, high over low: the middle one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,8 @@ def validate(asked: str | Sequence[str], *, setup: Setup = NOTHING_SAID) -> Vali
     read: list[str] = []
     names = [asked] if isinstance(asked, str) else list(asked)
     for found in gather(names):
-        written = found.output
+        # a table that bears all marks of a kind is ours, whatever its notes quote
+        written = None if found.output is None or _bears_all(found.table) else found.output
         if written is None:
             kind = recognise(found.table)
             if kind.later is not None:
@@ -72,17 +73,26 @@ def _filled(raw: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]
     return {**raw, **{name: text for name, text in own.items() if not (raw.get(name) or "").strip()}}
 
 
-def recognise(text: Text) -> Kind:
-    """The kind whose columns the header bears most of."""
+def _header(text: Text) -> set[str]:
+    """The names of the first line's columns."""
+    separator = delimiter("".join(text.lines[:1]))
     try:
-        header = {
-            name.strip()
-            for name in next(
-                csv.reader(text.lines, delimiter=delimiter("".join(text.lines[:1])), strict=True), ()
-            )
-        }
+        return {name.strip() for name in next(csv.reader(text.lines, delimiter=separator, strict=True), ())}
     except csv.Error as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=text.name, why=error)) from None
+
+
+def _bears_all(text: Text) -> bool:
+    try:
+        header = _header(text)
+    except DataError:
+        return False
+    return any(header >= set(kind.marks) for kind in shelf.load(FOLDER, "KIND").values())
+
+
+def recognise(text: Text) -> Kind:
+    """The kind whose columns the header bears most of."""
+    header = _header(text)
     kinds: tuple[Kind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
     # a file that bears all the marks of a kind is of it, whatever else it holds
     best = max(

@@ -59,6 +59,7 @@ def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str,
 def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -> Score:
     errors = np.array([one.error for _, one in members if one.error is not None])
     inside = [one.holds for _, one in members if one.holds is not None]
+    widths = [one.width for _, one in members if one.width is not None]
     metric, group, shown = name
     return Score(
         of=dimension,
@@ -72,6 +73,7 @@ def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -
         near=float(np.mean(np.abs(errors) <= NEAR)) if len(errors) else None,
         bias=float(np.median(errors)) if len(errors) else None,
         coverage=sum(inside) / len(inside) if inside else None,
+        width=float(np.median(widths)) if widths else None,
     )
 
 
@@ -92,4 +94,5 @@ def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
         near=mean(score.near for score in members),
         bias=mean(score.bias for score in members),
         coverage=mean(score.coverage for score in members),
+        width=mean(score.width for score in members),
     )

@@ -187,11 +187,16 @@ def keys(row: Row) -> Mapping[str, str]:
         "source": row.get("source") or "",
         "chip": ask.chip.id,
         "model": ask.arch.name,
-        "engine": ask.engine if isinstance(ask, EncoderAsk) else ask.engine.id,
+        "engine": ask.engine if isinstance(ask, EncoderAsk) else _built(ask),
         "metric": row["metric"],
         "class": class_of(ask.chip).id,
         "kind": kind_of(ask.arch),
     }
+
+
+def _built(ask: StreamAsk) -> str:
+    """The engine with what it computed with: a backend that nobody ran is an engine that nobody ran."""
+    return f"{ask.engine.id} {ask.engine.backend_on(ask.chip.vendor)}".strip()
 
 
 SUBJECT = Subject(

@@ -40,10 +40,12 @@ from rigright.cost.known import (
     kind_of,
     known_of,
     known_of_one,
+    ran,
     source_family,
 )
 from rigright.facts import anchors as store
 from rigright.facts.chips import by_id
+from rigright.facts.engines import find_engine
 
 TERMS = {
     "within": 0.1, "source": 0.15, "chip": 0.05, "class": 0.07, "kin": 0.2,
@@ -313,3 +315,18 @@ def test_machines_split_between_prompts_and_tokens_have_bands_of_their_own():
         for split in (True, False)
     )
     assert apart.low < together.low < together.high < apart.high
+
+
+def test_an_engine_on_a_backend_nobody_ran_is_an_engine_nobody_ran(monkeypatch):
+    """Where bands tell backends apart; where they do not, the engine alone is what was measured."""
+    seen = {"chips": [], "classes": [], "engines": {"llama.cpp rocm": ["strix-halo-8060s"]}}
+    monkeypatch.setattr(knowing, "bands_of", lambda _: {"seen": seen})
+    apu, arch = by_id()["strix-halo-8060s"], open_model("meta-llama/Llama-3.1-8B")
+
+    def level(asked):
+        return known_of("toy", (apu,), what=ran(arch, engine=find_engine(asked))).engine[0]
+
+    assert level("llama.cpp") == level("llama.cpp rocm") == TRAVELLED
+    assert level("llama.cpp vulkan") == NEVER
+    seen["engines"] = {"llama.cpp": ["strix-halo-8060s"]}
+    assert level("llama.cpp vulkan") == TRAVELLED

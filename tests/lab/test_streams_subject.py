@@ -65,7 +65,7 @@ def test_formats_move_only_their_own_rows() -> None:
 def test_what_is_left_out_whole_is_named() -> None:
     keys = SUBJECT.keys(ROWS[0])
     assert (keys["source"], keys["chip"], keys["engine"], keys["class"]) == (
-        "ours", "rtx-4090", "llama.cpp", "nvidia-ada",
+        "ours", "rtx-4090", "llama.cpp cuda", "nvidia-ada",
     )  # fmt: skip
     assert SUBJECT.keys(ROWS[4])["kind"] != keys["kind"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from rigright.facts.anchors import Anchor, anchors, told
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
+from rigright.facts.engines import Engine
 from rigright.facts.hosts import CPU
 
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
@@ -63,14 +64,19 @@ class Ran:
     """What runs, beside the chip: the engine, the model, its kind (see `kind_of`), and who measures."""
 
     engine: str = ""
+    backends: Mapping[str, str] = field(default_factory=dict)  # what the engine computes with, by vendor
     model: str = ""
     kind: str = ""
     source: str = ""
 
 
-def ran(arch: Arch, *, engine: str = "", source: str | None = None) -> Ran:
-    """A language model in an engine."""
-    return Ran(engine=engine, model=arch.name, kind=kind_of(arch), source=source or "")
+def ran(arch: Arch, *, engine: Engine | str = "", source: str | None = None) -> Ran:
+    """A language model in an engine; one with several backends is as many engines, each on its chips."""
+    what = Ran(model=arch.name, kind=kind_of(arch), source=source or "")
+    if isinstance(engine, str):
+        return replace(what, engine=engine)
+    built = {vendor: engine.backend_on(vendor) for vendor in engine.backends}
+    return replace(what, engine=engine.id, backends=built)
 
 
 def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
@@ -81,7 +87,7 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
     figures = sorted({one.figure for one in own})
     return Known(
         chip=np.array([_chip_level(chip, seen) for chip in chips]),
-        engine=np.array([_engine_level(chip, engine, seen=seen) for chip in chips]),
+        engine=np.array([_engine_level(chip, what, seen=seen) for chip in chips]),
         kind=not what.kind or what.kind in seen.get("kinds", ()),
         model=not what.model or what.model in seen.get("models", ()),
         source=source_family(what.source) in seen.get("sources", ()),
@@ -139,8 +145,9 @@ def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
     return CLASS if own.id in seen.get("classes", ()) else KIN if own.kin in kins else NOTHING
 
 
-def _engine_level(chip: Chip, engine: str, *, seen: Mapping[str, Any]) -> int:
-    ran = seen.get("engines", {}).get(engine, ())
+def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
+    engines, engine = seen.get("engines", {}), what.engine
+    ran = engines.get(f"{engine} {what.backends.get(chip.vendor, '')}", engines.get(engine, ()))
     if ran and chip.vendor == CPU:
         return TRAVELLED  # of processors there are too many to list: it ran on each class of them
     every = by_id()

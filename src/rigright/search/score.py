@@ -112,7 +112,7 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
         if way.offload is not None:
             work = replace(work, ram=in_ram(question.arch, way.offload))
         rates = _rates(question, alike, work=work)
-        own = known_of(SUBJECT, [kind.chip for kind in kinds], what=ran(question.arch, engine=way.engine.id))
+        own = known_of(SUBJECT, [kind.chip for kind in kinds], what=ran(question.arch, engine=way.engine))
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             replicas = _replicas(question, alike, place=place, shapes=shapes)
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):

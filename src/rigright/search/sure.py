@@ -17,6 +17,7 @@ from rigright.cost.bands import band, figure_of
 from rigright.cost.known import NOTHING, known_of, ran
 from rigright.cost.speed.told import MEASURED, subject_of
 from rigright.demand import Numbers
+from rigright.facts.engines import Engine
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.record import Plan
@@ -110,7 +111,7 @@ def _edges(table: Table, pairs: Numbers, *, engines: Sequence[str], split: bool)
     return found
 
 
-def _groups(table: Table, pairs: Numbers, *, engines: Sequence[str]) -> Iterator[tuple[str, str, Numbers]]:
+def _groups(table: Table, pairs: Numbers, *, engines: Sequence[str]) -> Iterator[tuple[str, Engine, Numbers]]:
     """The pairs of engine and kind that go by the same runs: their subject, their engine, their places."""
     question = table.question
     by_id = {one.engine.id: one.engine for one in question.ways}
@@ -120,7 +121,7 @@ def _groups(table: Table, pairs: Numbers, *, engines: Sequence[str]) -> Iterator
         subject = subject_of(by_id[engines[engine]], question.kinds[kind].chip)
         groups.setdefault((subject, engines[engine]), []).append(place)
     for (subject, name), places in groups.items():
-        yield subject, name, np.array(places)
+        yield subject, by_id[name], np.array(places)
 
 
 def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, first: int) -> Plan:

@@ -84,7 +84,7 @@ def unsaid(known: Known, *, host: Host | None) -> Known:
 
 def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
     """What was measured of the chip that least was measured of."""
-    known = known_of(subject, chips, what=ran(arch, engine=engine.id))
+    known = known_of(subject, chips, what=ran(arch, engine=engine))
     return known.at(known.least())
 
 

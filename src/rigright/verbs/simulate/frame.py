@@ -173,7 +173,7 @@ def _simulated(place: _Place, fleet: Fleet, *, load: PlayWish, counted: Tally, r
 def _banded(case: Case, figure: str, *, value: float) -> Estimate:
     """A figure with the band of its least known card."""
     chips = list({card.chip.id: card.chip for card in case.cards}.values())
-    known = known_of(SUBJECT, chips, what=ran(case.arch, engine=case.engine.id))
+    known = known_of(SUBJECT, chips, what=ran(case.arch, engine=case.engine))
     return estimate(SUBJECT, figure, value=value, known=known.at(known.least()))
 
 

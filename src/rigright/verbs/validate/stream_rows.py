@@ -76,9 +76,7 @@ def predict_stream(row: Row) -> Prediction:
                 chip=ask.chip.name,
             )
         )
-    known = known_of_one(
-        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source"))
-    )
+    known = known_of_one(SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source")))
     said = banded(SUBJECT, ask.metric, value=value, known=known)
     found = integrated(
         lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)

@@ -13,7 +13,6 @@ from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_notes import read_notes
 from rigright.verbs.validate.memory_rows import predict_memory_row
 
-
 NEWEST = {name: engine.version for name, engine in engines().items()}
 
 

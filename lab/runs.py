@@ -22,6 +22,7 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
     ),
     "training": ("training",),
     "vision": ("vision",),
+    "diffusion": ("new/images_energy", "new/diffusion"),
     "memory": ("memory",),
     "hybrid": ("new/hybrid",),
 }

@@ -30,7 +30,7 @@ def prepare(rows: Sequence[Row]) -> tuple[DiffusionAsk, ...]:
 
 def predict(asks: tuple[DiffusionAsk, ...], tables: Tables) -> np.ndarray:
     """Seconds of each."""
-    return np.array([diffusion_time(ask.net, ask.chip, ask.run, tables=tables).total_s for ask in asks])
+    return np.array([diffusion_time(ask.net, ask.chip, run=ask.run, tables=tables).total_s for ask in asks])
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:

@@ -57,7 +57,7 @@ class DiffusionTime:
 
 
 def diffusion_time(
-    net: Denoiser, chip: Chip, run: DiffusionRun, *, tables: Mapping[str, Any] | None = None
+    net: Denoiser, chip: Chip, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
 ) -> DiffusionTime:
     """From a prompt to pixels; nan where nobody says what the chip computes."""
     tables = corrections(SUBJECT) if tables is None else tables

@@ -29,7 +29,7 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Seconds of the whole batch, samples a second, watts of all GPUs together, joules of a sample."""
     ask = read_diffusion(row)
-    time = diffusion_time(ask.net, ask.chip, ask.run)
+    time = diffusion_time(ask.net, ask.chip, run=ask.run)
     if not np.isfinite(time.total_s):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=ask.chip.name))
     what = Ran(kind=ask.net.kind, model=ask.net.word or row["model"], source=row.get("source") or "")

@@ -12,10 +12,7 @@ HEAD = (
     "id,source,engine,engine_version,model,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok,"
     "metric,value,avg_power_w_per_gpu,energy_j_per_token\n"
 )
-RUN = (
-    "{id},s,vllm,0.11.1,m,Qwen/Qwen3-8B,{chip},1,1,bf16,serve,{load},650,650,"
-    "output_tok_s_total,{told}\n"
-)
+RUN = "{id},s,vllm,0.11.1,m,Qwen/Qwen3-8B,{chip},1,1,bf16,serve,{load},650,650,output_tok_s_total,{told}\n"
 
 
 def answers(tmp_path, *rows):

@@ -20,9 +20,8 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
         *("inference", "new/llamabench", "new/released_inference"),
         *("new/serving_energy", "new/mlperf60"),
     ),
-    "training": ("training", "new/released_training"),
+    "training": ("training",),
     "vision": ("vision",),
-    "diffusion": ("new/images_energy", "new/diffusion"),
     "memory": ("memory",),
     "hybrid": ("new/hybrid",),
 }

@@ -44,9 +44,13 @@ def put(tmp_path):
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_is_no_table_is_one_sentence_that_names_the_file(ask, put, verb, kind):
+    if kind == "utf-16" and verb == "simulate":
+        pytest.skip("a trace in UTF-16 is read")
     said = ask(VERBS[verb].format(path=put(BROKEN[kind])))
     assert said.code in {2, 3}, (said.code, said.out)
-    assert said.err.count("\n") == 1
+    error, *hint = said.err.splitlines()
+    assert error.startswith("error: ")
+    assert [line.startswith("hint: ") for line in hint] in ([], [True])
     assert "in.csv" in said.err
     assert len(said.err) < 3000
     assert said.out == ""
@@ -55,7 +59,8 @@ def test_what_is_no_table_is_one_sentence_that_names_the_file(ask, put, verb, ki
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_file_and_a_folder(ask, tmp_path, verb):
     assert ask(VERBS[verb].format(path=tmp_path / "none.csv")).code == 4
-    assert "irectory" in ask(VERBS[verb].format(path=tmp_path)).err
+    said = ask(VERBS[verb].format(path=tmp_path)).err
+    assert "irectory" in said or "no run in the folder" in said
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,7 @@ def run(name="a", *, chip="rtx-4090", metric="decode_tok_s_per_user", value="120
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"chip": "nosuch"}, 'unknown GPU "nosuch"'),
+        ({"chip": "nosuch"}, "nosuch"),
         ({"chip": ""}, "chip"),
         ({"metric": "colour"}, ""),
         ({"value": "-5"}, "-5"),

@@ -13,9 +13,10 @@ import numpy as np
 from rigright.arch.record import Arch, Mix
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA
+from rigright.cost.anchored import moved
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
-from rigright.facts.anchors import Anchor, anchors, told
+from rigright.facts.anchors import ANY, RunCase, anchors
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
@@ -61,18 +62,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What runs, beside the chip: the engine, the model, its kind (see `kind_of`), and who measures."""
+    """What runs, beside the chip: engine, model, its kind (see `kind_of`), how, and who measures."""
 
     engine: str = ""
     backends: Mapping[str, str] = field(default_factory=dict)  # what the engine computes with, by vendor
     model: str = ""
     kind: str = ""
     source: str = ""
+    case: RunCase = ANY
 
 
-def ran(arch: Arch, *, engine: Engine | str = "", source: str | None = None) -> Ran:
+def ran(arch: Arch, *, engine: Engine | str = "", source: str | None = None, case: RunCase = ANY) -> Ran:
     """A language model in an engine; one with several backends is as many engines, each on its chips."""
-    what = Ran(model=arch.name, kind=kind_of(arch), source=source or "")
+    what = Ran(model=arch.name, kind=kind_of(arch), source=source or "", case=case)
     if isinstance(engine, str):
         return replace(what, engine=engine)
     built = {vendor: engine.backend_on(vendor) for vendor in engine.backends}
@@ -84,15 +86,25 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
     engine = what.engine
     seen = bands_of(subject).get("seen", {})
     own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
-    figures = sorted({one.figure for one in own})
+    placed = {
+        figure: [
+            moved(
+                [one for one in own if one.figure == figure and one.chip == chip.id],
+                model=what.model,
+                asked=what.case,
+            )
+            for chip in chips
+        ]
+        for figure in sorted({one.figure for one in own})
+    }
     return Known(
         chip=np.array([_chip_level(chip, seen) for chip in chips]),
         engine=np.array([_engine_level(chip, what, seen=seen) for chip in chips]),
         kind=not what.kind or what.kind in seen.get("kinds", ()),
         model=not what.model or what.model in seen.get("models", ()),
         source=source_family(what.source) in seen.get("sources", ()),
-        shift={name: np.array([_shift(own, chip, figure=name) for chip in chips]) for name in figures},
-        narrow={name: np.array([_narrow(own, chip, figure=name) for chip in chips]) for name in figures},
+        shift={name: np.array([shift for shift, _ in each]) for name, each in placed.items()},
+        narrow={name: np.array([narrow for _, narrow in each]) for name, each in placed.items()},
     )
 
 
@@ -153,20 +165,3 @@ def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
     every = by_id()
     kins = {name: class_of(every[name]).kin for name in ran if name in every}
     return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else TRAVELLED
-
-
-def _own(own: Sequence[Anchor], chip: Chip, *, figure: str) -> Anchor | None:
-    found = [one for one in own if one.chip == chip.id and one.figure == figure]
-    for one in found[:1]:
-        told(one)
-    return found[0] if found else None
-
-
-def _shift(own: Sequence[Anchor], chip: Chip, *, figure: str) -> float:
-    found = _own(own, chip, figure=figure)
-    return 1.0 if found is None else found.shift
-
-
-def _narrow(own: Sequence[Anchor], chip: Chip, *, figure: str) -> float:
-    found = _own(own, chip, figure=figure)
-    return 1.0 if found is None else found.narrow

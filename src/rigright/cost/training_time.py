@@ -10,7 +10,6 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
-from rigright.cost.training_adapters import adapted
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
@@ -19,6 +18,7 @@ from rigright.cost.training_time_rates import TrainingRates, training_rates
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers, Training
+from rigright.facts.anchors import RunCase
 
 BUBBLES = {"1f1b": 1.0, "gpipe": 1.0, "interleaved": 1.0, "zero-bubble": 1 / 3}
 SHARPNESS = 4  # how suddenly the slower of host and device takes over
@@ -58,6 +58,13 @@ class TrainingTime:
     samples_per_s: Numbers  # of all replicas
     mfu: Numbers
     hfu: Numbers
+
+
+def own_case(training: Training) -> RunCase:
+    """How a training runs, as the user's own runs tell of it."""
+    return RunCase(
+        weights=training.method, load=float(training.micro_batch), prompt_tok=float(training.seq_tok)
+    )
 
 
 def training_time(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
@@ -100,9 +107,6 @@ class _Flow:
             "dp": exposed_s(sent.gather_s, cover_s=layers / np.asarray(case.layout.pp), bare=rates.dp_bare)
             * np.asarray(case.layout.pp),
         }
-        # a frozen layer and each half of its adapters are gathered apart
-        units = 1 if case.setup.full else 1 + 2 * adapted(case.arch, case.setup.training.targets)
-        each_s = rates.layer_s + rates.gather_s * units * case.gathered
         passes = 2 + (case.setup.habit.recompute == "full") + extra
         return cls(
             layers_s=layers,
@@ -111,7 +115,7 @@ class _Flow:
             sent_s=hidden,
             crossing_s=rates.pp_bare * sent.pp_s,
             reduce_s=sent.reduce_s,
-            host_s=passes * (case.effort.layers * each_s + case.effort.moe_layers * rates.expert_s),
+            host_s=passes * (case.effort.layers * rates.layer_s + case.effort.moe_layers * rates.expert_s),
         )
 
 

@@ -5,10 +5,12 @@ They stand in the user's folder of settings, or in the file that was named; `use
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -25,8 +27,25 @@ _USED: ContextVar[set[str] | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunCase:
+    """What tells one run of a model from another; 0 and "" say nothing."""
+
+    weights: str = ""
+    load: float = 0.0  # requests in flight, sequences of a batch
+    prompt_tok: float = 0.0
+    output_tok: float = 0.0
+    apart: bool = False  # prompts have workers of their own
+
+
+ANY = RunCase()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What runs of the user's own say of one figure of one chip in one engine."""
+    """What runs of the user's own say of one figure of one chip in one engine.
+
+    With a model, of that model there; with a load too, of that very case.
+    """
 
     subject: str
     chip: str
@@ -36,6 +55,17 @@ class Anchor:
     narrow: float  # of the band's width, what is left
     runs: int
     as_of: str = ""
+    model: str = ""  # "": any
+    weights: str = ""
+    load: float = 0.0
+    prompt_tok: float = 0.0
+    output_tok: float = 0.0
+    apart: bool = False
+
+    @property
+    def case(self) -> RunCase:
+        """The case it is of."""
+        return RunCase(**{one.name: getattr(self, one.name) for one in fields(RunCase)})
 
 
 def place() -> Path:
@@ -83,7 +113,9 @@ def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
     for number, row in enumerate(read_toml(path).get("anchor", ()), 1):
         try:
             one = Anchor(**row)
+            place = (one.load, one.prompt_tok, one.output_tok)
             good = 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
+            good = good and all(0 <= float(side) < math.inf for side in place)
         except (TypeError, ValueError):
             good = False
         if not good:

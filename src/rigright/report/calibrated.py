@@ -17,7 +17,8 @@ class AnchorMade:
     figure: str
     runs: int
     measured_ratio: float  # measured over predicted, as the runs say
-    shift: float  # as far as so many runs are believed
+    shift: float  # of the cases that were measured, as far as so many runs are believed
+    elsewhere: float  # of other models
     narrow: float  # of the band's width, what is left
     low_before: float
     high_before: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence
+from rigright.facts.anchors import ANY, RunCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,8 @@ class Basis:
     chip: str
     engine: str = ""
     model: str = ""
+    case: RunCase = ANY
+    stand_in: bool = False  # something that the row names is not known: the nearest known was taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

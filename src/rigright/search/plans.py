@@ -21,7 +21,7 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import usd_per_mtok
-from rigright.cost.speed.told import at, tell
+from rigright.cost.speed.told import at, case_of, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
@@ -31,7 +31,7 @@ from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
 from rigright.search.room import stage_rooms
-from rigright.search.score import Scored, context_tok
+from rigright.search.score import Scored, context_tok, traffic_of
 from rigright.search.supply import RENT, Options, Prices, supply_of
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
@@ -230,7 +230,9 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     alone = kind.chip.vendor == CPU
     host = kind.host if way.offload is not None or alone else None
     arch = table.question.arch
-    bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, apart=apart, host=host)
+    load = float(table.scored.points.load[table.options.index[place]])
+    case = replace(case_of(traffic_of(table.question, load, way=way), way.weights), apart=apart)
+    bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, host=host, case=case)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]
     found |= {

@@ -12,14 +12,16 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
 from rigright.choice.offload import in_ram
-from rigright.cost.known import Known, known_of, ran
+from rigright.cost.known import known_of, ran
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.rates import Rates, beside, rates_of
 from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.told import case_of, most_output
 from rigright.cost.speed.work import Work, work_of
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Numbers, Traffic
+from rigright.facts.anchors import anchors
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
@@ -108,16 +110,14 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
     work = work_of(question.arch, weights=way.weights, kv=way.kv)
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
-        kinds = [question.kinds[kind] for kind in places]
         if way.offload is not None:
             work = replace(work, ram=in_ram(question.arch, way.offload))
         rates = _rates(question, alike, work=work)
-        own = known_of(SUBJECT, [kind.chip for kind in kinds], what=ran(question.arch, engine=way.engine))
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             replicas = _replicas(question, alike, place=place, shapes=shapes)
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
                 served = _served(question, found, work=work, rates=rates, way=alike)
-                yield replace(found, served=_anchored(served, own, row=found.points.row))
+                yield replace(found, served=_anchored(question, alike, served=served, points=found.points))
 
 
 def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates:
@@ -138,10 +138,26 @@ def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates
     return beside(rates, hosts, cards=chips, engine=way.engine, weights=way.weights)
 
 
-def _anchored(served: dict[str, Numbers], known: Known, *, row: Numbers) -> dict[str, Numbers]:
+def _anchored(
+    question: Question, way: Way, *, served: dict[str, Numbers], points: Points
+) -> dict[str, Numbers]:
     """What is served, moved to where the user's own runs put it."""
-    moved = {name: known.shift[figure][row] for name, figure in SHIFTED.items() if figure in known.shift}
-    return served | {name: served[name] * shift for name, shift in moved.items()}
+    chips = [question.kinds[kind].chip for kind in way.kinds]
+    if not any(one.chip in {chip.id for chip in chips} for one in anchors()):
+        return served
+    moved = {name: served[name].copy() for name in SHIFTED}
+    for load in np.unique(points.load):
+        mine = points.load == load
+        case = case_of(traffic_of(question, load, way=way), way.weights)
+        known = known_of(SUBJECT, chips, what=ran(question.arch, engine=way.engine, case=case))
+        for name, figure in SHIFTED.items():
+            if figure in known.shift:
+                moved[name][mine] *= known.shift[figure][points.row[mine]]
+        before = moved["output_tok_per_s"][mine]
+        capped = most_output(before, moved["tpot_s"][mine], load=case.load)
+        moved["output_tok_per_s"][mine] = capped
+        moved["requests_per_s"][mine] *= np.divide(capped, before, out=np.ones_like(before), where=before > 0)
+    return served | moved
 
 
 def _dealt_rates(question: Question, way: Way, *, mix: Sequence[Card], work: Work, batch: int) -> Rates:

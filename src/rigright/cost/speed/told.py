@@ -13,6 +13,8 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, known_of, ran
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.speed.eras import table_of
+from rigright.demand import Numbers, Traffic
+from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
@@ -57,19 +59,24 @@ def tell(
     arch: Arch,
     engine: Engine,
     chips: Sequence[Chip],
-    apart: bool = False,
     host: Host | None = None,
+    case: RunCase = ANY,
 ) -> dict[str, Estimate]:
-    """Each figure with the band of the least known of the chips; `apart`: prompts have their own workers.
+    """Each figure with the band of the least known of the chips.
 
-    `host`: what works on a part in main memory; of the two it decides, and is known less of.
+    `host`: what works on a part in main memory; of the two it decides, and is known less of. `case`: how it
+    runs, of which the user's own runs may tell.
     """
     chips = chips if host is None else (host_chip(host),)
     subject = subject_of(engine, chips[0])
-    known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips), host=host)
+    known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host)
     found = {
-        name: _told(subject, name, value=value, known=known, apart=apart) for name, value in figures.items()
+        name: _told(subject, name, value=value, known=known, apart=case.apart)
+        for name, value in figures.items()
     }
+    output, each = found.get("output_tok_per_s"), found.get("tpot_s")
+    if output is not None and each is not None:
+        found["output_tok_per_s"] = at(output, float(most_output(output.value, each.value, load=case.load)))
     if not transcribes(arch):
         return found
     return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
@@ -82,9 +89,11 @@ def unsaid(known: Known, *, host: Host | None) -> Known:
     return known if width == 1.0 else replace(known, narrow={**known.narrow, **wider})
 
 
-def least_known(subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip]) -> Known:
+def least_known(
+    subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip], case: RunCase = ANY
+) -> Known:
     """What was measured of the chip that least was measured of."""
-    known = known_of(subject, chips, what=ran(arch, engine=engine))
+    known = known_of(subject, chips, what=ran(arch, engine=engine, case=case))
     return known.at(known.least())
 
 
@@ -96,6 +105,23 @@ def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -
     found = estimate(subject, figure, value=_inverse(value), known=known)
     low, high = _inverse(found.high), _inverse(found.low)
     return Estimate(value=_inverse(found.value), low=low, high=high, mark=found.mark)
+
+
+def most_output(output_tok_per_s: Numbers, tpot_s: Numbers, *, load: Numbers) -> Numbers:
+    """Tokens a second of all, where own runs moved them apart: never more than so many make at their pace."""
+    most = np.divide(load, tpot_s, out=np.full(np.shape(tpot_s), np.inf), where=np.asarray(tpot_s) > 0)
+    return np.where(np.asarray(load) > 0, np.minimum(output_tok_per_s, most), output_tok_per_s)
+
+
+def case_of(traffic: Traffic, weights: str) -> RunCase:
+    """A load as own runs tell of it."""
+    load = 0.0 if traffic.concurrency is None else float(traffic.concurrency)
+    return RunCase(
+        weights=weights,
+        load=load,
+        prompt_tok=float(traffic.prompt_tok),
+        output_tok=float(traffic.output_tok),
+    )
 
 
 def at(found: Estimate, value: float) -> Estimate:

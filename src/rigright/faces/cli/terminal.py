@@ -6,9 +6,12 @@ import argparse
 import codecs
 import os
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
-from rigright.base.words import CHINESE, tell
+from rigright.base.words import CHINESE, say, tell
 from rigright.report.screen import LEAST_CELLS, Screen
 
 _LOOK_ALIKES = {
@@ -42,6 +45,25 @@ def written_over(said: object, language: str, *, is_last: bool = False) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{tell(said, language)}\x1b[K" + ("\n" if is_last else ""))
         sys.stderr.flush()
+
+
+@contextmanager
+def counting(language: str, *, every_s: float = 0.2) -> Iterator[Callable[[int], None]]:
+    """Tell how many runs are done, now and then, where somebody looks; the line is gone at the end."""
+    began_s = last_s = time.monotonic()
+
+    def told(done: int) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s >= every_s:
+            last_s = now_s
+            rate = done / (now_s - began_s)
+            written_over(say("{done} runs predicted, {rate}/s", done=done, rate=f"{rate:.0f}"), language)
+
+    yield told
+    if last_s != began_s:
+        written_over("", language)
+        sys.stderr.write("\r" if sys.stderr.isatty() else "")
 
 
 def hush() -> None:

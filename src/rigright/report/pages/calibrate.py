@@ -18,6 +18,7 @@ _ANCHORS = (
     Column(head=say("runs"), right=True),
     Column(head=say("measured"), right=True),
     Column(head=say("moved by"), right=True),
+    Column(head=say("other models"), right=True),
     Column(head=say("band before"), right=True),
     Column(head=say("band now"), right=True),
 )
@@ -36,7 +37,7 @@ def page(result: Anchored) -> Page:
 def _anchor(one: AnchorMade) -> tuple[Shown, ...]:
     return (
         one.chip, one.engine or "-", one.figure, str(one.runs),
-        f"{one.measured_ratio:.2f}x", f"{one.shift:.2f}x",
+        f"{one.measured_ratio:.2f}x", f"{one.shift:.2f}x", f"{one.elsewhere:.2f}x",
         f"{one.low_before:.2f}-{one.high_before:.2f}", f"{one.low:.2f}-{one.high:.2f}",
     )  # fmt: skip
 

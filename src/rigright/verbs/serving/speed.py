@@ -13,7 +13,7 @@ from rigright.cost.memory_serving import pool_tok
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
-from rigright.cost.speed.told import at, tell
+from rigright.cost.speed.told import at, case_of, tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
@@ -69,7 +69,9 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         "output_tok_per_s": _least(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s / gain * chunks),
     }
-    told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host)
+    told = tell(
+        seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=case_of(traffic, weights)
+    )
     audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
         audio_s=audio_s,

@@ -7,7 +7,7 @@ import numpy as np
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import known_of_one, ran
-from rigright.cost.training_time import TrainingTime, training_time
+from rigright.cost.training_time import TrainingTime, own_case, training_time
 from rigright.cost.training_time_rates import SUBJECT, training_rates
 from rigright.cost.wires import wire_of_fabrics
 from rigright.facts.chips import Chip
@@ -37,7 +37,9 @@ def step_use(case: Case, node: Node) -> StepUse | None:
         SUBJECT,
         FIGURE,
         value=_one(time.tok_per_s_per_chip),
-        known=known_of_one(SUBJECT, chip, what=ran(case.arch, engine=case.setup().trainer.id)),
+        known=known_of_one(
+            SUBJECT, chip, what=ran(case.arch, engine=case.setup().trainer.id, case=own_case(case.training))
+        ),
     )
     ranks = case.layout.tp * case.layout.pp * case.layout.dp * case.layout.cp
     seconds = {name: _one(getattr(time, f"{name}_s")) for name in PARTS}

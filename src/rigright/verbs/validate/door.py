@@ -17,6 +17,7 @@ from rigright.verbs.validate import foreign
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of
 
+SURE = 1.15  # widened by less, a row is of what it names
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
 MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
 
@@ -34,11 +35,15 @@ class Entered:
         if not self.notes:
             return one
         wide = one.low is not None and one.high is not None
+        basis = one.basis
+        if basis is not None and self.wider > SURE:
+            basis = replace(basis, stand_in=True)
         return replace(
             one,
             low=one.low / self.wider if wide and one.low is not None else one.low,
             high=one.high * self.wider if wide and one.high is not None else one.high,
             why=with_semicolons([*self.notes, one.why]),
+            basis=basis,
         )
 
 

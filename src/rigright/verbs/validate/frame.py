@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +25,17 @@ SEEN_CHARS = 40  # of a bad cell that is shown
 Seen = dict[tuple[object, ...], tuple[Prediction, ...]]
 
 
-def validate(asked: str | Sequence[str], *, setup: Setup = NOTHING_SAID) -> Validation:
+def validate(
+    asked: str | Sequence[str],
+    *,
+    setup: Setup = NOTHING_SAID,
+    progress: Callable[[int], None] = lambda _done: None,
+) -> Validation:
     """Predict every run of files and hold it against what was measured.
 
     A file is a table of ours, or what a benchmark, a trainer or an engine wrote; "-" is standard input, a
-    folder stands for all in it that can be read. `setup`: what such files leave open.
+    folder stands for all in it that can be read. `setup`: what such files leave open. `progress` is told how
+    many runs are done.
     """
     kinds: dict[str, Kind] = shelf.load(FOLDER, "KIND")
     by_name = {kind.name: kind for kind in kinds.values()}
@@ -46,10 +52,9 @@ def validate(asked: str | Sequence[str], *, setup: Setup = NOTHING_SAID) -> Vali
                 return Validation(file=found.name, kind=kind.name, rows=(), scores=(), later=kind.later)
             read.append(kind.name)
             own = setup.cells(kind.name)
-            rows += (
-                _judge(kind, _filled(raw, own), line=line, seen=seen.setdefault(kind.name, {}))
-                for line, raw in open_rows(found.table.lines, found.name, required=kind.marks)
-            )
+            for line, raw in open_rows(found.table.lines, found.name, required=kind.marks):
+                rows.append(_judge(kind, _filled(raw, own), line=line, seen=seen.setdefault(kind.name, {})))
+                progress(len(rows))
             continue
         before = len(rows)
         for number, run in enumerate(written.rows(found.document, setup), 1):
@@ -58,6 +63,7 @@ def validate(asked: str | Sequence[str], *, setup: Setup = NOTHING_SAID) -> Vali
             raw = {**named, **completed(run.kind, run.cells, setup=setup)}
             rows.append(_judge(kind, raw, line=number, seen=seen.setdefault(run.kind, {})))
             read.append(run.kind)
+            progress(len(rows))
         if len(rows) == before:
             raise DataError(
                 say("{file}: no figure in this output of {program}", file=found.name, program=written.name),

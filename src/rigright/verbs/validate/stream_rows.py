@@ -16,6 +16,7 @@ from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
+from rigright.facts.anchors import RunCase
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
@@ -76,7 +77,15 @@ def predict_stream(row: Row) -> Prediction:
                 chip=ask.chip.name,
             )
         )
-    known = known_of_one(SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source")))
+    case = RunCase(
+        weights=ask.weights.partition(KERNEL)[0],
+        load=ask.seqs,
+        prompt_tok=ask.prompt_tok,
+        output_tok=ask.output_tok,
+    )
+    known = known_of_one(
+        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
+    )
     said = banded(SUBJECT, ask.metric, value=value, known=known)
     found = integrated(
         lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)
@@ -92,6 +101,6 @@ def predict_stream(row: Row) -> Prediction:
         why=with_semicolons(ask.assumed),
         basis=Basis(
             subject=SUBJECT, figure=figure_of(ask.metric), chip=ask.chip.id,
-            engine=ask.engine.id, model=ask.arch.name,
+            engine=ask.engine.id, model=ask.arch.name, case=case,
         ),
     )  # fmt: skip

@@ -32,10 +32,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Re-anchor."""
     from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.terminal import counting
     from rigright.report.pages import calibrate as pages
-    from rigright.verbs.calibrate.anchoring import anchor
+    from rigright.verbs.calibrate.frame import calibrate
     from rigright.verbs.runs.setup import setup_of
 
     setup = setup_of("calibrate", said_in(options, "calibrate"))
-    anchored = anchor(options.own, out=options.out, setup=setup)
+    with counting(options.language) as progress:
+        anchored = calibrate(options.own, out=options.out, setup=setup, progress=progress)
     return Answer(page=lambda: pages.page(anchored), plain=lambda language: pages.plain(anchored, language))

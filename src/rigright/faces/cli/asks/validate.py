@@ -35,6 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Validate a file."""
     from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.terminal import counting
     from rigright.report.pages import validate as pages
     from rigright.verbs.runs.files import STDIO
     from rigright.verbs.runs.setup import setup_of
@@ -46,7 +47,9 @@ def answer(options: argparse.Namespace) -> Answer:
         raise AskError(
             say("--predictions - and --{form} both want standard output; name a file", form=options.form)
         )
-    result = validate(options.files, setup=setup_of("validate", said_in(options, "validate")))
+    setup = setup_of("validate", said_in(options, "validate"))
+    with counting(options.language) as progress:
+        result = validate(options.files, setup=setup, progress=progress)
     if out is not None and out != STDIO:
         write_predictions(result, out, language=options.language)
     return Answer(

@@ -10,6 +10,7 @@ from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.told import HYBRID, unsaid
+from rigright.facts.anchors import RunCase
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
@@ -37,7 +38,9 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     if not np.isfinite(value) or value <= 0:
         raise AskError(say('"{metric}" is no figure of one stream', metric=ask.metric))
     chip = host_chip(ask.host)
-    known = known_of_one(HYBRID, chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source")))
+    case = RunCase(weights=ask.weights, load=ask.seqs, prompt_tok=ask.prompt_tok, output_tok=ask.output_tok)
+    what = ran(ask.arch, engine=ask.engine.id, source=row.get("source"), case=case)
+    known = known_of_one(HYBRID, chip, what=what)
     known = unsaid(known, host=ask.host)
     found = banded(HYBRID, ask.metric, value=value, known=known)
     return (
@@ -55,6 +58,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
                 chip=chip.id,
                 engine=ask.engine.id,
                 model=ask.arch.name,
+                case=case,
             ),
         ),
     )

@@ -15,6 +15,7 @@ from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
+from rigright.cost.training_time import own_case
 from rigright.cost.training_time_rates import SUBJECT
 from rigright.cost.unsaid import Integrated
 from rigright.demand import Training
@@ -82,7 +83,8 @@ def _speed(row: Row, asked: Asked, *, room_bytes: float | None) -> Prediction:
         return float(tok_per_s([replace(timed, training=training)])[0])
 
     trainer = find_trainer(timed.training.trainer)
-    what = ran(timed.arch, engine=trainer.program or trainer.id, source=row.get("source"))
+    program, case = trainer.program or trainer.id, own_case(timed.training)
+    what = ran(timed.arch, engine=program, source=row.get("source"), case=case)
     known = known_of_one(SUBJECT, timed.chip, what=what)
     plain = banded(SUBJECT, SPEED, value=1.0, known=known)
     room = room_bytes if asked.work == "training" else None
@@ -100,7 +102,7 @@ def _speed(row: Row, asked: Asked, *, room_bytes: float | None) -> Prediction:
         why=with_semicolons((*timed.assumed, *decided(found, show="{:.3g} tok/s".format))),
         basis=Basis(
             subject=SUBJECT, figure=figure_of(SPEED), chip=timed.chip.id,
-            engine=trainer.id, model=timed.arch.name,
+            engine=program, model=timed.arch.name, case=case,
         ),
     )  # fmt: skip
 

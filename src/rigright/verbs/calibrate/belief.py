@@ -1,0 +1,99 @@
+"""How far own runs are believed: what all of them share, what a model's share, what a case has of its own.
+
+Errors of one chip in one engine are normal in logarithms, and so are their parts: one that every run there
+has, one of the model and its format, one of the case, which fades with load and lengths, and one of each run.
+Their widths come from the band. Given the runs, mean and deviation of each part are known; and however they
+come out, a case that was measured is left between what was predicted and what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rigright.cost.anchored import distance
+from rigright.facts.anchors import RunCase
+
+MODEL, CASE, RUN = 0.4, 0.4, 0.2  # of the variance that not all runs of a chip in an engine share
+FORMATS = 0.7  # of a model's part, what its formats have in common
+_FADE = 2.0  # doublings of load over which a case's own part fades
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A case and the logarithms of measured over predicted of its runs."""
+
+    model: str
+    case: RunCase
+    logs: tuple[float, ...]
+
+    @property
+    def middle(self) -> float:
+        """The median of its runs."""
+        return float(np.median(self.logs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """How far a place moves a figure, as a factor, and what is left of its band's width."""
+
+    shift: float
+    narrow: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beliefs:
+    """Of every model, of each model in a format, of each case."""
+
+    any_model: Belief
+    models: dict[tuple[str, str], Belief]
+    cases: tuple[Belief, ...]  # one a cell
+
+
+def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
+    """What runs of one chip, engine and figure say; `spread` is the deviation of one run, unseen."""
+    total, between = spread**2, shared * spread**2
+    rest = total - between
+    alike = np.array([[_alike(left, right) for right in cells] for left in cells])
+    near = np.array([[_near(left, right) for right in cells] for left in cells])
+    prior = between + rest * (MODEL * alike + CASE * near)
+    noise = np.diag([rest * RUN / len(cell.logs) for cell in cells])
+    middles = np.array([cell.middle for cell in cells])
+    inverse = np.linalg.inv(prior + noise + 1e-9 * total * np.eye(len(cells)))
+    least, most = min(0.0, float(middles.min())), max(0.0, float(middles.max()))
+
+    def belief(row: np.ndarray, cell: Cell | None = None) -> Belief:
+        mean = float(np.clip(row @ inverse @ middles, least, most))
+        left = max(total - float(row @ inverse @ row), rest * RUN)
+        if cell is not None:
+            mean = between_all(mean, cell.logs)
+        return Belief(shift=math.exp(mean), narrow=min(1.0, math.sqrt(left / total)))
+
+    places = {(cell.model, cell.case.weights): index for index, cell in enumerate(cells)}
+    return Beliefs(
+        any_model=belief(np.full(len(cells), between)),
+        models={place: belief(between + rest * MODEL * alike[index]) for place, index in places.items()},
+        cases=tuple(belief(prior[index], cell) for index, cell in enumerate(cells)),
+    )
+
+
+def between_all(mean: float, logs: Sequence[float]) -> float:
+    """A shift that leaves no run of its case beyond, or farther from, what was measured."""
+    if mean > 0:
+        return max(0.0, min(mean, *logs))
+    return min(0.0, max(mean, *logs))
+
+
+def _alike(left: Cell, right: Cell) -> float:
+    if left.model != right.model:
+        return 0.0
+    return 1.0 if left.case.weights == right.case.weights else FORMATS
+
+
+def _near(left: Cell, right: Cell) -> float:
+    if (left.model, left.case.weights) != (right.model, right.case.weights):
+        return 0.0
+    return math.exp(-distance(left.case, right.case) / _FADE)

@@ -1,0 +1,188 @@
+"""`calibrate --from`: figures re-anchored to runs of the user's own, as far as so few runs are believed.
+
+What is kept is how far each place moves a figure (`cost/anchored.py` reads it): a chip in an engine, a model
+there, a case that was measured (`belief.py` has the law).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rigright.base.errors import DataError
+from rigright.base.words import Sentence, say
+from rigright.cost.bands import band, shared_part
+from rigright.cost.known import Ran, known_of_one
+from rigright.facts import anchors as store
+from rigright.facts.anchors import Anchor, RunCase
+from rigright.facts.chips import by_id
+from rigright.report.calibrated import Anchored, AnchorMade
+from rigright.report.validation import Judged, Prediction, Validation
+from rigright.verbs.calibrate import toml
+from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
+from rigright.verbs.runs.setup import NOTHING_SAID, Setup
+from rigright.verbs.validate.frame import validate
+
+TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
+WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted
+HEAD = "# Runs of your own, measured over predicted, as far as believed; made by `rigright calibrate --from`."
+
+Place = tuple[str, str, str, str]  # subject, chip, engine, figure
+Measured = tuple[str, RunCase]  # the model, and how it ran
+_ALWAYS = ("subject", "chip", "engine", "figure", "shift", "narrow", "runs", "as_of")
+
+
+def calibrate(
+    asked: str | Sequence[str],
+    *,
+    out: str | None = None,
+    setup: Setup = NOTHING_SAID,
+    progress: Callable[[int], None] = lambda _done: None,
+) -> Anchored:
+    """Hold own runs against predictions, and save how far each place moves figures."""
+    with store.use(store.NONE):
+        read = validate(asked, setup=setup, progress=progress)
+    found: dict[Place, dict[Measured, list[float]]] = {}
+    faults: list[Sentence] = []
+    for row in read.rows:
+        faults += row.faults
+        for one in row.predictions:
+            faults += _collect(row, one, found=found)
+    if not found:
+        raise DataError(_nothing(read, faults[0] if faults else None))
+    made: list[AnchorMade] = []
+    anchors: list[Anchor] = []
+    for place, cases in sorted(found.items()):
+        shown, kept = _made(place, cases)
+        made.append(shown)
+        anchors += kept
+    path = Path(out) if out is not None else store.place()
+    save(path, anchors)
+    return Anchored(
+        file=read.file,
+        runs=sum(one.runs for one in made),
+        anchors=tuple(made),
+        saved=str(path),
+        faults=tuple(faults),
+    )
+
+
+def save(path: Path, made: Sequence[Anchor]) -> None:
+    """Write the anchors beside those of other chips, engines and figures that stand there."""
+    old = toml_anchors(path) if path.is_file() else []
+    replaced = {_place(one) for one in made}
+    kept = [one for one in old if _place(one) not in replaced]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = sorted(
+        [*kept, *made], key=lambda one: (*_place(one), one.model, one.weights, one.load, one.prompt_tok)
+    )
+    plain = Anchor(subject="", chip="", engine="", figure="", shift=1.0, narrow=1.0, runs=0)
+    said = [
+        {
+            name: value
+            for name, value in asdict(one).items()
+            if name in _ALWAYS or value != getattr(plain, name)
+        }
+        for one in rows
+    ]
+    toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(one) for one in said)]))
+
+
+def toml_anchors(path: Path) -> list[Anchor]:
+    """The anchors of a file."""
+    with store.use(str(path)):
+        return list(store.anchors())
+
+
+def _collect(
+    row: Judged, one: Prediction, *, found: dict[Place, dict[Measured, list[float]]]
+) -> list[Sentence]:
+    """Put a run's ratio where it belongs; what is odd is told."""
+    if one.measured is None:
+        return []
+    if not one.predicted:
+        return [] if one.why is None else [say("row {id}: {why}", id=row.id, why=one.why)]
+    if one.basis is None:
+        return []
+    if one.basis.stand_in:
+        return [say("row {id}: {why}; looked at, not believed", id=row.id, why=one.why or "")]
+    ratio = one.measured / one.predicted
+    if abs(math.log(ratio)) > WILD:
+        return [
+            say(
+                "row {id}: {times} times what is predicted; looked at, not believed",
+                id=row.id,
+                times=f"{ratio:.2g}",
+            )
+        ]
+    basis = one.basis
+    place = (basis.subject, basis.chip, basis.engine, basis.figure)
+    found.setdefault(place, {}).setdefault((basis.model, basis.case), []).append(math.log(ratio))
+    return []
+
+
+def _made(place: Place, cases: Mapping[Measured, Sequence[float]]) -> tuple[AnchorMade, list[Anchor]]:
+    subject, chip, engine, figure = place
+    with store.use(store.NONE):
+        known = known_of_one(subject, by_id()[chip], what=Ran(engine=engine))
+        low, high = (float(edge) for edge in band(subject, figure, known=known))
+    shared = shared_part(subject, figure, known=known)
+    spread = (math.log(high) - math.log(low)) / 2 / TAIL
+    cells = [Cell(model=model, case=case, logs=tuple(logs)) for (model, case), logs in cases.items()]
+    found = beliefs(cells, spread=spread, shared=shared)
+    runs = sum(len(cell.logs) for cell in cells)
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+
+    def anchor(belief: Belief, count: int, **where: Any) -> Anchor:
+        shift, narrow = float(f"{belief.shift:.5g}"), float(f"{belief.narrow:.4g}")
+        return Anchor(
+            subject=subject, chip=chip, engine=engine, figure=figure,
+            shift=shift, narrow=narrow, runs=count, as_of=today, **where,
+        )  # fmt: skip
+
+    counts = Counter(one for cell in cells for one in [(cell.model, cell.case.weights)] * len(cell.logs))
+    kept = [
+        anchor(found.any_model, runs),
+        *(
+            anchor(belief, counts[model, weights], model=model, weights=weights)
+            for (model, weights), belief in found.models.items()
+            if model
+        ),
+        *(
+            anchor(belief, len(cell.logs), model=cell.model, **asdict(cell.case))
+            for cell, belief in zip(cells, found.cases, strict=True)
+            if cell.model and cell.case.load
+        ),
+    ]
+    measured = [ratio for cell in cells for ratio in cell.logs]
+    here = float(np.median([math.log(belief.shift) for belief in found.cases]))
+    narrow = float(np.median([belief.narrow for belief in found.cases]))
+    return AnchorMade(
+        subject=subject, chip=chip, engine=engine, figure=figure, runs=runs,
+        measured_ratio=math.exp(float(np.median(measured))), shift=math.exp(here),
+        elsewhere=found.any_model.shift, narrow=narrow,
+        low_before=low, high_before=high, low=low**narrow, high=high**narrow,
+    ), kept  # fmt: skip
+
+
+def _place(one: Anchor) -> Place:
+    return one.subject, one.chip, one.engine, one.figure
+
+
+def _nothing(read: Validation, first: Sentence | None) -> Sentence:
+    if first is not None:
+        return say(
+            "{file} has no run that can be held against a prediction; {first}", file=read.file, first=first
+        )
+    return say(
+        "{file}, a table of {kind}, has no measured speed: fill in the column of what was measured",
+        file=read.file,
+        kind=read.kind,
+    )

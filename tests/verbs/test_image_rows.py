@@ -11,8 +11,9 @@ from lab.runs import read_runs
 from lab.subjects.speed_images import SUBJECT
 from rigright.base.errors import AskError
 from rigright.facts.corrections import corrections
+from rigright.verbs.validate.cells import side
 from rigright.verbs.validate.image_cases import cases, samples_per_s
-from rigright.verbs.validate.image_rows import read_image
+from rigright.verbs.validate.image_rows import read_image, work_of_row
 from rigright.verbs.validate.kinds.vision import KIND, predict
 
 PLAIN = dict.fromkeys(KIND.columns) | {
@@ -77,8 +78,7 @@ def test_what_is_missing_is_told():
         predict(row(gpu=None))
     with pytest.raises(AskError, match="names no model"):
         predict(row(model=None))
-    with pytest.raises(AskError, match="no parameters are known"):
-        predict(row(model="nobodys_net_9"))
+    assert "taken as a ResNet-50" in str(predict(row(model="nobodys_net_9"))[0].why)
     with pytest.raises(AskError, match="no processor is known"):
         predict(row(gpu="CPU abacus-9000"))
     with pytest.raises(AskError, match="no peak rate known"):
@@ -171,3 +171,38 @@ def test_a_dial_moves_the_rows_it_says_it_touches_and_no_others(rows):
 def test_the_file_is_known_by_its_header(shared):
     with (shared / "measured" / "vision.csv").open(encoding="utf-8") as file:
         assert set(next(csv.reader(file))) == set(KIND.columns)
+
+
+@pytest.mark.parametrize(
+    ("model", "gmacs"),
+    [
+        ("resnet", 4.1),
+        ("EfficientNet (B0/B4) efficientnet-b4", 4.4),
+        ("test_run_image_classification_vit-base-patch16-224-in21k_single_card", 17.5),
+        ("SE-ResNeXt101-32x4d", 8.0),
+        ("yolo-99", 43.5),
+    ],
+)
+def test_names_of_other_tables(model, gmacs):
+    work, _, _, wider = work_of_row({"model": model})
+    assert work.macs / 1e9 == pytest.approx(gmacs, rel=0.12)
+    assert wider == 1
+
+
+def test_half_as_deep_is_half_the_work():
+    whole, half = (work_of_row({"model": name, "seq_len": 128})[0] for name in ("BERT base", "distilroberta"))
+    assert half.macs == pytest.approx(whole.macs / 2)
+
+
+def test_a_network_nobody_knows_is_wider_and_said():
+    for model in ("frobnet", "test_run_lora_clm_llama-7b_multi_card"):
+        _, _, note, wider = work_of_row({"model": model})
+        assert wider > 1
+        assert note is not None
+
+
+def test_sides_and_processors_as_others_write_them():
+    assert side("936x624") == 764
+    assert side("224") == side("224x224") == 224
+    row = {"gpu": "CPU Intel Xeon 6787P", "model": "resnet50"}
+    assert read_image(row).cpu.mem_bytes_per_s > 4e11

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rigright.base.tables import CellReader, number
 
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
@@ -30,3 +32,9 @@ def figure(most: float) -> CellReader:
         return value
 
     return read
+
+
+def side(cell: str) -> int:
+    """Pixels of a side, "224"; of "936x624", the side of a square as large."""
+    sides = [count(MOST_TOK)(part) for part in cell.lower().replace("\u00d7", "x").split("x")[:3]]
+    return round(math.prod(map(float, map(str, sides))) ** (1 / len(sides)))

@@ -11,6 +11,7 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import ImageKind, kind_of
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
+from rigright.arch.sources.guess import guess
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
@@ -20,14 +21,34 @@ from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_o
 from rigright.facts.chips import Chip
 from rigright.facts.cpu_rates import CpuRate, find_cpu
 from rigright.facts.find import find_chip
+from rigright.facts.nodes import find_node
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
 UNPADDED = 0.5  # of the longest text, on average, where texts are packed without padding: MLPerf BERT
 PX, MACS_A_PARAM = 224, 170.0  # classifiers at that side: a middle of those that are benched
 ACTS, ACTS_POWER = 5.0, 0.6  # elements written for multiply-adds, in millions for billions: the same
 KEPT = 6.0  # times an element is held in training, for the batch that fits where nobody says
-MOST_BATCH = 256
-BERTS = {"bert-large": "google-bert/bert-large-uncased", "bert-base": "google-bert/bert-base-uncased"}
+MOST_BATCH, LEAST_ROOM = 256, 0.2
+_LARGE, _BASE = "google-bert/bert-large-uncased", "google-bert/bert-base-uncased"
+BERTS = {  # words of a name -> what is as wide and deep, and the share of its layers
+    "distilbert": (_BASE, 0.5),
+    "distilroberta": (_BASE, 0.5),
+    "bert-large": (_LARGE, 1.0),
+    "roberta-large": (_LARGE, 1.0),
+    "bert-9": (_LARGE, 1.0),  # MLPerf's targets, 99 and 99.9 %
+    "albert-base": (_BASE, 1.0),
+    "bert-base": (_BASE, 1.0),
+    "roberta-base": (_BASE, 1.0),
+    "electra-base": (_BASE, 1.0),
+}
+GUESSED, UNKNOWN = 1.5, 3.0  # how much wider a band gets where a network's work is a guess
+USUAL_GMACS = 4.1  # where not even a size is known: a ResNet-50
+TEXT_TOK, PAIR_TOK = 512, 128  # of a sample of a language model, and of GLUE's pairs, where nobody says
+_TEST = re.compile(
+    r"^test_(?:run_)?(?:(?:lora|prompt_tuning|image2text|finetune|clm|mlm|glue|qa|sft|dpo|ppo|reward_modeling|"
+    r"summarization|image_classification|audio_classification|speech_recognition|seq2seq|ctc|clip|bridgetower|"
+    r"sequence_classification)_)*|_(?:single_card|multi_card|deepspeed)$"
+)  # names of tests in place of names of models
 _TORCH = re.compile(r"pt(\d)")
 
 
@@ -44,6 +65,7 @@ class ImageAsk:
     ranks: float
     train: bool
     assumed: Sentence | None = None
+    wider: float = 1.0  # the band, where the network is a guess
 
 
 def read_image(row: Row) -> ImageAsk:
@@ -51,9 +73,9 @@ def read_image(row: Row) -> ImageAsk:
     gpu = row.get("gpu") or row.get("chip")
     if not gpu:
         raise AskError(say("the row names no chip: gpu is empty"))
-    cpu = find_cpu(gpu) if gpu.upper().startswith("CPU") else None
+    cpu = _processor(gpu) if gpu.upper().startswith("CPU") else None
     chip = find_chip(gpu) if cpu is None else None
-    work, kind, assumed = work_of_row(row)
+    work, kind, assumed, wider = work_of_row(row)
     ranks = float(row.get("n_gpus") or 1)
     train = (row.get("mode") or "infer").lower().startswith("train")
     run = run_of_row(row, chip)
@@ -71,10 +93,11 @@ def read_image(row: Row) -> ImageAsk:
         ranks=ranks,
         train=train,
         assumed=assumed,
+        wider=wider,
     )
 
 
-def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
+def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
     """From our own description, else from the counts a row bears, else from the table of benchmarks."""
     name = row.get("model") or ""
     if not name and row.get("gmacs") is None:
@@ -83,25 +106,56 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None]:
         name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded="unpadded" in (row.get("note") or "")
     )
     if found is not None:
-        return *found, None
+        return *found, None, 1.0
     if row.get("gmacs") is not None and row.get("mactivs") is not None:
         counts = {key: row[key] for key in ("gmacs", "mactivs", "params_m")}
-        return work_of_counts(**counts), kind_of(name), None
+        return work_of_counts(**counts), kind_of(name), None, 1.0
     known = benched(name)
     if known is not None:
         counts = {key: getattr(known, key) for key in ("gmacs", "mactivs", "params_m")}
-        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(name), None
+        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(name), None, 1.0
     # from parameters and the image's side: what such networks have on average
     params_m, gmacs = row.get("params_m"), row.get("gmacs")
     if gmacs is None and params_m is None:
-        raise AskError(say("no description of the model, no multiply-adds and no parameters are known"))
+        return _guessed(name, row.get("seq_len"))
     if gmacs is None:
         gmacs = MACS_A_PARAM / KILO * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
     return (
         work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m),
         kind_of(name),
         say("the work of {model} was guessed from its size", model=name[:60]),
+        GUESSED,
     )
+
+
+def _guessed(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
+    """A language model under a loose name; else a usual network of pictures."""
+    found = guess(_TEST.sub("", name))
+    if found.kind != "unsized":
+        tok = round(seq_tok or (PAIR_TOK if "glue" in name else TEXT_TOK))
+        note = say("{model}: samples taken as {tok} tokens", model=found.arch.name[:60], tok=tok)
+        return work_of_arch(found.arch, tok=tok), arch_kind(found.arch), note, UNKNOWN
+    return (
+        work_of_counts(gmacs=USUAL_GMACS, mactivs=ACTS * USUAL_GMACS**ACTS_POWER, params_m=None),
+        kind_of(name),
+        say("nothing is known of {model}: taken as a ResNet-50", model=name[:60]),
+        UNKNOWN,
+    )
+
+
+@cache
+def _processor(name: str) -> CpuRate:
+    """A processor that benchmarks ran on, else any that we know the cores and memory of."""
+    plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
+    try:
+        return find_cpu(plain)
+    except AskError:
+        chip = find_node(plain.removeprefix("CPU ").strip()).cards[0].chip
+        return CpuRate(
+            name=chip.name,
+            flops_per_s=chip.fp32_flops_per_s or float("nan"),
+            mem_bytes_per_s=chip.mem_bytes_per_s,
+        )
 
 
 def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
@@ -110,46 +164,62 @@ def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
     torch = _TORCH.search(framework)
     old = (torch is not None and int(torch[1]) < 2) or "ngc" in framework
     return ImageRun(
-        precision=_precision((row.get("precision") or "amp").lower(), chip),
+        precision=_precision((row.get("precision") or "amp").lower(), chip, tuned="mlperf" in framework),
         channels_last=(row.get("layout") or "nchw").lower() in {"nhwc", "channels_last"},
         compiled="compile" in said or "dynamo" in said or "inductor" in said or "mlperf" in framework,
         fused_attention=not old,
     )
 
 
-def _precision(said: str, chip: Chip | None) -> str:
+def _precision(said: str, chip: Chip | None, *, tuned: bool) -> str:
+    """What multiplies; with `tuned` engines that compile never keep 32 bits where there are matrix units."""
+    narrow = chip is not None and chip.fp8_flops_per_s is not None
     if "tf32" in said:
         return "tf32" if chip is not None and chip.tf32_flops_per_s else "fp32"
-    if said.startswith(("fp32", "float32")):
-        return "fp32"
-    return "fp8" if said == "fp8" else "16bit"
+    if said.startswith(("fp32", "float32")) and "autocast" not in said:
+        return "16bit" if tuned and narrow else "fp32"
+    if said == "fp8" or (narrow and said in {"int8", "fp4", "nvfp4", "mxfp4"}):
+        return "fp8"
+    return "16bit"
 
 
 @cache
 def _described(
     name: str, image_px: float | None, *, seq_tok: float | None, unpadded: bool
 ) -> tuple[ImageWork, ImageKind] | None:
-    text = next((source for word, source in BERTS.items() if word in name.lower().replace(" ", "-")), None)
+    written = name.lower().replace(" ", "-")
+    text = next((told for word, told in BERTS.items() if word in written), None)
     if text is not None:
         tok = round((seq_tok or SEQ_TOK) * (UNPADDED if unpadded else 1))
-        arch = zoo.arch(text)
-        return work_of_arch(arch, tok=tok), arch_kind(arch)
+        source, share = text
+        work = work_of_arch(zoo.arch(source), tok=tok)
+        parts = ("macs", "acts", "pairs", "params", "kernels")
+        return replace(work, **{part: getattr(work, part) * share for part in parts}), arch_kind(
+            zoo.arch(source)
+        )
     plain = name.partition(".")[0]
     found = classifier(plain, image_px=None if image_px is None else int(image_px)) or _near(plain, image_px)
     return None if found is None else (work_of_arch(found), kind_of(name))
 
 
 def _near(name: str, image_px: float | None) -> Arch | None:
-    """The names other tables write: "ResNet50 v1.5", "ResNet-50"."""
-    short = re.sub(r"[^a-z0-9]", "", name.lower().replace("v1.5", ""))
-    if not re.fullmatch(r"resnet\d+", short):
-        return None
-    return classifier(short, image_px=None if image_px is None else int(image_px))
+    """The names other tables write: "ResNet50 v1.5", "ResNet-50", "google/vit-base-patch16-224-in21k"."""
+    px = None if image_px is None else int(image_px)
+    short = re.sub(r"[^a-z0-9]", "", name.lower().replace("v1.5", "").replace("v1", ""))
+    if short == "resnet":  # MLPerf's
+        short = "resnet50"
+    if re.fullmatch(r"resnet\d+", short):
+        return classifier(short, image_px=px)
+    words = re.sub(r"[^a-z0-9]+", "_", _TEST.sub("", name).lower().rpartition("/")[2].rpartition(" ")[2])
+    pieces = words.split("_")
+    ends = range(len(pieces), 1, -1)
+    return next((found for end in ends if (found := classifier("_".join(pieces[:end]), image_px=px))), None)
 
 
 def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool, many: float) -> float:
     if chip is None:
         return 1.0
     each = (work.acts + work.pairs) * (KEPT if train else 1.0) * (2 if run.precision == "16bit" else 4)
-    room = max(0.9 * chip.mem_bytes - (16 if train else 2) * work.params, GIB)
+    least = LEAST_ROOM * chip.mem_bytes  # states that have no room are shared out, or adapters learn alone
+    room = max(0.9 * chip.mem_bytes - (16 if train else 2) * work.params, least, GIB)
     return float(min(max(room / max(each, 1.0), 1.0), MOST_BATCH * many))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import isfinite
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, text
+from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say
 from rigright.cost.bands import banded
 from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Known, Ran, known_of_one
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
 from rigright.verbs.validate.record import Basis, Kind, Prediction
@@ -20,8 +20,9 @@ _TEXTS = "id source model gpu mode precision layout compile framework note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("params_m", "gmacs", "mactivs", SPEED), figure(MOST_RATE)),
-    **dict.fromkeys(("img_size", "seq_len", "batch_size"), count(MOST_TOK)),
-    "n_gpus": count(MOST_RANKS),
+    **dict.fromkeys(("seq_len", "batch_size"), count(MOST_TOK)),
+    "img_size": side,
+    "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
 }
 
 
@@ -50,8 +51,8 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             group="train" if ask.train else "infer",
             measured=row.get(SPEED),
             predicted=float(found.value),
-            low=float(found.low),
-            high=float(found.high),
+            low=float(found.low) / ask.wider,
+            high=float(found.high) * ask.wider,
             why=ask.assumed,
             basis=None
             if ask.chip is None

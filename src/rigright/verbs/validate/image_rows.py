@@ -149,8 +149,11 @@ def _processor(name: str) -> CpuRate:
     plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
     try:
         return find_cpu(plain)
-    except AskError:
-        chip = find_node(plain.removeprefix("CPU ").strip()).cards[0].chip
+    except AskError as unknown:
+        try:
+            chip = find_node(plain.removeprefix("CPU ").strip()).cards[0].chip
+        except AskError:
+            raise unknown from None
         return CpuRate(
             name=chip.name,
             flops_per_s=chip.fp32_flops_per_s or float("nan"),

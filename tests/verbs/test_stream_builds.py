@@ -126,3 +126,13 @@ def test_what_a_row_leaves_open_widens_its_band_and_moves_no_figure_that_is_usua
     assert width(**{**said, "prompt_tok": None, "metric": "ttft_ms"}) > 2 * width(
         **{**said, "metric": "ttft_ms"}
     )
+
+
+def test_a_time_has_the_band_of_the_rate_that_it_is_one_over() -> None:
+    cells = {"backend": "ROCm", "output_tok": 128.0}
+    for time, rate in (("tpot_ms", "decode_tok_s_per_user"), ("ttft_ms", "prefill_tok_s")):
+        (one,), (other,) = predict(row(**cells, metric=time)), predict(row(**cells, metric=rate))
+        assert (one.high or 0.0) / (one.low or 1.0) == pytest.approx((other.high or 0.0) / (other.low or 1.0))
+        assert (one.high or 0.0) / (one.predicted or 1.0) == pytest.approx(
+            (other.predicted or 0.0) / (other.low or 1.0)
+        )

@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import banded, figure_of
+from rigright.cost.bands import Banded, banded, figure_of
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior, integrated, priors
@@ -21,6 +21,8 @@ from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
+
+OVER = {"tpot_ms": "decode_tok_s_per_user", "ttft_ms": "prefill_tok_s"}
 
 
 def spills(row: Row) -> bool:
@@ -86,7 +88,11 @@ def predict_stream(row: Row) -> Prediction:
     known = known_of_one(
         SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
-    said = banded(SUBJECT, ask.metric, value=value, known=known)
+    if ask.metric in OVER:  # as plans tell it: the band of the rate that it is one over
+        rate = banded(SUBJECT, OVER[ask.metric], value=1 / value, known=known)
+        said = Banded(value=1 / rate.value, low=1 / rate.high, high=1 / rate.low)
+    else:
+        said = banded(SUBJECT, ask.metric, value=value, known=known)
     found = integrated(
         lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)
     )

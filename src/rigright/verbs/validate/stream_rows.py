@@ -12,7 +12,7 @@ from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import Banded, banded, figure_of
-from rigright.cost.known import known_of_one, ran
+from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
@@ -46,6 +46,14 @@ def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
         tables.append(ask.chip.vendor)
     found = {name: prior for table in tables for name, prior in priors(table).items()}
     return tuple(prior for name, prior in found.items() if row.get(name) is None)
+
+
+def _banded(metric: str, *, value: float, known: Known) -> Banded:
+    """A figure with its band; a time has that of the rate it is one over, as plans tell it."""
+    if metric not in OVER:
+        return banded(SUBJECT, metric, value=value, known=known)
+    rate = banded(SUBJECT, OVER[metric], value=1 / value, known=known)
+    return Banded(value=1 / rate.value, low=1 / rate.high, high=1 / rate.low)
 
 
 def predict_stream(row: Row) -> Prediction:
@@ -88,11 +96,7 @@ def predict_stream(row: Row) -> Prediction:
     known = known_of_one(
         SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
-    if ask.metric in OVER:  # as plans tell it: the band of the rate that it is one over
-        rate = banded(SUBJECT, OVER[ask.metric], value=1 / value, known=known)
-        said = Banded(value=1 / rate.value, low=1 / rate.high, high=1 / rate.low)
-    else:
-        said = banded(SUBJECT, ask.metric, value=value, known=known)
+    said = _banded(ask.metric, value=value, known=known)
     found = integrated(
         lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)
     )

@@ -35,7 +35,12 @@ AIM = 0.84  # share of figures a band shall hold: a little more than it promises
 STRANGER = 1.5  # a band that one source alone taught, over what that source needs
 FEW = 2  # sources
 ENOUGH = 5  # figures, to tell anything
-LEAST_OFF = {"counted": 0.002, "step": 0.025, "libraries": 0.1, "graphs": 0.22}  # logarithm: no part is surer
+LEAST_OFF = {
+    "counted": 0.0015,
+    "step": 0.02,
+    "libraries": 0.06,
+    "graphs": 0.22,
+}  # logarithm: no part is surer
 STRETCHES = np.geomspace(0.25, 6, 60)
 LEAST_TOTAL = {
     "allocated": 0.01,
@@ -72,8 +77,9 @@ class Figure:
 
     @property
     def off(self) -> float:
-        """Measured over predicted, as a logarithm."""
-        return float(np.log(self.measured / self.predicted))
+        """Measured over predicted, as a logarithm; what a loading may have left is no error."""
+        left = min(max(self.measured - self.predicted, 0.0), self.parts["loading"])
+        return float(np.log((self.measured - left) / self.predicted))
 
 
 def figures(files: Iterable[Path]) -> list[Figure]:
@@ -121,9 +127,9 @@ def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
         return
     if one.value_bytes <= 0 or one.kind == "file":
         return
-    parts = {name: float(size) * (1 / one.unit) for name, size in _sizes(one.parts).items()}
-    if one.unit == 1:  # tokens: parts stand in bytes, and are as large against the pool
+    if one.unit == 1:  # tokens are as sure as the pool they lie in
         return
+    parts = {part.name: float(getattr(one.parts, part.name)) / one.unit for part in fields(Parts)}
     yield Figure(
         source=re.split(r"[@:(]", cells["source"])[0].strip(),
         model=cells.get("model") or cells.get("arch") or "",
@@ -135,10 +141,6 @@ def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
         parts=parts,
         away=one.away,
     )
-
-
-def _sizes(parts: Parts) -> dict[str, float]:
-    return {one.name: float(getattr(parts, one.name)) for one in fields(Parts)}
 
 
 def inside(figure: Figure, terms: Mapping[str, Pair], *, wider: float = 1.0) -> bool:

@@ -20,8 +20,9 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
         *("inference", "new/llamabench", "new/released_inference"),
         *("new/serving_energy", "new/mlperf60"),
     ),
-    "training": ("training",),
+    "training": ("training", "new/released_training"),
     "vision": ("vision",),
+    "diffusion": ("new/images_energy", "new/diffusion"),
     "memory": ("memory",),
     "hybrid": ("new/hybrid",),
 }

@@ -9,9 +9,11 @@ import numpy as np
 from lab.record import Dial, Path, Subject, Tables
 from rigright.base.tables import Row
 from rigright.cost.known import kind_of
+from rigright.cost.training_time_rates import PLAIN, matmul_of
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of
 from rigright.facts.training import find_trainer
+from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.training_rows import read_row
 from rigright.verbs.validate.training_speed import Timed, read_timed, tok_per_s
@@ -22,6 +24,7 @@ CLASS_TERMS = {
     "mixing": 0.2,
 }  # how far a class of chips may be from all, a chip from its class
 CHIP_SPREAD = 0.08
+NARROW = 0.2  # how far 16 bit may be from what narrower formats reach, by class
 LEAST_SOURCES = 2  # that tell of a class before it has terms of its own
 SHARED_TERMS = {  # of all chips: what physics and kernel tables say, and how far runs may move it
     "compute": (0.95, 0.1),
@@ -43,6 +46,7 @@ TRAINER_TERMS = {
     "layer_s": (400e-6, 0.5),
     "adapter_bytes": (6, 0.4),
     "dequantise_bytes": (4, 0.4),
+    "gather_s": (0.5e-3, 0.6),
     "expert_s": (2e-3, 0.6),
     "step_s": (10e-3, 0.6),
     "spread": (0.01, 0.5),
@@ -53,7 +57,12 @@ TRAINER_TERMS = {
     "ep_bare": (0.6, 0.3),
     "cp_bare": (0.3, 0.4),
 }
-KIND_TERMS = {"moved": 0.3, "layer_s": 0.7, "adapter_bytes": 0.4}  # how far a kind of trainer may be from all
+KIND_TERMS = {
+    "moved": 0.3,
+    "layer_s": 0.7,
+    "gather_s": 0.7,
+    "adapter_bytes": 0.4,
+}  # how far a kind of trainer may be from all
 MOST_SHARE = 1.0
 
 
@@ -80,15 +89,29 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         here = _places(timed, [class_of(one.chip).id == kind for one in timed])
         if len({sources[place] for place in here}) < LEAST_SOURCES:
             continue
-        for name, spread in CLASS_TERMS.items():
+        own = CLASS_TERMS | ({"reach_16bit": NARROW} if _is_mixed(timed, here) else {})
+        for name, spread in own.items():
             chip_dials.append(_below(("chips", kind, name), parent="all", spread=spread, touches=here))
         chips = sorted({timed[place].chip.id for place in here})
         for chip in chips if len(chips) > 1 else ():
-            own = _places(timed, [one.chip.id == chip for one in timed])
+            runs = _places(timed, [one.chip.id == chip for one in timed])
             chip_dials.append(
-                _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=own)
+                _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=runs)
             )
     return (*chip_dials, *_trainer_dials(timed, tables))
+
+
+def _is_mixed(timed: Sequence[Timed], here: Sequence[int]) -> bool:
+    """Whether runs tell of 16 bit and of narrower formats: else one cannot be told from the other."""
+    return len({matmul_of(timed[place].training) == PLAIN for place in here}) > 1
+
+
+def is_told(row: Row) -> bool:
+    """Whether a row tells what decides its speed, and is not doubted by who wrote it down."""
+    text = "; ".join(filter(None, (row.get("flags"), row.get("note")))).lower()
+    batch = row.get("micro_batch") or row.get("global_batch")
+    length = row.get("seq_tok") or words.mean_tok(text)
+    return bool(length and batch) and "suspect" not in text and "unpacked" not in text
 
 
 def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:
@@ -137,7 +160,7 @@ def keys(row: Row) -> Mapping[str, str]:
 SUBJECT = Subject(
     name="speed_training",
     kind="training",
-    teaches=lambda row: bool(row.get(SPEED)),
+    teaches=lambda row: bool(row.get(SPEED)) and is_told(row),
     measured=lambda row: float(row[SPEED]),
     prepare=prepare,
     predict=predict,

@@ -395,3 +395,22 @@ def test_long_sequences_nobody_fitted(seq, chips, tp, cp, micro, tflops):
     training = replace(BASE, seq_tok=seq, accumulate=micro, matmul="fp8")
     layout = Layout(tp=tp, cp=cp, dp=chips // tp // cp, sequence_parallel=True)
     assert speed(training, layout, chip="b200-sxm") == pytest.approx(measured, rel=0.15)
+
+
+def test_fsdp_of_adapters_costs_the_host_more_than_of_whole_layers():
+    from rigright.cost.training_adapters import adapted
+
+    arch = llama()
+    assert [adapted(arch, targets) for targets in ("q v", "attn", "linear")] == [2, 4, 7]
+    found = [
+        float(told(arch, H100, method=method, sharding="fsdp", targets="linear", micro_batch=1, seq_tok=128))
+        for method in ("full", "lora")
+    ]
+    assert found[1] > found[0] * 1.5
+
+
+def told(arch, chip, **training):
+    """Seconds that the host adds on eight ranks."""
+    asked = Training(trainer="hf", recompute="none", **training)
+    rates = training_rates([by_id()[chip]], set_up(asked, hidden=4096))
+    return np.ravel(training_time(arch, asked, layout=Layout(dp=8), rates=rates).host_s)[0]

@@ -21,6 +21,7 @@ def made(what, ratio, *, source="a", kind="start", away=(), **sizes):
         "libraries": 0.0,
         "graphs": 0.0,
         "beside": 0.0,
+        "loading": 0.0,
         "mixed": 0.0,
     } | sizes
     predicted = sum(parts.values())

@@ -8,9 +8,12 @@ import pytest
 from rigright.base.errors import RigError
 from rigright.base.tables import read_cells
 from rigright.cost.memory_device import device_of
+from rigright.facts.engines import engines
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_notes import read_notes
 from rigright.verbs.validate.memory_rows import predict_memory_row
+
+NEWEST = {name: engine.version for name, engine in engines().items()}
 
 
 def row(**cells):
@@ -23,11 +26,16 @@ def row(**cells):
     [
         ("fp16", "TP=2, 79.22GiB GPU, util 0.90", "vllm PR#1 (2024-12-14)", ("vllm", "0.6.1", "fp16", 2)),
         ("bf16", "1x L40S, V1; 158,656 tokens", "vllm PR#2 (2025-04-24)", ("vllm", "0.8", "bf16", 1)),
-        ("fp8", "4xH100 TP4 SGLang: 367,404 KV tokens", "vllm issue", ("sglang", "0.5", "fp8", 4)),
+        ("fp8", "4xH100 TP4 SGLang: 367,404 KV tokens", "vllm issue", ("sglang", NEWEST["sglang"], "fp8", 4)),
         ("gptq4", "transformers 4.38.2, 1 GPU(s) total", "Qwen", ("transformers", "4.38.2", "gptq4", 1)),
-        ("int4 (vllm)", "A100 80GB; engine vllm; pool preallocated", "", ("vllm", "0.21", "awq4", 1)),
+        ("int4 (vllm)", "A100 80GB; engine vllm; pool preallocated", "", ("vllm", NEWEST["vllm"], "awq4", 1)),
         ("int8 (llama.cpp)", "A100 80GB", "", ("llama.cpp", "b10300", "gguf:Q8_0", 1)),
-        ("fp32 (transformers (pytorch))", "A100 80GB", "", ("transformers", "5.0", "fp32", 1)),
+        (
+            "fp32 (transformers (pytorch))",
+            "A100 80GB",
+            "",
+            ("transformers", NEWEST["transformers"], "fp32", 1),
+        ),
     ],
 )
 def test_notes_are_read_with_care(form, note, source, found):

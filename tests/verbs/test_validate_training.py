@@ -214,3 +214,75 @@ def test_every_row_of_our_own_table_names_its_source():
         assert ":" in row["source"]
         assert row["peak_kind"] in {"allocated", "reserved"}
         assert row["note"]
+
+
+@pytest.mark.parametrize(
+    ("source", "month"),
+    [
+        ("Lightning-AI/litgpt:tutorials/resource-tables.md (2023-10)", "2023-10"),
+        ("pytorch/torchtitan:benchmarks/llama3_h100_202412_torchtitan.md", "2024-12"),
+        ("x (2024)", "2024-12"),
+        ("modelscope/ms-swift:docs", None),
+    ],
+)
+def test_a_source_tells_when(source, month):
+    assert words.month_of(source) == month
+
+
+def test_a_program_is_taken_as_it_was_then():
+    assert words.trainer_of("LitGPT", month="2023-10").id == "litgpt-2023"
+    assert words.trainer_of("LitGPT", month="2024-06").id == "litgpt"
+    assert words.trainer_of("torchtitan", month="2024-12").compiled_logit == 14
+    assert words.trainer_of("torchtitan").compiled_logit < 14
+
+
+def test_kernels_beneath_a_front_end_are_what_trains():
+    assert words.trainer_of("LLaMA-Factory Unsloth+FA2").id == "unsloth"
+
+
+ROW = {
+    "id": "1", "source": "a/b", "arch": "meta-llama/Llama-2-7b-hf", "chip": "rtx-4090", "n_chips": "1",
+    "framework": "torchtune", "precision": "bf16", "method": "full", "peak_kind": "allocated",
+    "micro_batch": "2", "seq_tok": "2048", "optimizer": "adamw", "recompute": "full",
+}  # fmt: skip
+
+
+def peak_of(**changes):
+    row, _ = read_cells(ROW | changes, KIND.columns)
+    return KIND.predict({**dict.fromkeys(KIND.columns), **row})[-1]
+
+
+def test_a_run_that_ran_fitted_its_card():
+    loose = peak_of()  # AdamW of 7B needs 50 GiB: it ran on 24, so its states were smaller
+    assert loose.high <= 24
+    assert loose.predicted < 24
+    named = peak_of(optimizer="adamw-fused", chip="h100-sxm5-80gb")
+    assert named.predicted > 45
+
+
+def test_what_is_unsaid_widens_the_band_and_is_named():
+    told, half = (
+        peak_of(method="lora", flags="r=16; targets=q_proj v_proj"),
+        peak_of(method="lora", seq_tok=""),
+    )
+    assert half.high / half.low > told.high / told.low * 1.05
+    assert "say seq_tok: it decides between" in str(half.why)
+    assert "say" not in str(told.why)
+
+
+def test_gradients_used_in_the_backward_pass_are_not_kept():
+    card = {"chip": "h100-sxm5-80gb", "optimizer": "AdamW8bit"}
+    assert peak_of(**card, flags="optimizer in backward").predicted < peak_of(**card).predicted - 5
+
+
+def test_activations_on_the_host_are_not_parameters_on_the_host():
+    assert words.offload_of("+activation offload") == "none"
+    assert words.is_inputs_offloaded("full+offload")
+    assert words.recompute_of("full+offload") == "full"
+    card = {"chip": "h200-sxm-141gb", "micro_batch": "16", "flags": "optimizer in backward"}
+    assert peak_of(**card, recompute="full+offload").predicted < peak_of(**card).predicted
+
+
+def test_a_compiler_fuses_norms_and_loss():
+    card = {"chip": "", "recompute": "none", "framework": "torchtune", "micro_batch": "8"}
+    assert peak_of(**card, flags="torch.compile").predicted < peak_of(**card).predicted * 0.95

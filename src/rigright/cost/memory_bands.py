@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rigright.base.record import dataclass
+from rigright.base.units import MIB
 from rigright.demand import Numbers
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from rigright.cost.memory_serving import ServingMemory
 
 SUBJECT = "memory_serving"
+LOADING_BYTES = (
+    100 * MIB
+)  # logs of vLLM show that much more than is counted in every fourth start, of any size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,7 @@ class Parts:
     libraries: Numbers = 0.0
     graphs: Numbers = 0.0
     beside: Numbers = 0.0  # contexts, collectives, tables, fragments
+    loading: Numbers = 0.0  # what copies of a loading may leave, whatever the model's size
     mixed: Numbers = 0.0  # what files of a format differ by, half of it
 
 
@@ -57,7 +62,13 @@ def band(kind: str, value: Numbers, *, parts: Parts, wider: float = 1.0) -> tupl
 
 def pool_band(memory: ServingMemory, *, wider: float = 1.0, mixed: float = 0.0) -> tuple[Numbers, Numbers]:
     """Of what the engine gives to caches: what the parts beside it take more, it has less."""
-    parts = replace(parts_of(memory, mixed=mixed), counted=memory.weights_bytes, graphs=0.0, beside=0.0)
+    parts = replace(
+        parts_of(memory, mixed=mixed),
+        counted=memory.weights_bytes,
+        graphs=0.0,
+        beside=0.0,
+        loading=LOADING_BYTES,
+    )
     low, high = band("start", memory.pool_bytes, parts=parts, wider=wider)
     return 2 * memory.pool_bytes - high, 2 * memory.pool_bytes - low
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.arch.record import Cut, Weight
+from functools import cache
+
+from rigright.arch.record import Arch, Cut, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.errors import AskError
 from rigright.base.words import say
@@ -41,6 +43,14 @@ def is_target(weight: Weight, targets: str) -> bool:
         part(weight) in GROUPS[word] if word in GROUPS else word in names or word == last
         for word in targets.split()
     )
+
+
+@cache
+def adapted(arch: Arch, targets: str) -> float:
+    """Matrices of a layer that carry an adapter, on average."""
+    layers = arch.trunk.layers
+    found = {id(layer): sum(is_target(weight, targets) for weight in layer.weights) for layer in layers}
+    return sum(found[id(layer)] for layer in layers) / len(layers)
 
 
 def halves(weight: Weight) -> tuple[tuple[int, Cut], tuple[int, Cut]]:

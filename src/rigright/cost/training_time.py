@@ -10,6 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
+from rigright.cost.training_adapters import adapted
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
@@ -107,6 +108,9 @@ class _Flow:
             "dp": exposed_s(sent.gather_s, cover_s=layers / np.asarray(case.layout.pp), bare=rates.dp_bare)
             * np.asarray(case.layout.pp),
         }
+        # a frozen layer and each half of its adapters are gathered apart
+        units = 1 if case.setup.full else 1 + 2 * adapted(case.arch, case.setup.training.targets)
+        each_s = rates.layer_s + rates.gather_s * units * case.gathered
         passes = 2 + (case.setup.habit.recompute == "full") + extra
         return cls(
             layers_s=layers,
@@ -115,7 +119,7 @@ class _Flow:
             sent_s=hidden,
             crossing_s=rates.pp_bare * sent.pp_s,
             reduce_s=sent.reduce_s,
-            host_s=passes * (case.effort.layers * rates.layer_s + case.effort.moe_layers * rates.expert_s),
+            host_s=passes * (case.effort.layers * each_s + case.effort.moe_layers * rates.expert_s),
         )
 
 

@@ -47,6 +47,7 @@ class TrainingRates:
     dequantise_bytes: Numbers  # moved to make one element of a 4-bit base whole
     adapter_bytes: Numbers  # moved for one element that goes in or comes out of an adapter
     layer_s: Numbers  # the host's work for one pass through one layer
+    gather_s: Numbers  # further, where its weights are gathered
     expert_s: Numbers  # further, where the layer sends tokens to experts
     step_s: Numbers  # fixed cost of a step
     tp_bare: Numbers  # share of communication that nothing hides, by kind
@@ -81,7 +82,7 @@ def training_rates(
     return TrainingRates(
         peak_flops_per_s=peaks,
         matmul_flops_per_s=peaks * reach * _of_format(found, formats, term="reach"),
-        plain_flops_per_s=plain * reach,
+        plain_flops_per_s=plain * reach * _column(found, "reach_16bit"),
         mixing_flops_per_s=plain * mixing,
         scan_flops_per_s=plain * _column(found, "scan"),
         mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
@@ -103,6 +104,7 @@ SAME = (  # fields that are terms as they stand
     "dequantise_bytes",
     "adapter_bytes",
     "layer_s",
+    "gather_s",
     "expert_s",
     "step_s",
     "tp_bare",

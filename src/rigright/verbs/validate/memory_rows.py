@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
+from rigright.cost.memory_bands import LOADING_BYTES, Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
@@ -186,7 +186,8 @@ def _weights(case: _Case) -> MemoryFigure:
     layers = len(case.arch.trunk.layers) / len(case.ranks)
     rank = case.fullest
     size = float(rank.weights_bytes) + float(rope_tables_bytes(case.arch, case.told.engine, layers=layers))
-    return case.figure("start", size, counted=size, mixed=case.mixed * float(rank.weights_bytes))
+    mixed = case.mixed * float(rank.weights_bytes)
+    return case.figure("start", size, counted=size, loading=LOADING_BYTES, mixed=mixed)
 
 
 def _read_per_token(case: _Case) -> MemoryFigure:
@@ -219,7 +220,8 @@ def _pool(case: _Case) -> MemoryFigure:
     value = float(case.fullest.pool_bytes)
     low, high = pool_band(case.fullest, wider=case.wider, mixed=case.mixed)
     found = case.figure("start", value)
-    return replace(found, parts=parts_of(case.fullest), low_bytes=float(low), high_bytes=float(high))
+    parts = replace(parts_of(case.fullest), counted=case.fullest.weights_bytes, loading=LOADING_BYTES)
+    return replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high))
 
 
 def _pool_tokens(case: _Case) -> MemoryFigure:
@@ -282,7 +284,7 @@ def _beside_cache(case: _Case) -> MemoryFigure:
     value = weights.value_bytes + step.value_bytes + others.value_bytes
     return case.figure(
         "start", value, counted=weights.parts.counted, mixed=weights.parts.mixed, step=step.parts.step,
-        libraries=others.parts.libraries, beside=others.parts.beside,
+        libraries=others.parts.libraries, beside=others.parts.beside, loading=LOADING_BYTES,
     )  # fmt: skip
 
 

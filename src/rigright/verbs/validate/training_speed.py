@@ -83,7 +83,9 @@ def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Train
     mean = words.mean_tok(text)
     if mean is None:
         return training
-    longest = min(int(mean * SPREAD_OF_LENGTHS), training.seq_tok)
+    # of what is counted with its padding, nothing is lost
+    spread = 1.0 if words.is_padding_counted(text) else SPREAD_OF_LENGTHS
+    longest = min(int(mean * spread), training.seq_tok)
     assumed.append(say("samples vary: batches taken as {tokens} tokens long", tokens=longest))
     return replace(training, seq_tok=longest, padded=1 - mean / longest)
 

@@ -21,7 +21,7 @@ _METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^train|
 _PAIRED = re.compile(r"rlhf=[a-z/]*(?:dpo|orpo|cpo|simpo|rm)\b")
 _REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}
 _RLHF = re.compile(r"rlhf=([a-z]+)")
-_SHORT = re.compile(r"samples may be shorter|variable.length.*short")
+_SHORT = re.compile(r"samples may be shorter|\bunpacked|variable.length.*short")
 _KNOWN = {  # what a cell must bear to be understood
     "method": r"full|train|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
     "precision": r"[bf][fp]16|float16|half|mixed|amp|^16|[ft][fp]32|float32|^32"
@@ -250,3 +250,8 @@ def mean_tok(text: str) -> int | None:
     """Tokens of a sample on average, where they vary and the text tells it."""
     found = re.search(r"mean (\d+) tok|\b(\d+) mean tok", text.lower())
     return int(found.group(1) or found.group(2)) if found else None
+
+
+def is_padding_counted(text: str) -> bool:
+    """Whether the tokens that are counted are those of whole batches, padding included."""
+    return "mean tokens (padding" in text.lower()

@@ -1,0 +1,99 @@
+"""Time of images and videos made of noise: steps of a denoiser over one card or several, then pixels.
+
+Matrices and attention compute one after the other, and what eager layers move between them comes on top; a
+layer takes no less than the program takes to start it. Cards share the tokens (Ulysses, ring) or the two
+passes of guidance; pixels are drawn by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.denoisers import Denoiser
+from rigright.base.record import dataclass
+from rigright.base.units import MEGA
+from rigright.cost.power import Busy
+from rigright.cost.wires import wire_of
+from rigright.facts.chips import Chip
+from rigright.facts.classes import terms_of
+from rigright.facts.corrections import corrections
+
+SUBJECT = "speed_diffusion"
+ELEM_BYTES = 2
+SHARP = 4  # how nearly a pass is the longer of working and starting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffusionRun:
+    """What is made, and how; on cards of one kind."""
+
+    height: float
+    width: float
+    frames: float
+    steps: float
+    batch: float = 1
+    ranks: int = 1  # cards
+    guided: int = 1  # of them, groups that share the two passes of guidance
+    ring: int = 1  # cards of a ring; the others of a group exchange heads (Ulysses)
+    compiled: bool = False
+    cache: str = ""  # of activations: a name in the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffusionTime:
+    """Seconds of the whole batch."""
+
+    compute_s: float  # of a card: what computing alone would take
+    work_s: float  # and what it computes or moves
+    total_s: float
+
+    @property
+    def busy(self) -> Busy:
+        """What of a card is in use."""
+        return Busy(compute=self.compute_s / self.total_s, work=min(self.work_s / self.total_s, 1.0))
+
+
+def diffusion_time(
+    net: Denoiser, chip: Chip, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
+) -> DiffusionTime:
+    """From a prompt to pixels; nan where nobody says what the chip computes."""
+    tables = corrections(SUBJECT) if tables is None else tables
+    term, each = terms_of(tables["chips"], chip), tables["run"]
+    peak = chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
+    memory = chip.mem_bytes_per_s * term["memory"]
+    tok = net.tokens(height=run.height, width=run.width, frames=run.frames) + net.text_tok
+    passes = max(net.passes / run.guided, 1)
+    samples = run.batch * passes
+    cards = run.ranks / run.guided  # that share a sequence
+    heads = max(cards / run.ring, 1)
+    squares = net.layers * net.params_a_width2 * net.width**2
+    moved = net.layers * samples * tok * net.width * ELEM_BYTES / cards
+    compute_s = (
+        2
+        * samples
+        / cards
+        / peak
+        * (tok * squares / term["linear"] + 2 * net.looks * net.width * tok**2 / term["attention"])
+    )
+    moves_s = moved * each["traffic"] * (each["compiled"] if run.compiled else 1.0) / memory
+    # heads go four ways to the others of a group; keys and values go round the ring
+    swapped, rung = 4 * (heads - 1) / heads, 2 * (run.ring - 1)
+    wire_s = moved * (swapped + rung) * each["links"] / float(wire_of([chip]).bytes_per_s[0])
+    copies_s = moved * (swapped * each["copies"] + rung * each["ring_copies"]) / memory
+    started = (
+        each["layer_s"] + each["ring_layer_s"] * (run.ring - 1) + (each["rank_layer_s"] if cards > 1 else 0.0)
+    )
+    starts_s = net.layers * started * (each["compiled"] if run.compiled else 1.0)
+    worked_s = compute_s + moves_s + copies_s
+    step_s = float(np.hypot((worked_s + wire_s) ** (SHARP / 2), starts_s ** (SHARP / 2)) ** (2 / SHARP))
+    steps = run.steps * tables["caches"].get(run.cache, 1.0)
+    pixels = run.batch * run.frames * run.height * run.width
+    draw_s = pixels * tables["draws"][net.draw] * MEGA / peak
+    return DiffusionTime(
+        compute_s=steps * compute_s,
+        work_s=steps * worked_s + draw_s,
+        total_s=steps * step_s + draw_s + each["start_s"],
+    )

@@ -17,6 +17,7 @@ from rigright.cost.memory_settings import Device, Settings, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
+    absorbed_bytes,
     expert_buffers_bytes,
     forward_bytes,
     logits_bytes,
@@ -285,7 +286,9 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
     parts = _Parts(
         weights=stage.weights_bytes(work.shares),
         step=_step_bytes(work, stage, caches=caches),
-        tables=device.base_bytes + rope_tables_bytes(work.arch, work.engine, layers=stage.layers),
+        tables=device.base_bytes
+        + rope_tables_bytes(work.arch, work.engine, layers=stage.layers)
+        + absorbed_bytes(work.arch, work.engine, layout=layout) * stage.layers,
         libraries=np.where(together, device.joined_bytes, device.libraries_bytes),
         graphs=_graphs_bytes(work, stage),
         collectives=np.where(together, device.collectives_bytes, 0.0),

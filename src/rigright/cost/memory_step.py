@@ -114,6 +114,15 @@ def logits_bytes(arch: Arch, engine: Engine, *, rows: Numbers, tokens: Numbers) 
     return np.asarray(rows, dtype=float) * vocab * engine.logit_bytes + last
 
 
+def absorbed_bytes(arch: Arch, engine: Engine, *, layout: Layout) -> Numbers:
+    """Of a layer: what unfolds a latent, kept once more so that decoding works on the latent itself."""
+    layers = arch.trunk.layers
+    elems = sum(
+        math.prod(weight.shape) for layer in layers for weight in layer.weights if weight.role == "attn.kv_b"
+    )
+    return engine.absorbs * HALF_BYTES * elems / max(len(layers), 1) * attention_share(layout)
+
+
 def rope_tables_bytes(arch: Arch, engine: Engine, *, layers: Numbers) -> Numbers:
     """Cos and sin for the longest context, kept once a rank or by each of its layers."""
     widths = [layer.mixer.key_dim for layer in unlike_layers(arch) if layer.mixer is not None]

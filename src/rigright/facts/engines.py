@@ -45,7 +45,9 @@ class Engine:
     inside: tuple[str, ...] = ()
     libraries_mib: tuple[float, float] = (0, 0)  # of a rank alone, of one among several behind a switch
     expert_buffers: bool = False
+    absorbs: bool = False
     graph_base_mib: float = 0
+    graph_freed_mib: float = 0
     padded: dict[str, dict[str, tuple[int, int]]] = field(
         default_factory=dict
     )  # weight format -> chip -> multiples

@@ -10,14 +10,13 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
-from rigright.base.units import GIB
+from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_bands import LOADING_BYTES, Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of, engine_terms
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.unsaid import priors
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
@@ -183,9 +182,8 @@ def _usual_context(told: Told) -> int:
 
 
 def _weights(case: _Case) -> MemoryFigure:
-    layers = len(case.arch.trunk.layers) / len(case.ranks)
     rank = case.fullest
-    size = float(rank.weights_bytes) + float(rope_tables_bytes(case.arch, case.told.engine, layers=layers))
+    size = float(rank.weights_bytes + rank.tables_bytes) - case.device.base_bytes
     mixed = case.mixed * float(rank.weights_bytes)
     return case.figure("start", size, counted=size, loading=LOADING_BYTES, mixed=mixed)
 
@@ -225,12 +223,19 @@ def _pool(case: _Case) -> MemoryFigure:
 
 
 def _pool_tokens(case: _Case) -> MemoryFigure:
-    """Tokens that the engine says its cache holds; as sure as the bytes they lie in."""
+    return _pool_count(case, min(float(rank.pool_tok) for rank in case.ranks))
+
+
+def _pool_blocks(case: _Case) -> MemoryFigure:
+    return _pool_count(case, min(float(rank.blocks) for rank in case.ranks))
+
+
+def _pool_count(case: _Case, number: float) -> MemoryFigure:
+    """What the engine counts in its pool; as sure as the bytes it lies in."""
     found = _pool(case)
-    rank = case.fullest
-    tokens, value = float(rank.pool_tok), max(found.value_bytes, 1.0)
-    low, high = (tokens * side / value for side in (found.low_bytes, found.high_bytes))
-    return replace(found, unit=1.0, value_bytes=tokens, low_bytes=low, high_bytes=high)
+    value = max(found.value_bytes, 1.0)
+    low, high = (number * side / value for side in (found.low_bytes, found.high_bytes))
+    return replace(found, unit=1.0, value_bytes=number, low_bytes=low, high_bytes=high)
 
 
 def _cache(case: _Case) -> MemoryFigure:
@@ -269,8 +274,9 @@ def _preallocated(case: _Case) -> MemoryFigure:
 
 
 def _graphs(case: _Case) -> MemoryFigure:
+    """What the device has less of after them: the framework may hand back as much meanwhile."""
     size = float(case.fullest.graphs_bytes)
-    return case.figure("start", size, graphs=size)
+    return case.figure("start", size, graphs=size, mixed=case.told.engine.graph_freed_mib * MIB)
 
 
 def _graphs_estimated(case: _Case) -> MemoryFigure:
@@ -309,6 +315,7 @@ _MEASURES: dict[
     "cuda_graph": _graphs,
     "kv_cache_available": _pool,
     "kv_tokens": _pool_tokens,
+    "kv_blocks": _pool_blocks,
     "kv": _cache,
     "reserved": _reserved,
     "total_non_kv": _beside_cache,

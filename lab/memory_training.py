@@ -25,8 +25,8 @@ from rigright.cost.training_memory import Terms, TrainingMemory, training_memory
 from rigright.cost.training_setup import set_up
 from rigright.demand import Numbers, Training
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate.kinds.training import KIND, card_bytes
-from rigright.verbs.validate.training_rows import read_row
+from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.training_rows import card_bytes, read_row
 
 SMI = re.compile(r"nvidia-smi reserved MiB=([\d.]+)")
 CARD_FULL = 0.93  # of the card: beyond it the allocator returns what it would have kept
@@ -103,7 +103,7 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
     # what was not said, at its middle and over its prior
     case = asked.open_on(None if "oom" in raw["note"].lower() else card_bytes(row))
     found = case.integrated(
-        lambda training: float(np.max(memory_of(training).allocated_bytes)), band=(1.0, 1.0)
+        lambda training: float(np.max(memory_of(training).allocated_bytes)), band=(1.0, 1.0), but=("host",)
     )
     memory = memory_of(case.over({}))
     moved = found.value / float(np.max(memory.allocated_bytes))

@@ -96,6 +96,7 @@ class Training:
     step_in_backward: bool = False  # each gradient is used and freed as soon as it is there
     matmul: str | None = None  # multiplications in "16bit", "fp8", "mxfp8", "nvfp4"; None: the precision's
     compiled: bool = False  # cheap operations fused by a compiler
+    host: Numbers = 1.0  # the host's seconds over those of a usual one
     padded: Numbers = 0.0  # share of the tokens of a batch that are padding
     imbalance: Numbers = 1.0  # tokens of the busiest experts over those of all, on average
 

@@ -286,3 +286,23 @@ def test_activations_on_the_host_are_not_parameters_on_the_host():
 def test_a_compiler_fuses_norms_and_loss():
     card = {"chip": "", "recompute": "none", "framework": "torchtune", "micro_batch": "8"}
     assert peak_of(**card, flags="torch.compile").predicted < peak_of(**card).predicted * 0.95
+
+
+def test_a_batch_nobody_tells_lies_between_one_and_what_fits():
+    row = {"method": "qlora", "micro_batch": "", "flags": "r=16; targets=q_proj v_proj"}
+    small, large = peak_of(**row), peak_of(**row, chip="h200-sxm-141gb")
+    assert large.predicted > small.predicted
+    assert large.high / large.low > small.high / small.low
+    assert small.high <= 24
+    assert "say micro_batch" in str(large.why)
+
+
+def test_a_slow_host_is_in_the_band_of_small_batches():
+    def rate(**changes):
+        lora = {"method": "lora", "flags": "r=16; targets=q_proj v_proj", "chip": "h100-sxm5-80gb"}
+        row, _ = read_cells(ROW | lora | changes, KIND.columns)
+        return KIND.predict({**dict.fromkeys(KIND.columns), **row})[0]
+
+    busy, idle = rate(), rate(micro_batch="1", seq_tok="128")
+    assert idle.high / idle.low > busy.high / busy.low * 1.3
+    assert "host" not in str(idle.why)

@@ -119,7 +119,9 @@ class _Flow:
             sent_s=hidden,
             crossing_s=rates.pp_bare * sent.pp_s,
             reduce_s=sent.reduce_s,
-            host_s=passes * (case.effort.layers * each_s + case.effort.moe_layers * rates.expert_s),
+            host_s=passes
+            * case.setup.training.host
+            * (case.effort.layers * each_s + case.effort.moe_layers * rates.expert_s),
         )
 
 

@@ -19,6 +19,8 @@ from rigright.demand import Layout, Training
 HABIT = {"training": 0.7, "pretraining": 0.92}  # share of runs that leave a default of their program as it is
 HABITS = frozenset({"recompute", "optimizer", "targets", "flash"})
 FULL, LEAST_FULL = 0.92, 0.6  # of a card that a run fills which needs more by our count: likely, and at least
+MICRO_BATCHES = 2 ** np.arange(13)
+BATCH_WEIGHTS = (0.2, 0.25, 0.25, 0.2, 0.1)  # from one to what fits, by equal factors
 SMALLER = ("adamw-8bit", "adamw-8bit-paged")  # optimizers that full fine-tuning falls back on
 
 
@@ -64,8 +66,25 @@ class Open:
         surer = found.low if found.value <= room else min(found.low, LEAST_FULL * room)
         return replace(found, value=value, low=surer, high=max(room, value))
 
+    def batches(self) -> Prior:
+        """Samples of a micro-batch: one, all that fits, or in between; large models are cut with few."""
+        prior = priors(self.work)["micro_batch"]
+        if self.room_bytes is None or self.training.trainer.startswith("megatron"):
+            return prior
+        tried = MICRO_BATCHES[:, None]
+        stages = np.arange(self.layout.pp)[None, :]
+        asked = replace(self.training, micro_batch=tried)
+        least = training_memory(self.arch, asked, layout=self.layout, stage=stages).least_bytes
+        fits = np.max(np.broadcast_to(least, (len(tried), self.layout.pp)), axis=1) <= self.room_bytes
+        most = float(MICRO_BATCHES[fits][-1]) if fits.any() else 1.0
+        shares = np.linspace(0, 1, len(BATCH_WEIGHTS))
+        values = tuple(round(most**share) for share in shares)
+        return replace(prior, values=values, weights=BATCH_WEIGHTS)
+
     def _prior(self, name: str) -> Prior | None:
         """What an input may be; the program's own habit counts most."""
+        if name == "micro_batch":
+            return self.batches()
         prior = (dict(priors("training")) | dict(priors(self.work))).get(name)
         if prior is not None and name == "seq_tok":
             most = self.arch.max_context_tok or max(prior.values)

@@ -14,6 +14,7 @@ from rigright.cost.training_towers import trunk_of
 from rigright.cost.training_unsaid import Open
 from rigright.cost.unsaid import priors
 from rigright.demand import Layout, Training
+from rigright.facts.chips import by_id
 from rigright.facts.training import Trainer, trainers
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.models import model_of
@@ -98,6 +99,10 @@ def read_row(row: Row) -> Asked:
     layout = _layout(reading)
     arch = _whole_stages(reading, layout.pp)
     training = _training(reading, layout)
+    if row.get("micro_batch") is None:
+        room = card_bytes(row)
+        case = Open(arch=arch, training=training, layout=layout, room_bytes=room, work=reading.work)
+        training = replace(training, micro_batch=reading.number("micro_batch", case.batches().middle))
     # say which words were not understood, and what stands in for them
     for column in WORDED:
         cell = reading.word(column)
@@ -118,6 +123,12 @@ def read_row(row: Row) -> Asked:
     )  # fmt: skip
 
 
+def card_bytes(row: Row) -> float | None:
+    """What the chip of a row holds, where the row names one we know."""
+    chip = by_id().get(row.get("chip") or "")
+    return None if chip is None else chip.mem_usable_bytes
+
+
 def _unsaid(reading: _Reading, training: Training) -> tuple[str, ...]:
     """What the row leaves open of that which decides memory or speed."""
     row, text = reading.row, reading.text
@@ -131,6 +142,7 @@ def _unsaid(reading: _Reading, training: Training) -> tuple[str, ...]:
         "targets": adapters and words.targets_of(text) is None,
         "recompute": training.recompute is None,
         "optimizer": not adapters and tunes and not reading.word("optimizer"),
+        "host": True,
         "flash": eager and not words.says_flash("; ".join((reading.word("framework"), text))),
     }
     return tuple(name for name, unsaid in is_open.items() if unsaid)
@@ -182,7 +194,7 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         method=method,
         optimizer=words.optimizer_of(reading.word("optimizer")),
         precision=words.precision_of(reading.word("precision"), trainer, sharding=sharding),
-        micro_batch=reading.number("micro_batch", reading.usual("micro_batch")) * samples,
+        micro_batch=(reading.row.get("micro_batch") or 1) * samples,
         seq_tok=_length(reading),
         references=words.references_of(text) if method == "full" else 0,
         recompute=words.recompute_of(reading.word("recompute")),

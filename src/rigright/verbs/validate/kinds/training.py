@@ -19,11 +19,10 @@ from rigright.cost.training_time import own_case
 from rigright.cost.training_time_rates import SUBJECT
 from rigright.cost.unsaid import Integrated
 from rigright.demand import Training
-from rigright.facts.chips import by_id
 from rigright.facts.training import find_trainer
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Basis, Kind, Prediction
-from rigright.verbs.validate.training_rows import Asked, read_row
+from rigright.verbs.validate.training_rows import Asked, card_bytes, read_row
 from rigright.verbs.validate.training_speed import read_timed, tok_per_s
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
@@ -50,7 +49,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
 
     case = asked.open_on(room)
-    found = case.within(case.integrated(peak, band=band(kind, assumed=bool(asked.assumed))))
+    found = case.within(case.integrated(peak, band=band(kind, assumed=bool(asked.assumed)), but=("host",)))
     return _speed(row, asked, room_bytes=room), Prediction(
         metric=PEAK,
         group=kind,
@@ -64,7 +63,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
 
 def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:
     """The unsaid input that a figure hangs on most."""
-    if found.decides is not None:
+    if found.decides is not None and found.decides.prior.option:
         yield say(
             "say {column}: it decides between {least} and {most}",
             column=found.decides.prior.name,
@@ -113,12 +112,6 @@ def of_kind(memory: TrainingMemory, kind: str, *, limit_bytes: float | None = No
         return np.asarray(memory.allocated_bytes)
     shown = np.asarray(memory.reserved_bytes if kind == "reserved" else memory.device_bytes)
     return shown if limit_bytes is None else np.minimum(shown, np.maximum(memory.least_bytes, limit_bytes))
-
-
-def card_bytes(row: Row) -> float | None:
-    """What the chip of a row holds, where the row names one we know."""
-    chip = by_id().get(row.get("chip") or "")
-    return None if chip is None else chip.mem_usable_bytes
 
 
 def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from rigright.facts.anchors import Anchor, RunCase, told
 
-_FADE = 2.0  # doublings of load after which a neighbour tells little
+FADE = 1.0  # doublings of load after which a neighbour tells a third
 _LENGTH = 0.5  # a doubling of a length, in doublings of load
 _SAME = 1e-6
 
@@ -33,7 +33,7 @@ def moved(own: Sequence[Anchor], *, model: str, asked: RunCase) -> tuple[float, 
     if nearest < _SAME:
         return _mean([one for one, away in zip(cases, far, strict=True) if away < _SAME])
     weights = [1 / away**2 for away in far]
-    fade = math.exp(-nearest / _FADE) / sum(weights)
+    fade = math.exp(-nearest / FADE) / sum(weights)
     logs = [
         fade
         * sum(
@@ -56,6 +56,7 @@ def distance(one: RunCase, asked: RunCase) -> float:
     """Between two cases, in doublings of load; what either leaves unsaid is no distance."""
     pairs = (
         (1.0, one.load, asked.load),
+        (1.0, one.chips, asked.chips),
         (_LENGTH, one.prompt_tok, asked.prompt_tok),
         (_LENGTH, one.output_tok, asked.output_tok),
     )

@@ -31,6 +31,7 @@ class RunCase:
     """What tells one run of a model from another; 0 and "" say nothing."""
 
     weights: str = ""
+    chips: float = 0.0
     load: float = 0.0  # requests in flight, sequences of a batch
     prompt_tok: float = 0.0
     output_tok: float = 0.0
@@ -57,6 +58,7 @@ class Anchor:
     as_of: str = ""
     model: str = ""  # "": any
     weights: str = ""
+    chips: float = 0.0
     load: float = 0.0
     prompt_tok: float = 0.0
     output_tok: float = 0.0
@@ -113,7 +115,7 @@ def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
     for number, row in enumerate(read_toml(path).get("anchor", ()), 1):
         try:
             one = Anchor(**row)
-            place = (one.load, one.prompt_tok, one.output_tok)
+            place = (one.chips, one.load, one.prompt_tok, one.output_tok)
             good = 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
             good = good and all(0 <= float(side) < math.inf for side in place)
         except (TypeError, ValueError):

@@ -230,8 +230,10 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     alone = kind.chip.vendor == CPU
     host = kind.host if way.offload is not None or alone else None
     arch = table.question.arch
-    load = float(table.scored.points.load[table.options.index[place]])
-    case = replace(case_of(traffic_of(table.question, load, way=way), way.weights), apart=apart)
+    point = table.options.index[place]
+    load, cards = (float(column[point]) for column in (table.scored.points.load, table.scored.points.n_chips))
+    case = case_of(traffic_of(table.question, load, way=way), way.weights, chips=cards)
+    case = replace(case, apart=apart)
     bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, host=host, case=case)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]

@@ -146,9 +146,10 @@ def _anchored(
     if not any(one.chip in {chip.id for chip in chips} for one in anchors()):
         return served
     moved = {name: served[name].copy() for name in SHIFTED}
-    for load in np.unique(points.load):
-        mine = points.load == load
-        case = case_of(traffic_of(question, load, way=way), way.weights)
+    loads = np.nan_to_num(points.load)
+    for load, cards in np.unique(np.stack([loads, points.n_chips]), axis=1).T:
+        mine = (loads == load) & (points.n_chips == cards)
+        case = case_of(traffic_of(question, load, way=way), way.weights, chips=float(cards))
         known = known_of(SUBJECT, chips, what=ran(question.arch, engine=way.engine, case=case))
         for name, figure in SHIFTED.items():
             if figure in known.shift:

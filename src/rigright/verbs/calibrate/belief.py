@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rigright.cost.anchored import distance
+from rigright.cost.anchored import FADE, distance
 from rigright.facts.anchors import RunCase
 
-MODEL, CASE, RUN = 0.4, 0.4, 0.2  # of the variance that not all runs of a chip in an engine share
+COMMON = 0.5  # of the variance that runs of one place share, what other models there have too
+MODEL, CASE, RUN = 0.3, 0.4, 0.3  # of the rest; all as runs of a third of the cases told the other two thirds
 FORMATS = 0.7  # of a model's part, what its formats have in common
-_FADE = 2.0  # doublings of load over which a case's own part fades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Beliefs:
 
 def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
     """What runs of one chip, engine and figure say; `spread` is the deviation of one run, unseen."""
-    total, between = spread**2, shared * spread**2
+    total, between = spread**2, COMMON * shared * spread**2
     rest = total - between
     alike = np.array([[_alike(left, right) for right in cells] for left in cells])
     near = np.array([[_near(left, right) for right in cells] for left in cells])
@@ -96,4 +96,4 @@ def _alike(left: Cell, right: Cell) -> float:
 def _near(left: Cell, right: Cell) -> float:
     if (left.model, left.case.weights) != (right.model, right.case.weights):
         return 0.0
-    return math.exp(-distance(left.case, right.case) / _FADE)
+    return math.exp(-distance(left.case, right.case) / FADE)

@@ -81,7 +81,8 @@ def save(path: Path, made: Sequence[Anchor]) -> None:
     kept = [one for one in old if _place(one) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = sorted(
-        [*kept, *made], key=lambda one: (*_place(one), one.model, one.weights, one.load, one.prompt_tok)
+        [*kept, *made],
+        key=lambda one: (*_place(one), one.model, one.weights, one.chips, one.load, one.prompt_tok),
     )
     plain = Anchor(subject="", chip="", engine="", figure="", shift=1.0, narrow=1.0, runs=0)
     said = [

@@ -69,9 +69,8 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         "output_tok_per_s": _least(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s / gain * chunks),
     }
-    told = tell(
-        seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=case_of(traffic, weights)
-    )
+    asked = case_of(traffic, weights, chips=case.layout.tp * case.layout.pp * case.layout.dp)
+    told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
     audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
         audio_s=audio_s,

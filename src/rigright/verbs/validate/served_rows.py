@@ -33,6 +33,7 @@ def predict_served(row: Row) -> Prediction:
         return Prediction(metric=metric, group=metric, why=why)
     case = RunCase(
         weights=ask.weights,
+        chips=ask.chips,
         load=ask.load or 0.0,
         prompt_tok=ask.prompt_tok,
         output_tok=ask.output_tok,

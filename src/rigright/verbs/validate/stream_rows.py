@@ -89,6 +89,7 @@ def predict_stream(row: Row) -> Prediction:
         )
     case = RunCase(
         weights=ask.weights.partition(KERNEL)[0],
+        chips=ask.cards,
         load=ask.seqs,
         prompt_tok=ask.prompt_tok,
         output_tok=ask.output_tok,

@@ -9,6 +9,7 @@ import pytest
 from benchmark_files import AIPERF, FILES, LLAMA_BENCH, SGLANG, TRAINER_STATE, VLLM_SERVE
 from rigright.base.errors import DataError, MissingError
 from rigright.faces.cli.main import main
+from rigright.facts.anchors import use
 from rigright.verbs.runs.document import document
 from rigright.verbs.runs.files import outputs
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup, setup_of
@@ -348,3 +349,25 @@ def test_a_run_without_a_figure_is_an_error(tmp_path):
     (tmp_path / "zero.json").write_text(json.dumps(empty), encoding="utf-8")
     with pytest.raises(DataError, match="no figure"):
         validate(str(tmp_path / "zero.json"), setup=NOTHING_SAID)
+
+
+def test_a_start_up_log_moves_no_speed_and_says_so(files, capsys):
+    assert main(["calibrate", "--from", str(files / "vllm.log"), "--out", str(files / "a.toml")]) == 3
+    assert "validate" in capsys.readouterr().err
+    assert not (files / "a.toml").exists()
+
+
+def test_one_command_anchors_to_a_benchmark(files, capsys):
+    """The file of the benchmark, the machine, and nothing else."""
+    out = files / "a.toml"
+    words = ["--from", str(files / "vllm_serve.json"), "--on", "h100", "--out", str(out), "--json"]
+    assert main(["calibrate", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == 3
+    before = validate(str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100"})).rows
+    with use(str(out)):
+        after = validate(str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100"})).rows
+    for old, new in zip(before, after, strict=True):
+        (left,), (right,) = old.predictions, new.predictions
+        low, high = sorted((left.predicted, left.measured))
+        assert low * 0.999 <= right.predicted <= high * 1.001
+        assert abs(right.error) < abs(left.error)

@@ -274,7 +274,7 @@ def test_the_command_prints_writes_and_speaks_chinese(write, tmp_path, capsys):
     assert "peak_gib (allocated)" in capsys.readouterr().out
     assert out.read_text(encoding="utf-8").startswith("id,metric,predicted")
     assert main(["--lang", "zh", "validate", runs]) == 0
-    assert "按来源" in capsys.readouterr().out
+    assert "区间内" in capsys.readouterr().out
 
 
 def test_json_holds_every_row_and_score(write, capsys):

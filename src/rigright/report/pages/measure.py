@@ -119,6 +119,8 @@ def _amount(value: float, unit: str) -> str:
         return show_watts(value)
     if unit == "bytes_per_s":
         return show_measured(value, unit)
+    if unit == "s":
+        return show_seconds(value)
     if unit == "tok_per_s":
         return f"{value:,.0f} tok/s"
     return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]

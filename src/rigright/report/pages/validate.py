@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rigright.base.words import Sentence, say, tell
@@ -12,6 +12,7 @@ from rigright.report.validation import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 8  # of a table; the rest is told in `--json`
 MOST_REASONS = 8
+FEW = 16  # figures that are shown one by one
 UNTOLD = "-"  # the name of what rows leave empty
 
 _TITLES = {
@@ -31,6 +32,13 @@ _HEADS = (
     Column(head=say("bias"), right=True),
     Column(head=say("in the band"), right=True),
 )
+_BESIDE = (
+    Column(head=say("what"), flexible=True),
+    Column(head=say("measured"), right=True),
+    Column(head=say("predicted"), right=True),
+    Column(head=say("80 % band"), right=True),
+    Column(head=say("off by"), right=True),
+)
 
 
 def page(result: Validation) -> Page:
@@ -41,9 +49,18 @@ def page(result: Validation) -> Page:
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
         return Page(title=head, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
-    answer = _verdict(result)
+    beside = [(row, one) for row in result.rows for one in row.predictions if one.error is not None]
+    is_few = 0 < len(beside) <= FEW
+    answer = _beside_verdict(beside) if is_few else _verdict(result)
     parts: list[Part] = [Line(said=head, tone="dim")]
-    parts += [table for dimension in _TITLES if (table := _table(result, dimension)) is not None]
+    if is_few:
+        parts.append(_beside(beside))
+    parts += [
+        table
+        for dimension in _TITLES
+        if (table := _table(result, dimension)) is not None
+        and not (is_few and len(table.rows) == len(beside))
+    ]
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
@@ -52,6 +69,40 @@ def page(result: Validation) -> Page:
         title = say("{count} measured figures cannot be read", count=len(faults))
         parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
+    """Of few figures: how many their bands hold."""
+    inside, all_of = sum(bool(one.holds) for _, one in beside), len(beside)
+    said = say("{inside} of {all} measured figures lie in their 80 % band", inside=inside, all=all_of)
+    return Line(said=said, tone="good" if inside >= 0.8 * all_of else "warn")
+
+
+def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
+    """Few figures, each beside what was measured."""
+    rows = tuple(
+        (
+            f"{_what(one)}, {row.id}",
+            _short(one.measured),
+            _short(one.predicted),
+            f"{_short(one.low)}-{_short(one.high)}",
+            _percent(one.error, signed=True),
+        )
+        for row, one in beside
+    )
+    tones = tuple("good" if one.holds else "warn" for _, one in beside)
+    return Table(columns=_BESIDE, rows=rows, tones=tones)  # type: ignore[arg-type]
+
+
+def _what(one: Prediction | Score) -> str:
+    """The figure, and what of it may be pooled."""
+    return one.metric if one.metric == one.group else f"{one.metric} ({one.group})"
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _verdict(result: Validation) -> Line:
@@ -76,7 +127,7 @@ def _table(result: Validation, dimension: str) -> Table | None:
 
 
 def _cells(score: Score) -> tuple[Shown, ...]:
-    what = score.metric if score.metric == score.group else f"{score.metric} ({score.group})"
+    what = _what(score)
     name = "" if score.of == "group" else score.name
     sizes = (_percent(score.median), _percent(score.p90), _percent(score.near))
     figures = (*sizes, _percent(score.bias, signed=True))

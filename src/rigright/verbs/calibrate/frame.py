@@ -56,7 +56,10 @@ def calibrate(
         for one in row.predictions:
             faults += _collect(row, one, found=found)
     if not found:
-        raise DataError(_nothing(read, faults[0] if faults else None))
+        hint = say("speeds move figures; `rigright validate` holds memory against what is predicted")
+        raise DataError(
+            _nothing(read, faults[0] if faults else None), hint=hint if "memory" in read.kind else None
+        )
     made: list[AnchorMade] = []
     anchors: list[Anchor] = []
     for place, cases in sorted(found.items()):

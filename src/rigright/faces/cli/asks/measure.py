@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from rigright.base.errors import AskError
 from rigright.base.units import parse_amount, parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
@@ -19,6 +20,13 @@ def add(parser: Parser) -> None:
     parser.takes_command = True
     parser.add_argument(
         "--plan", metavar="FILE", help=str(say("hold it against this plan: what `plan --json` printed"))
+    )
+    parser.add_argument(
+        "--read",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help=str(say("what the command writes, such as a benchmark's JSON: held against the plan as well")),
     )
     parser.add_argument("--every", metavar="TIME", help=str(say("time between two samples; 0.2s")))
     parser.add_argument("--steps", metavar="N", help=str(say("steps the command makes: then a step's time")))
@@ -38,6 +46,8 @@ def answer(options: argparse.Namespace) -> Answer:
 
     from rigright.verbs.measure.frame import EVERY_S, measure
 
+    if options.read and options.plan is None:
+        raise AskError(say("--read needs --plan"), hint=say("add --plan FILE: what `plan --json` printed"))
     beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True
     beside.start()
@@ -49,6 +59,10 @@ def answer(options: argparse.Namespace) -> Answer:
         tokens=None if options.tokens is None else parse_amount(options.tokens),
         save_as=options.save,
     )
+    if options.read:
+        from rigright.verbs.measure.read_runs import with_runs
+
+        result = with_runs(result, options.read, plan=options.plan, save_as=options.save)
     beside.cancel()
     from rigright.report.pages import measure as pages
 

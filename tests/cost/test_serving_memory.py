@@ -239,11 +239,13 @@ def test_what_layers_cost_adds_up():
 
 def test_bands_hold_their_figure():
     parts = Parts(counted=8.0, step=1.5, beside=0.5)
-    for kind in ("start", "allocated", "device", "preallocated"):
+    for kind in ("start", "allocated", "device"):
         low, high = band(kind, 10.0, parts=parts)
         assert low < 10 < high
         least, most = band(kind, 10.0, parts=parts, wider=2.0)
         assert least < low < high < most
+    low, high = band("preallocated", 10.0, parts=parts, wider=2.0)
+    assert 9 < low < 10 < high < 11
 
 
 def test_what_was_not_measured_has_a_wider_band():

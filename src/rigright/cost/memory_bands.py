@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rigright.cost.memory_serving import ServingMemory
 
 SUBJECT = "memory_serving"
+SHARES = frozenset({"preallocated"})  # of a card: as sure on one that was not measured
 LOADING_BYTES = (
     100 * MIB
 )  # logs of vLLM show that much more than is counted in every fourth start, of any size
@@ -51,6 +52,7 @@ def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
 def band(kind: str, value: Numbers, *, parts: Parts, wider: float = 1.0) -> tuple[Numbers, Numbers]:
     """Low and high of a value that is the sum of its parts; `wider`: where its like was not measured."""
     terms = corrections(SUBJECT)["bands"][kind]
+    wider = 1.0 if kind in SHARES else wider
     below = above = np.asarray(parts.mixed, dtype=float) ** 2
     for one in fields(Parts):
         low, high = terms.get(one.name, (1.0, 1.0))
@@ -87,6 +89,6 @@ def away(engine: Engine, chip: str) -> tuple[str, ...]:
 
 
 def widened(missing: tuple[str, ...]) -> float:
-    """How much wider a band is for what was not measured."""
+    """How much wider a band is for what was not measured; such doubts add as errors do."""
     terms = corrections(SUBJECT)["wider"]
-    return float(np.prod([terms[name] for name in missing]))
+    return 1 + float(np.hypot.reduce([terms[name] - 1 for name in missing], initial=0.0))

@@ -10,6 +10,7 @@ from rigright.verbs.runs.setup import Setup
 
 _ENGINE = re.compile(r"Initializing (?:a V1 |an )?LLM engine \(v(\d{1,4}(?:\.\d{1,4}){1,3})")
 _BOOT = "vLLM API server version"
+_SERVER = re.compile(_BOOT + r" v?(\d{1,4}(?:\.\d{1,4}){1,3})")
 _GIB = r" ?(?P<value>[0-9.]{1,12}) ?Gi?B"
 Pick = Callable[[list[float]], float]
 # figure -> how it is logged, by version, and which of several ranks counts
@@ -95,7 +96,7 @@ def rows(found: Document, setup: Setup) -> Iterator[Run]:
     """Each figure of the last start in a log."""
     del setup
     text = found.text[max(found.text.rfind(_BOOT), 0) :]
-    engine = _ENGINE.search(text)
+    engine = _ENGINE.search(text) or _SERVER.search(text)
     model = _said(text, _MODEL)
     said = {column: told for column, pattern in _SETTINGS if (told := _said(text, pattern))}
     common = {

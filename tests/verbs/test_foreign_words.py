@@ -66,6 +66,28 @@ def test_formats(asked, model, vendor, form):
     assert find_format(found.cell.partition(" (")[0]).id == form
 
 
+def test_a_word_of_another_engine_is_no_format_of_this_one():
+    assert find_format(foreign.weights_of("6bit", engine="mlx").cell).id == "mlx6"
+
+
+def test_no_accelerator_serves_in_32_bits():
+    read = foreign.weights_of("fp32", vendor="NVIDIA", many=True)
+    assert read.cell == "fp8"
+    assert read.wider > 1
+    assert foreign.weights_of("fp32", vendor="NVIDIA").cell == "fp32"
+
+
+def test_a_model_takes_the_chips_that_hold_it():
+    def chips(model, **said):
+        told = {"arch": model, "chip": "h100-sxm5-80gb", "weights": "bf16", "mode": "single"} | said
+        row = dict.fromkeys(inference.KIND.columns) | told
+        return enter("inference", row, raw={}).row["n_chips"]
+
+    assert chips("meta-llama/Llama-3.1-8B") is None
+    assert chips("meta-llama/Llama-3.3-70B-Instruct") == 4
+    assert chips("meta-llama/Llama-3.3-70B-Instruct", n_chips=1) == 1
+
+
 def test_a_mix_is_as_large_as_its_bits_say():
     small, large = (
         foreign.weights_of(f"gguf:mix {bits} bpw", model="", vendor="").cell for bits in (2.5, 6.6)
@@ -83,6 +105,7 @@ def test_caches(asked, form):
     [
         ("", "card as given: NVIDIA_A100-SXM4-40GB; config: 1x8", "a100-sxm4-40gb"),
         ("", "accelerator: AMD Instinct MI300X 192GB (x8) and AMD Instinct MI325X 256GB (x8)", "mi325x"),
+        ("", "GPU as named: RTX 5090 32.6 GB; Run 4", "rtx-5090"),
         ("NVIDIA GeForce GTX 1650 Ti", "", "gtx-1650"),
         ("Intel(R) Arc Pro(R) B60", "", "arc-pro-b60"),
         ("H100-SXM5-80GBx8", "", "h100-sxm5-80gb"),

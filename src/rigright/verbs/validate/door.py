@@ -11,6 +11,7 @@ from rigright.base.errors import RigError
 from rigright.base.record import dataclass
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.cost.weights import weights_bytes
 from rigright.facts.find import find_chip
 from rigright.report.validation import Prediction
 from rigright.verbs.validate import foreign
@@ -19,6 +20,8 @@ from rigright.verbs.validate.models import model_of
 
 SURE = 1.15  # widened by less, a row is of what it names
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
+BUILT_IN = "built-in GPU"
+ROOM, MOST_CARDS = 0.85, 64  # of the memory of chips that weights may fill, and how many chips are taken
 MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
 
 
@@ -69,6 +72,18 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
         out["arch"], out["shape"] = (None, found.arch.source) if is_shape else (found.arch.name, None)
         notes.append(found.note)
         wider *= foreign.table()["model"][found.kind]
+    if kind == "inference" and out.get("chip") and not (row.get("n_chips") or row.get("tp")):
+        cards = _cards(
+            out["chip"], tuple(out.get(name) for name in ("arch", "shape", "model")), out.get("weights")
+        )
+        if cards > 1:
+            out["n_chips"] = cards
+            notes.append(say("{column} is empty: taken as {value}", column="n_chips", value=cards))
+            wider *= foreign.table()["unsaid_cards"]["wider"]
+    if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
+        out |= {"offload": None, "n_gpus": 0}
+        notes.append(say("the graphics of the processor did the work: taken as its cores"))
+        wider *= foreign.table()["built_in"]["wider"]
     return Entered(row=out, notes=tuple(notes), wider=wider)
 
 
@@ -89,7 +104,16 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
         yield "chip", foreign.chip_of(chip, "", host=False)
     column = {"inference": "weights", "memory": "format"}.get(kind, "")
     if row.get(column):
-        yield column, foreign.weights_of(row[column], model=row.get("model") or "", vendor=_vendor(chip))
+        yield (
+            column,
+            foreign.weights_of(
+                row[column],
+                model=row.get("model") or "",
+                vendor=_vendor(chip),
+                engine=row.get("engine") or "",
+                many=row.get("mode") in MANY,
+            ),
+        )
     if row.get("kv"):
         yield "kv", foreign.kv_of(row["kv"])
 
@@ -97,6 +121,21 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
 def _encodes(row: Row) -> bool:
     """Encoders have engines of their own."""
     return row.get("metric") == "latency_ms" and row.get("output_tok") == 0
+
+
+@cache
+def _cards(chip: str, named: tuple[str | None, ...], weights: str | None) -> int:
+    """The chips that hold a model of which nobody says on how many it ran: one, two, four ..."""
+    cards = 1
+    try:
+        arch, _ = model_of(dict(zip(("arch", "shape", "model"), named, strict=True)))
+        size = weights_bytes(arch, weights or arch.stored or arch.dtype)
+        room = max(find_chip(chip).mem_bytes, *find_chip(chip).mem_options_bytes, 0.0)
+    except RigError:
+        return cards
+    while size > ROOM * room * cards and cards < MOST_CARDS:
+        cards *= 2
+    return cards
 
 
 @cache

@@ -21,11 +21,13 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
 
 BITS = 8
+WIDE = frozenset({"fp32", "float32"})
 MOST_CHARS = 400  # of a cell that is read
 _MAKERS_FORM = re.compile(r"\s-\s(small|medium|large)\b", re.IGNORECASE)  # llama-bench: "Q4_K - Medium"
 _BPW = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)\s*bpw", re.IGNORECASE)
 _MARKS = re.compile(r"\((?:r|tm|c)\)|[\u00ae\u2122]", re.IGNORECASE)
-_ACCELERATOR = re.compile(r"(?:accelerator|card as given|gpu|chip)s?:\s*([^;|]+)", re.IGNORECASE)
+_ACCELERATOR = re.compile(r"(?:accelerator|card as given|gpu as named|gpu|chip)s?:\s*([^;|]+)", re.IGNORECASE)
+_SIZE = re.compile(r"\b\d+(?:\.\d+)?\s*gi?b\b.*", re.IGNORECASE)
 _NO_CARD = re.compile(r"none \(CPU:\s*([^;]+)\)\s*(?:;|\Z)")
 
 
@@ -57,24 +59,37 @@ def engine_of(asked: str, *, many: bool) -> ReadAs:
 
 
 @cache
-def weights_of(asked: str, *, model: str, vendor: str) -> ReadAs:
+def weights_of(
+    asked: str, *, model: str = "", vendor: str = "", engine: str = "", many: bool = False
+) -> ReadAs:
     """A format of weights; tables of memory add the engine in brackets."""
-    written, bracket, engine = asked.partition(" (")
+    written, bracket, behind = asked.partition(" (")
     plain = written.strip().lower()
     of_chip = _row("format", plain, vendor=vendor, by_chip=True)
-    if of_chip is None and _is_format(plain):
+    if (
+        many and plain in WIDE and vendor in {"NVIDIA", "AMD"}
+    ):  # lists of submissions say what a model came in
+        return _read("weights", asked, row=table()["unserved"])
+    if of_chip is None and _is_format(plain, engine):
         return ReadAs(cell=asked)
     if bracket:
-        inside = weights_of(written, model=model, vendor=vendor)
-        return replace(inside, cell=f"{inside.cell}{bracket}{engine}")
+        inside = weights_of(written, model=model, vendor=vendor, engine=engine)
+        return replace(inside, cell=f"{inside.cell}{bracket}{behind}")
+    return _loose_weights(
+        asked, model=model, row=of_chip or _row("format", plain, vendor=vendor), vendor=vendor
+    )
+
+
+def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor: str) -> ReadAs:
+    """A format that only looks like one we know."""
+    plain = asked.strip().lower()
     if plain.startswith(("gguf", "ggml")) or _MAKERS_FORM.search(plain):
         return _gguf(asked, model)
     parts = [part for part in re.split(r"[/+,;]| and ", plain) if part.strip()]
     if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
-        read = [weights_of(part, model="", vendor=vendor) for part in parts]
+        read = [weights_of(part, vendor=vendor) for part in parts]
         narrow = min(read, key=lambda one: (one.wider > 1.2, getattr(find_format(one.cell), "bits", 4)))
         return _read("weights", asked, row={"is": narrow.cell, "wider": 1.1})
-    row = of_chip or _row("format", plain, vendor=vendor)
     if row is not None:
         return _read("weights", asked, row=row)
     stored = spell(asked).stored or spell(model).stored
@@ -131,7 +146,9 @@ def _chip(asked: str) -> ReadAs | None:
     """A chip by its name; else without marks, remarks and the words that tell a notebook's from a desk's."""
     text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
     lesser = re.sub(r"\b(?:ti|super|mobile|laptop|max-q)\b.*", "", text, flags=re.IGNORECASE)
-    for name, wider in ((asked, 1.0), (text, 1.0), (text.partition("(")[0], 1.0), (lesser, 1.3)):
+    unsized = _SIZE.sub("", text)
+    bare = text.partition("(")[0]
+    for name, wider in ((asked, 1.0), (text, 1.0), (bare, 1.0), (unsized, 1.05), (lesser, 1.3)):
         if not name.strip():
             continue
         if _finds(find_chip, name):
@@ -190,9 +207,11 @@ def _bits(base: str) -> float:
     return kind.block_bytes * BITS / kind.block_elems
 
 
-def _is_format(asked: str) -> bool:
+def _is_format(asked: str, engine: str = "") -> bool:
     plain = asked.strip().lower()
-    says = any(plain in engine.says for engine in engines().values())
+    called = corrections("speed_streams")["callings"].get(engine.strip().lower(), {}).get("like", engine)
+    speakers = [find_engine(called)] if _finds(find_engine, called) else list(engines().values())
+    says = any(plain in one.says for one in speakers)
     return says or plain in corrections("speed_streams")["spoken"] or _finds(find_format, asked)
 
 

@@ -85,8 +85,6 @@ def read_hybrid(row: Row) -> HybridAsk:
     work = replace(work, gemms=tuple(_fitted(gemm, row, share=elem_share) for gemm in work.gemms))
     chips = _chips(row)
     offload = row.get("offload") or ""
-    if "built-in GPU" in offload:
-        raise AskError(say("the graphics of the processor did the work: that is no offload"))
     host = _host(row)
     ram = in_ram(row, work)
     if chips and ram == InRam():

@@ -84,7 +84,7 @@ def test_a_model_takes_the_chips_that_hold_it():
         return enter("inference", row, raw={}).row["n_chips"]
 
     assert chips("meta-llama/Llama-3.1-8B") is None
-    assert chips("meta-llama/Llama-3.3-70B-Instruct") == 4
+    assert chips("meta-llama/Llama-3.3-70B-Instruct") == 2
     assert chips("meta-llama/Llama-3.3-70B-Instruct", n_chips=1) == 1
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say

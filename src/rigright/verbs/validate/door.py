@@ -74,7 +74,9 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
         wider *= foreign.table()["model"][found.kind]
     if kind == "inference" and out.get("chip") and not (row.get("n_chips") or row.get("tp")):
         cards = _cards(
-            out["chip"], tuple(out.get(name) for name in ("arch", "shape", "model")), out.get("weights")
+            out["chip"],
+            named=tuple(out.get(name) for name in ("arch", "shape", "model")),
+            weights=out.get("weights"),
         )
         if cards > 1:
             out["n_chips"] = cards
@@ -124,7 +126,7 @@ def _encodes(row: Row) -> bool:
 
 
 @cache
-def _cards(chip: str, named: tuple[str | None, ...], weights: str | None) -> int:
+def _cards(chip: str, *, named: tuple[str | None, ...], weights: str | None) -> int:
     """The chips that hold a model of which nobody says on how many it ran: one, two, four ..."""
     cards = 1
     try:

@@ -17,6 +17,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.facts.classes import ChipClass, class_of
+from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
 
@@ -83,8 +84,13 @@ AGE = {  # of an engine in its older days, and how far it may stand from what it
     **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
 }
 MANNER = {  # of runs tuned for one load, times what others reach: value, spread
-    "compute": (1.1, 0.15), "experts": (1.1, 0.3), "memory": (1.05, 0.1), "fixed": (0.8, 0.4),
-    "ahead": (1.0, 1.0), "request": (1.0, 1.0), "fill": (10.0, 1.0),
+    "compute": (1.25, 0.1),
+    "experts": (1.1, 0.3),
+    "memory": (1.1, 0.07),
+    "fixed": (0.8, 0.4),
+    "ahead": (1.0, 1.0),
+    "request": (1.0, 1.0),
+    "fill": (10.0, 1.0),
 }  # fmt: skip
 
 
@@ -170,9 +176,9 @@ def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
-    ask = read_served(row)
+    ask, source = read_served(row), row.get("source") or ""
     return {
-        "source": row.get("source") or "",
+        "source": source_name(source) if ask.sent.manner else source,  # one submission a file
         "chip": ask.chip.id,
         "model": ask.arch.name,
         "engine": ask.engine.id,
@@ -184,11 +190,18 @@ def keys(row: Row) -> Mapping[str, str]:
     }
 
 
+def _teaches(row: Row) -> bool:
+    """Rows under load; of a run that kept its rate, output says what came in and nothing of the machine."""
+    if row.get("mode") not in MODES or not row.get("value"):
+        return False
+    return not (row.get("scheduled_samples_per_s") and row.get("metric") == "output_tok_s_total")
+
+
 SUBJECT = Subject(
     name="speed_serving",
     kind="inference",
     also=("serving_energy",),
-    teaches=lambda row: row.get("mode") in MODES and bool(row.get("value")),
+    teaches=_teaches,
     measured=lambda row: float(row["value"]),
     prepare=prepare,
     predict=predict,

@@ -17,6 +17,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.facts.classes import ChipClass, class_of
+from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
@@ -79,9 +80,11 @@ ENGINE = {  # of an engine, and how far it may stand from everybody's
     "gathered": 0.5,
 }
 AGE = {  # of an engine in its older days, and how far it may stand from what it is now
-    **dict.fromkeys(("engine_compute", "engine_memory", "engine_expert", "engine_touch"), 0.15),
-    **dict.fromkeys(("engine_layer", "engine_moe"), 0.4),
-    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
+    **dict.fromkeys(("engine_compute", "engine_memory"), 0.1),
+    **dict.fromkeys(("engine_expert", "engine_touch"), 0.15),
+    "engine_layer": 0.25,
+    "engine_moe": 0.4,
+    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.5),
 }
 MANNER = {  # of runs tuned for one load, times what others reach: value, spread
     "compute": (1.25, 0.1),
@@ -102,9 +105,14 @@ class Prepared:
     groups: tuple[Group, ...]
 
 
+def _ask(row: Row) -> ServedAsk:
+    """A row as `validate` reads it."""
+    return read_served(enter("inference", row, raw={}).row)
+
+
 def prepare(rows: Sequence[Row]) -> Prepared:
     """Read every row once."""
-    asks = tuple(read_served(row) for row in rows)
+    asks = tuple(_ask(row) for row in rows)
     return Prepared(asks=asks, groups=group_cases(asks))
 
 
@@ -115,7 +123,7 @@ def predict(ready: Prepared, tables: Tables) -> np.ndarray:
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
-    asks = [read_served(row) for row in rows]
+    asks = [_ask(row) for row in rows]
     run = Counter(class_of(ask.chip) for ask in asks)
     shared = [_shared(class_of(ask.chip), run) for ask in asks]
     engines = dict.fromkeys(ask.engine.id for ask in asks)
@@ -176,7 +184,7 @@ def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
-    ask, source = read_served(row), row.get("source") or ""
+    ask, source = _ask(row), row.get("source") or ""
     return {
         "source": source_name(source) if ask.sent.manner else source,  # one submission a file
         "chip": ask.chip.id,

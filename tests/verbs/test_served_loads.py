@@ -4,7 +4,7 @@ import pytest
 
 from rigright.arch.sources.open import open_model
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_loads import eye_of, load_of, picture_tok
+from rigright.verbs.validate.served_loads import eye_of, is_loaded, load_of, picture_tok
 from rigright.verbs.validate.served_rows import predict_served
 
 MLPERF = {
@@ -122,3 +122,38 @@ def test_settings_that_a_row_tells_are_taken():
     assert figure(BATCH, max_num_seqs=16.0, **full) < 0.5 * figure(BATCH, max_num_seqs=128.0, **full)
     tight = {"prompt_tok": 8000.0, "output_tok": 2000.0, **full}
     assert figure(BATCH, gpu_memory_utilization=0.5, **tight) < figure(BATCH, **tight)
+
+
+def test_a_length_that_nobody_says_widens_the_band_and_one_estimated_does_too():
+    row = BATCH | {"metric": "output_tok_s_total"}
+
+    def width(**changes):
+        found = predict_served(row | changes)
+        return found.high / found.low
+
+    said = width(prompt_tok=550.0)
+    estimated = width()
+    unsaid = width(task=None)
+    assert said < estimated < unsaid
+
+
+def test_a_rate_in_a_note_is_a_load_where_no_mode_is_told():
+    note = "ShareGPT 1000 prompts @ 16 req/s; mean in 215 out 121"
+    assert is_loaded(BATCH | {"mode": None, "note": note})
+    assert not is_loaded(BATCH | {"mode": "batch", "note": note})
+    assert not is_loaded(BATCH | {"mode": None})
+
+
+def test_older_versions_go_by_terms_of_their_own():
+    """Of vLLM before 0.14 the host waits for each pass."""
+    old, new = (figure(BATCH, engine_version=version, load=256.0) for version in ("0.11.1", "0.19.0"))
+    assert old > 1.02 * new
+    assert read_served(BATCH | {"engine_version": None, "measured": "2025-11-02"}).engine.version == "0.11"
+    assert read_served(BATCH | {"engine_version": "2024-11 (0.6.x)"}).engine.version == "0.6"
+
+
+def test_a_tuned_run_in_32_bit_is_a_slip_of_the_table():
+    ask = read_served(MLPERF | {"weights": "fp32", "chip": "gb200"})
+    assert ask.weights == "nvfp4"
+    assert read_served(MLPERF | {"weights": "fp32"}).weights == "fp8"
+    assert read_served(MLPERF | {"weights": "fp32", "scenario": None}).weights == "fp32"

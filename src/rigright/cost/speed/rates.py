@@ -243,6 +243,8 @@ def _narrow_flops_per_s(chip: Chip, weights: str, *, terms: Terms) -> float:
         return chip.int8_ops_per_s * terms["fp8"]
     if weights == "nvfp4" and chip.fp4_flops_per_s:
         return chip.fp4_flops_per_s * terms["fp4"]
+    if weights == "mxfp4" and chip.fp4_flops_per_s and chip.vendor == "AMD":
+        return chip.fp4_flops_per_s * terms["fp4"]  # weights and activations of 4 bit
     if weights == "mxfp4" and chip.fp4_flops_per_s and chip.fp8_flops_per_s:
         return chip.fp8_flops_per_s * terms["fp8"]  # weights of 4 bit meet activations of 8
     return plain if weights in {"bf16", "fp16", "fp32"} else plain * terms["upcast"]

@@ -10,6 +10,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.cost.unsaid import priors
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format
@@ -21,8 +22,6 @@ from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 NOTHING_SAID = ServedLoad()
-USUAL_TOK = 512  # where no row and no note tells a length
-USUAL_PROMPT_TOK = 300.0  # of sets of instructions; more where outputs are longer
 _WORKERS = re.compile(
     r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
@@ -81,6 +80,10 @@ def read_served(row: Row) -> ServedAsk:
     card = _first_card(row["chip"])
     # the format told; else as published, or what the chip multiplies fastest
     told = row.get("weights")
+    if told == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes
+        told = "mxfp4" if card.chip.vendor == "AMD" else "nvfp4"
+        told = told if card.chip.fp4_flops_per_s else "fp8"
+        assumed.append(say("weights not stated: assuming {weights}", weights=told))
     if told is None:
         told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
         assumed.append(say("weights not stated: assuming {weights}", weights=told))
@@ -134,12 +137,10 @@ def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> s
 
 
 def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
-    """Lengths told, by the row or its benchmark; else usual outputs, and prompts as long as these."""
-    prompt, output = sent.prompt_tok, sent.output_tok
-    if output is None:
-        output = float(USUAL_TOK)
-    if prompt is None:
-        prompt = max(output, USUAL_PROMPT_TOK)
+    """Lengths told, by the row or its benchmark; else the middle of how people run."""
+    usual = priors("serving")
+    prompt = usual["prompt_tok"].middle if sent.prompt_tok is None else sent.prompt_tok
+    output = usual["output_tok"].middle if sent.output_tok is None else sent.output_tok
     if not sent.said_output:
         assumed.append(say("output length not stated: assuming {tok} tokens", tok=f"{output:g}"))
     if not sent.said_prompt:

@@ -30,6 +30,7 @@ class ServedLoad:
     output_tok: float | None = None
     said_prompt: bool = False  # by the row itself
     said_output: bool = False
+    unsure: bool = False  # the benchmark's lengths are estimates of ours
     samples: float = 0.0  # that the tower for pictures works on, for a request
     rate_per_s: float | None = None
     requests: float | None = None  # of the whole run
@@ -61,10 +62,17 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
         said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
         rate_per_s=row.get("scheduled_samples_per_s") or (float(rate[1]) if rate else None),
         requests=float(requests[1]) if rate and requests else None,
+        unsure=known.get("confidence") == "low",
         ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
         median=row.get("itl_p50_ms") is not None or bool(_MEDIAN.search(note)),
         manner=MLPERF if name == MLPERF else "",
     )  # fmt: skip
+
+
+def is_loaded(row: Row) -> bool:
+    """Whether a row that names no mode speaks of many requests: they arrive at a rate."""
+    told = row.get("scheduled_samples_per_s") or _RATE.search(row.get("note") or "")
+    return not row.get("mode") and bool(told)
 
 
 def eye_of(arch: Arch) -> Tower | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,19 +13,23 @@ from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.speed.told import at, most_output
+from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import RunCase
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
 SUBJECT = "speed_serving"
+UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
 
 
 def predict_served(row: Row) -> Prediction:
     """The figure a row measures."""
     metric = row["metric"]
     ask = read_served(row)
-    value = float(best_of_rows(group_cases([ask]), [ask])[0])
+    unsaid = _unsaid(ask)
+    told = _over(ask, unsaid)
+    value = told[()]
     if not np.isfinite(value) or value <= 0:
         if np.isnan(value):
             why = say('"{metric}" is not a figure of serving we know', metric=metric)
@@ -43,16 +48,22 @@ def predict_served(row: Row) -> Prediction:
         SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source"), case=case)
     )
     figure = figure_of(metric, split=bool(row.get("disagg")))
-    found = estimate(SUBJECT, figure, value=value, known=known)
+    said = estimate(SUBJECT, figure, value=value, known=known)
     if known.shift:
-        found = at(found, _together(ask, found.value, metric=metric, known=known))
+        said = at(said, _together(ask, said.value, metric=metric, known=known))
+    found = integrated(
+        lambda values: told[_place(values, ask=ask)],
+        unsaid,
+        band=(said.low / said.value, said.high / said.value),
+    )
+    moved = said.value / value  # by the user's own runs
     return Prediction(
         metric=metric,
         group=metric,
         measured=row.get("value"),
-        predicted=found.value,
-        low=found.low,
-        high=found.high,
+        predicted=found.value * moved,
+        low=found.low * moved,
+        high=found.high * moved,
         why=with_semicolons(ask.assumed),
         basis=Basis(
             subject=SUBJECT, figure=figure.partition(",")[0], chip=ask.chip.id,
@@ -76,3 +87,29 @@ def _together(ask: ServedAsk, value: float, *, metric: str, known: Known) -> flo
         return float(most_output(value, tpot_ms / KILO, load=ask.load))
     measured = float(known.narrow.get("latency", 1.0)) < 1
     return value if measured else ttft_ms + max(ask.output_tok - 1, 0) * tpot_ms
+
+
+def _unsaid(ask: ServedAsk) -> tuple[Prior, ...]:
+    """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
+    sent, found = ask.sent, list[Prior]()
+    for name, said, known in (
+        ("prompt_tok", sent.said_prompt, sent.prompt_tok),
+        ("output_tok", sent.said_output, sent.output_tok),
+    ):
+        if known is None:
+            found.append(priors("serving")[name])
+        elif not said and sent.unsure:
+            values = tuple(known * share for share in UNSURE)
+            found.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
+    return tuple(found)
+
+
+def _over(ask: ServedAsk, unsaid: Sequence[Prior]) -> Mapping[tuple[tuple[str, float], ...], float]:
+    """The figure as asked, and with each unsaid length moved over its prior: all at once."""
+    moves = [(), *(((one.name, value),) for one in unsaid for value in one.values if value != one.middle)]
+    asks = [replace(ask, **dict(move)) for move in moves]
+    return dict(zip(moves, map(float, best_of_rows(group_cases(asks), asks)), strict=True))
+
+
+def _place(values: Mapping[str, float], *, ask: ServedAsk) -> tuple[tuple[str, float], ...]:
+    return tuple((name, value) for name, value in values.items() if getattr(ask, name) != value)

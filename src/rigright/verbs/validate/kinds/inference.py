@@ -9,6 +9,7 @@ from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.served_loads import is_loaded
 from rigright.verbs.validate.served_rows import predict_served
 from rigright.verbs.validate.stream_rows import predict_stream, spills
 
@@ -42,7 +43,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         return predict_hybrid({**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1})
     if _SPLIT.search(row.get("offload") or ""):
         return predict_hybrid({**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1})
-    if row.get("mode") in {"serve", "max"}:
+    if row.get("mode") in {"serve", "max"} or is_loaded(row):
         return (predict_served(row),)
     if spills(row):
         return predict_hybrid({**row, "gpu": row["chip"], "n_gpus": row.get("n_chips") or 1})

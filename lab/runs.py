@@ -21,7 +21,7 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
         *("new/serving_energy", "new/mlperf60"),
     ),
     "training": ("training", "new/released_training"),
-    "vision": ("vision",),
+    "vision": ("vision", "new/released_vision"),
     "diffusion": ("new/images_energy", "new/diffusion"),
     "memory": ("memory",),
     "hybrid": ("new/hybrid",),

@@ -112,7 +112,7 @@ def keys(row: Row) -> Mapping[str, str]:
 SUBJECT = Subject(
     name="speed_images",
     kind="vision",
-    teaches=lambda row: bool(row.get(SPEED)),
+    teaches=lambda row: bool(row.get(SPEED)) and "habana" not in (row.get("framework") or ""),
     measured=lambda row: float(row[SPEED]),
     prepare=prepare,
     predict=samples_per_s,

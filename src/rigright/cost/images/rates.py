@@ -16,7 +16,8 @@ from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import CpuRate
 
 SUBJECT = "speed_images"
-ELEM_BYTES = {"16bit": 2.0, "fp32": 4.0, "tf32": 4.0, "fp8": 2.0}
+ELEM_BYTES = {"16bit": 2.0, "fp32": 4.0, "tf32": 4.0, "fp8": 2.0, "int8": 1.0}
+CPU_INT8 = 16.0  # matrix units of processors (AMX, VNNI) over their vectors in 32 bit
 Terms = Mapping[str, float]
 
 
@@ -44,10 +45,11 @@ class ImageRates:
 class ImageRun:
     """How a network is run."""
 
-    precision: str = "16bit"  # "16bit" (amp, bf16, fp16), "tf32", "fp32", "fp8"
+    precision: str = "16bit"  # "16bit" (amp, bf16, fp16), "tf32", "fp32", "fp8", "int8"
     channels_last: bool = False
     compiled: bool = False
     fused_attention: bool = True
+    engine: str = ""  # that compiled the whole network ahead: "tensorrt", "openvino", "neuron"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +70,25 @@ def image_rates(
 ) -> ImageRates:
     """The rates of runs, each on its place with its kind of network, in their order."""
     tables = corrections(SUBJECT) if tables is None else tables
+    common = tables["run"]
     chip, kind = [place.terms for place in places], [_kind_terms(tables, kind) for kind in kinds]
-    narrow = np.array([run.precision in {"16bit", "fp8"} for run in runs])
+    narrow = np.array([run.precision in {"16bit", "fp8", "int8"} for run in runs])
+    ahead = [tables["ahead"].get(run.engine, {}) for run in runs]
     compiled = np.array([run.compiled for run in runs])
     last = np.array([run.channels_last for run in runs])
     fused = np.array([run.fused_attention for run in runs])
-    common = tables["run"]
     wide = np.where(narrow, 1.0, _column(chip, "compute32"))
     eager = _column(kind, "traffic") * np.where(compiled, _column(kind, "fused"), 1.0)
     return ImageRates(
-        flops_per_s=_rate(places, "flops_per_s") * _column(chip, "compute") * wide * _column(kind, "compute"),
+        flops_per_s=_rate(places, "flops_per_s")
+        * _column(chip, "compute")
+        * wide
+        * _column(kind, "compute")
+        * np.array([own.get("compute", 1.0) for own in ahead]),
         mem_bytes_per_s=_rate(places, "mem_bytes_per_s") * _column(chip, "memory"),
         elem_bytes=np.array([ELEM_BYTES[run.precision] for run in runs]),
-        traffic=eager + np.where(narrow & ~last, _column(kind, "reorder"), 0.0),
+        traffic=(eager + np.where(narrow & ~last, _column(kind, "reorder"), 0.0))
+        * np.array([own.get("traffic", 1.0) for own in ahead]),
         pair_traffic=np.where(fused, 0.0, common["pair_traffic"]),
         starts=_column(kind, "starts"),
         kernel_s=_column(chip, "kernel_s"),
@@ -104,11 +112,11 @@ def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any] | None = N
     )
 
 
-def cpu_place(cpu: CpuRate, *, tables: Mapping[str, Any] | None = None) -> Place:
-    """A processor: it computes in 32 bit whatever it is told."""
+def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any] | None = None) -> Place:
+    """A processor: it computes in 32 bit whatever it is told, but for integers of engines made for them."""
     tables = corrections(SUBJECT) if tables is None else tables
     return Place(
-        flops_per_s=cpu.flops_per_s,
+        flops_per_s=cpu.flops_per_s * (CPU_INT8 if precision == "int8" else 1.0),
         mem_bytes_per_s=cpu.mem_bytes_per_s,
         terms={**tables["chips"]["all"], **tables["chips"].get("cpu", {})},
     )
@@ -119,6 +127,8 @@ def _flops_per_s(chip: Chip, precision: str) -> float:
     half = (chip.fp8_flops_per_s or chip.int8_ops_per_s or (chip.fp4_flops_per_s or np.nan) / 2) / 2
     narrow = chip.plain_flops_per_s or chip.fp32_flops_per_s or half
     wide = chip.fp32_flops_per_s or narrow / 2
+    if precision == "int8":
+        return chip.int8_ops_per_s or chip.fp8_flops_per_s or narrow
     if precision == "fp8":
         return chip.fp8_flops_per_s or narrow
     if precision == "tf32":

@@ -55,7 +55,7 @@ def samples_per_s(ready: ImageCases, tables: Mapping[str, Any] | None = None) ->
 
 def _place(ask: ImageAsk, tables: Mapping[str, Any] | None) -> Place:
     if ask.cpu is not None:
-        return cpu_place(ask.cpu, tables=tables)
+        return cpu_place(ask.cpu, ask.run.precision, tables=tables)
     return place_of(ask.chip or chips()[0], ask.run.precision, tables=tables)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 
 from rigright.arch.benched import benched
 from rigright.arch.classifiers import classifier
@@ -25,6 +26,13 @@ from rigright.facts.nodes import find_node
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
 UNPADDED = 0.5  # of the longest text, on average, where texts are packed without padding: MLPerf BERT
+DOUBTS = {  # how much wider a band is, either way: cards not counted, no size told, engines that few ran
+    "cards": 1.5, "size": 1.5, "tensorrt": 1.2, "openvino": 2.0, "neuron": 1.6,
+}  # fmt: skip
+ENGINES = ("tensorrt", "openvino", "neuron")  # that compile a whole network ahead
+_SERVER = re.compile(r"multi.?card|deepspeed")  # names of Habana's tests
+SERVER_CARDS = 8
+CPU_BATCH = 64.0  # that an engine gives a processor at once
 PX, MACS_A_PARAM = 224, 170.0  # classifiers at that side: a middle of those that are benched
 ACTS, ACTS_POWER = 5.0, 0.6  # elements written for multiply-adds, in millions for billions: the same
 KEPT = 6.0  # times an element is held in training, for the batch that fits where nobody says
@@ -76,13 +84,17 @@ def read_image(row: Row) -> ImageAsk:
     cpu = _processor(gpu) if gpu.upper().startswith("CPU") else None
     chip = find_chip(gpu) if cpu is None else None
     work, kind, assumed, wider = work_of_row(row)
-    ranks = float(row.get("n_gpus") or 1)
+    uncounted = row.get("n_gpus") is None and _SERVER.search(row.get("model") or "") is not None
+    ranks = float(row.get("n_gpus") or (SERVER_CARDS if uncounted else 1))
     train = (row.get("mode") or "infer").lower().startswith("train")
     run = run_of_row(row, chip)
     batch = row.get("batch_size")
     known = benched(row.get("model") or "")
     many = known.samples if known is not None else 1.0
-    each = batch * many / ranks if batch else _batch_that_fits(work, chip, run=run, train=train, many=many)
+    fits = _batch_that_fits(work, chip, run=run, train=train, many=many)
+    # tables of trainers name the batch of a chip or of all: what one chip has no room for is of all
+    shared = ranks if batch and batch * many > fits else 1.0
+    each = batch * many / shared if batch else fits
     return ImageAsk(
         work=work,
         kind=kind,
@@ -93,7 +105,15 @@ def read_image(row: Row) -> ImageAsk:
         ranks=ranks,
         train=train,
         assumed=assumed,
-        wider=wider,
+        wider=wider * _doubt(row, engine=run.engine, counted=not uncounted),
+    )
+
+
+def _doubt(row: Row, *, engine: str, counted: bool) -> float:
+    """How much wider a band is for what the row leaves open."""
+    told = any(row.get(name) is not None for name in ("batch_size", "img_size", "seq_len", "gmacs"))
+    return prod(
+        (DOUBTS.get(engine, 1.0), 1.0 if counted else DOUBTS["cards"], 1.0 if told else DOUBTS["size"])
     )
 
 
@@ -113,7 +133,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     known = benched(name)
     if known is not None:
         counts = {key: getattr(known, key) for key in ("gmacs", "mactivs", "params_m")}
-        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(name), None, 1.0
+        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(known.kind), None, 1.0
     # from parameters and the image's side: what such networks have on average
     params_m, gmacs = row.get("params_m"), row.get("gmacs")
     if gmacs is None and params_m is None:
@@ -166,8 +186,11 @@ def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
     framework, said = (row.get("framework") or "").lower(), (row.get("compile") or "").lower()
     torch = _TORCH.search(framework)
     old = (torch is not None and int(torch[1]) < 2) or "ngc" in framework
+    engine = next((word for word in ENGINES if word in framework), "")
+    tuned = bool(engine) or "mlperf" in framework
     return ImageRun(
-        precision=_precision((row.get("precision") or "amp").lower(), chip, tuned="mlperf" in framework),
+        engine=engine,
+        precision=_precision((row.get("precision") or "amp").lower(), chip, tuned=tuned),
         channels_last=(row.get("layout") or "nchw").lower() in {"nhwc", "channels_last"},
         compiled="compile" in said or "dynamo" in said or "inductor" in said or "mlperf" in framework,
         fused_attention=not old,
@@ -181,7 +204,9 @@ def _precision(said: str, chip: Chip | None, *, tuned: bool) -> str:
         return "tf32" if chip is not None and chip.tf32_flops_per_s else "fp32"
     if said.startswith(("fp32", "float32")) and "autocast" not in said:
         return "16bit" if tuned and narrow else "fp32"
-    if said == "fp8" or (narrow and said in {"int8", "fp4", "nvfp4", "mxfp4"}):
+    if said == "int8" and tuned:
+        return "int8"
+    if said == "fp8" or (narrow and not tuned and said in {"int8", "fp4", "nvfp4", "mxfp4"}):
         return "fp8"
     return "16bit"
 
@@ -193,7 +218,9 @@ def _described(
     written = name.lower().replace(" ", "-")
     text = next((told for word, told in BERTS.items() if word in written), None)
     if text is not None:
-        tok = round((seq_tok or SEQ_TOK) * (UNPADDED if unpadded else 1))
+        # long sequences of pre-training are mostly padding, which trainers take out
+        packed = unpadded or ("pretrain" in written and (seq_tok or 0) >= SEQ_TOK)
+        tok = round((seq_tok or SEQ_TOK) * (UNPADDED if packed else 1))
         source, share = text
         work = work_of_arch(zoo.arch(source), tok=tok)
         parts = ("macs", "acts", "pairs", "params", "kernels")
@@ -213,7 +240,11 @@ def _near(name: str, image_px: float | None) -> Arch | None:
         short = "resnet50"
     if re.fullmatch(r"resnet\d+", short):
         return classifier(short, image_px=px)
-    words = re.sub(r"[^a-z0-9]+", "_", _TEST.sub("", name).lower().rpartition("/")[2].rpartition(" ")[2])
+    words = re.sub(
+        r"[^a-z0-9]+",
+        "_",
+        _TEST.sub("", name.replace("widese-", "")).lower().rpartition("/")[2].rpartition(" ")[2],
+    )
     pieces = words.split("_")
     ends = range(len(pieces), 1, -1)
     return next((found for end in ends if (found := classifier("_".join(pieces[:end]), image_px=px))), None)
@@ -221,7 +252,7 @@ def _near(name: str, image_px: float | None) -> Arch | None:
 
 def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool, many: float) -> float:
     if chip is None:
-        return 1.0
+        return CPU_BATCH if run.compiled else 1.0
     each = (work.acts + work.pairs) * (KEPT if train else 1.0) * (2 if run.precision == "16bit" else 4)
     least = LEAST_ROOM * chip.mem_bytes  # states that have no room are shared out, or adapters learn alone
     room = max(0.9 * chip.mem_bytes - (16 if train else 2) * work.params, least, GIB)

@@ -109,7 +109,7 @@ def _dial(path: Path, tables: Tables, *, touched: tuple[int, ...]) -> Dial:
         parent=_parent(path, tables),
         prior=tables["priors"].get(name, 1.0),
         spread=SHARES if name in SHARE and path[-3] != "options" else TIMES,
-        high=1.0 if name in {"memory", "piped"} else np.inf,
+        high=1.0 if name in {"memory", "kv_memory", "piped"} else np.inf,
         touches=touched,
     )
 

@@ -105,7 +105,7 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
     elif kind in {"memory", "inference"} and chip:
         yield "chip", foreign.chip_of(chip, "", host=False)
     column = {"inference": "weights", "memory": "format"}.get(kind, "")
-    if row.get(column):
+    if row.get(column) and not _encodes(row):  # those say a precision: TF32 is no format of weights
         yield (
             column,
             foreign.weights_of(

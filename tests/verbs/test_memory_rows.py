@@ -204,3 +204,17 @@ def test_a_llama_bench_note_is_read():
     eager = predict_memory_row(row(**asked)).value_bytes
     flash = predict_memory_row(row(**asked | {"note": note.replace("-fa 0", "-fa 1")})).value_bytes
     assert 0.1 * 2**30 < eager - flash < 0.5 * 2**30  # scores of 512 x 4096 tokens and 32 heads
+
+
+def test_an_engine_that_ran_had_room_for_a_cache():
+    asked = {
+        "arch": "openai/gpt-oss-120b",
+        "format": "mxfp4",
+        "engine_version": "0.11.0",
+        "total_memory_gib": 79.18,
+    }
+    found = predict_memory_row(
+        row(**STARTED | asked | {"what": "kv_cache_available_per_gpu", "gpu_memory_utilization": 0.9})
+    )
+    assert found.value_bytes / 2**30 == pytest.approx(3.33, abs=0.3)
+    assert any("0.95" in str(note) for note in found.assumed)

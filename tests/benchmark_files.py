@@ -114,7 +114,7 @@ Min latency (ns)                : 900000000
 Mean latency (ns)               : 12500000000
 50.00 percentile latency (ns)   : 12000000000
 Mean First Token latency (ns)   : 600000000
-Mean Time to Output Token (ns)  : 42000000
+Mean Time per Output Token (ns)  : 42000000
 """
 TRAINER_STATE = {
     "best_metric": None, "epoch": 1.0, "global_step": 500, "is_local_process_zero": True,

@@ -101,6 +101,9 @@ def test_aiperf_names_model_concurrency_and_gpus():
     assert (one["arch"], one["load"], one["chip"], one["n_chips"]) == (
         "Qwen/Qwen3-8B", "16", "NVIDIA H100 80GB HBM3", "1",
     )  # fmt: skip
+    phases = {"phases": [{"name": "warmup", "concurrency": 4}, {"name": "profiling", "concurrency": 32}]}
+    warm = json.dumps(AIPERF | {"input_config": phases})
+    assert by_metric("profile_export_aiperf.json", text=warm)["ttft_ms"]["load"] == "32"
     in_s = json.dumps(AIPERF | {"time_to_first_token": {"unit": "sec", "avg": 0.15}})
     assert by_metric("profile_export_aiperf.json", text=in_s)["ttft_ms"]["value"] == "150"
 

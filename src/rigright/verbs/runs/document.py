@@ -145,7 +145,11 @@ def cells(values: Mapping[str, object]) -> dict[str, str]:
 def model_named(told: object) -> str:
     """A model as programs name it, a path or a hub id, as something that can be found here."""
     text = word(told).replace("\\\\", "/").replace("\\", "/").rstrip("/")
-    if not text or Path(text).is_dir() or Path(text).is_file():
+    try:
+        here = Path(text).is_dir() or Path(text).is_file()
+    except OSError:  # too long for a file's name
+        here = False
+    if not text or here:
         return text
     name = next((text.removesuffix(ending) for ending in _FILES if text.endswith(ending)), text)
     if name != text or text.count("/") != 1 or text.startswith(("/", ".")):

@@ -13,7 +13,6 @@ from rigright.verbs.runs.document import (
     Output,
     Run,
     anywhere,
-    first,
     in_flight,
     inside,
     model_named,
@@ -71,7 +70,7 @@ def _run(one: Mapping[str, Any], found: Document) -> Iterator[Run]:
     if each is None and whole and (per_s := _mean(one.get("request_throughput"))):
         each = max(1.0, per_s * whole / KILO)
     level = _LEVEL.search(found.name) or (_LEVEL.search(found.folder.name) if found.folder else None)
-    said = (number(value) for value in anywhere(config, "concurrency"))
+    said = [told for value in anywhere(config, "concurrency") if (told := number(value))]
     model = _model(config)
     gpus = [word(name) for name in anywhere(one.get("telemetry_data"), "gpu_name")]
     yield from served(
@@ -83,7 +82,9 @@ def _run(one: Mapping[str, Any], found: Document) -> Iterator[Run]:
             "prompt_tok": _mean(one.get("input_sequence_length")),
             "output_tok": output,
         },
-        load=first(said) or (float(level[1]) if level else None) or each,
+        load=(said[-1] if said else None)  # the last phase is the one that is measured
+        or (float(level[1]) if level else None)
+        or each,
         figures={
             "ttft_ms": ttft,
             "tpot_ms": between,

@@ -54,7 +54,7 @@ def rows(found: Document, setup: Setup) -> Iterator[Run]:
     figures = {
         "output_tok_s_total": tokens,
         "ttft_ms": _ms(told.get("mean first token latency (ns)")),
-        "tpot_ms": _ms(told.get("mean time to output token (ns)")),
+        "tpot_ms": first(_ms(told.get(f"mean time {way} output token (ns)")) for way in ("per", "to")),
     }
     for metric, value in figures.items():
         if value is not None:

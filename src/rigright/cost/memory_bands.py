@@ -27,24 +27,23 @@ LOADING_BYTES = (
 class Parts:
     """What a figure is made of, in bytes."""
 
-    counted: Numbers = 0.0  # weights, caches and states
+    counted: Numbers = 0.0  # weights, caches, states and rotary tables
     step: Numbers = 0.0  # activations and logits
     libraries: Numbers = 0.0
     graphs: Numbers = 0.0
-    beside: Numbers = 0.0  # contexts, collectives, tables, fragments
+    beside: Numbers = 0.0  # contexts, collectives, fragments
     loading: Numbers = 0.0  # what copies of a loading may leave, whatever the model's size
     mixed: Numbers = 0.0  # what files of a format differ by, half of it
 
 
 def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
     """All that a rank needs; `mixed`: the part of its weights by which files of its format differ."""
-    rest = memory.tables_bytes + memory.collectives_bytes + memory.context_bytes + memory.slack_bytes
     return Parts(
-        counted=memory.weights_bytes + memory.cache_bytes + memory.states_bytes,
+        counted=memory.weights_bytes + memory.cache_bytes + memory.states_bytes + memory.tables_bytes,
         step=memory.step_bytes,
         libraries=memory.libraries_bytes,
         graphs=memory.graphs_bytes,
-        beside=rest,
+        beside=memory.collectives_bytes + memory.context_bytes + memory.slack_bytes,
         mixed=mixed * memory.weights_bytes,
     )
 

@@ -258,14 +258,13 @@ def _peak(case: _Case) -> MemoryFigure:
     parts = case.summed()
     # AWQ models load the head as a tensor of its own before it is tied to the token table
     twice = case.arch.tied and case.told.weights.startswith("awq")
-    tables = sum(float(rank.tables_bytes) for rank in case.ranks)
     used = max(
         sum(float(rank.allocated_bytes) for rank in case.ranks),
         case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0),
     )
     return case.figure(
         "allocated", used, counted=parts.counted, step=parts.step, mixed=parts.mixed,
-        beside=max(used - float(parts.counted + parts.step), tables),
+        beside=max(used - float(parts.counted + parts.step), case.device.base_bytes * len(case.ranks)),
     )  # fmt: skip
 
 

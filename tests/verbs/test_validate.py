@@ -152,7 +152,7 @@ def test_what_a_row_leaves_open_is_said(write):
     lora = GOOD | {"method": "lora"}
     one = peak(validate(write(lora | {"micro_batch": "", "seq_tok": "", "framework": ""})).rows[0])
     assert "micro_batch is empty: taken as" in str(one.why)
-    assert "say seq_tok: it decides between" in str(one.why)
+    assert "say micro_batch: it decides between" in str(one.why)
     told = peak(validate(write(GOOD | {"optimizer": "paged_adamw_8bit"})).rows[0])
     assert one.low / one.predicted < told.low / told.predicted
     assert "plain PyTorch loop" in str(one.why)

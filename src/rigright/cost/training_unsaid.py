@@ -20,7 +20,7 @@ HABIT = {"training": 0.7, "pretraining": 0.92}  # share of runs that leave a def
 HABITS = frozenset({"recompute", "optimizer", "targets", "flash"})
 FULL, LEAST_FULL = 0.92, 0.6  # of a card that a run fills which needs more by our count: likely, and at least
 MICRO_BATCHES = 2 ** np.arange(13)
-BATCH_WEIGHTS = (0.2, 0.25, 0.25, 0.2, 0.1)  # from one to what fits, by equal factors
+BATCH_WEIGHTS = (0.25, 0.25, 0.25, 0.15, 0.1)  # from one to what fits, by equal factors
 SMALLER = ("adamw-8bit", "adamw-8bit-paged")  # optimizers that full fine-tuning falls back on
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, text
+from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.diffusion import SUBJECT, diffusion_time
@@ -20,8 +20,9 @@ MEASURED = (LATENCY, RATE, WATTS, JOULES)
 UNSAID = {"height": 2.0, "width": 1.5, "frames": 1.7, "steps": 2.5, "batch": 1.1}  # either way, at 80 %
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(("id", "source", "model", "chip", "parallelism", "precision", "note"), text),
-    **dict.fromkeys(("height", "width", "frames", "steps", "batch"), count(MOST_TOK)),
-    "n_gpus": count(MOST_RANKS),
+    **dict.fromkeys(("height", "width", "steps", "batch"), count(MOST_TOK)),
+    "frames": lambda cell: None if number(cell) == 0 else count(MOST_TOK)(cell),
+    "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
     **dict.fromkeys(MEASURED, figure(MOST_RATE)),
 }
 

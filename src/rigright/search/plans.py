@@ -15,8 +15,8 @@ from rigright.base.words import Sentence, say
 from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
+from rigright.cost.memory_bands import away, parts_of, widened
 from rigright.cost.memory_bands import band as memory_band
-from rigright.cost.memory_bands import parts_of
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
@@ -78,7 +78,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
         work=serving,
         concurrency=None if np.isnan(load) else load,
         memory=memory,
-        rank_bytes=rank_bytes_of(memory[0]),
+        rank_bytes=rank_bytes_of(memory[0], wider=widened(away(way.engine, kind.chip.id))),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         figures=figures,
         held=_held(table, point, limits=limits, figures=figures),
@@ -216,10 +216,10 @@ def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> 
     return (serving_memory(arch, weights, serving=serving, layout=layout, device=device),)
 
 
-def rank_bytes_of(memory: ServingMemory) -> Estimate:
+def rank_bytes_of(memory: ServingMemory, *, wider: float = 1.0) -> Estimate:
     """The fullest rank, with its band."""
     used = float(memory.need_bytes + memory.slack_bytes)
-    low, high = memory_band("device", used, parts=parts_of(memory))
+    low, high = memory_band("device", used, parts=parts_of(memory), wider=wider)
     return Estimate(value=used, low=float(low), high=float(high))
 
 

@@ -23,7 +23,7 @@ P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
 HALVINGS = 10
-KEPT = 0.8  # of a limit for 99 of 100 requests, the mean of a server that keeps it
+KEPT = 0.84  # of a limit for 99 of 100 requests, the mean of a server that keeps it
 FEW = 0.4  # by how much the median of rare arrivals lies below their mean
 
 

@@ -17,18 +17,20 @@ from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.told import STREAMS
 from rigright.cost.speed.work import Work, pictured, work_of
 from rigright.cost.weights import WeightBytes, has_experts, weigh
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.verbs.validate.served_asks import Cut, ServedAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 LEAST_TOK = 1.0
 UTMOST = 0.97  # share of the memory that an engine is given at most
 RUNNING = "running"
+NO_STREAMS: Mapping[str, Any] = {"engines": {}, "eras": {}}
 Figures = Mapping[str, np.ndarray]
 
 
@@ -213,6 +215,9 @@ class _Workers:
 
 def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
+    tables = corrections(SUBJECT) if tables is None else tables
+    if table_of(corrections(STREAMS), find_engine(group.engine.id), chip=group.chips[0]) is None:
+        tables = {**tables, "streams": NO_STREAMS}  # a server, whatever a lone stream of its early days took
     each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables, manner=group.manner)
     # rates of chips as rates of cases
     plain = {item.name: getattr(each, item.name) for item in fields(Rates) if item.name != "wire"}

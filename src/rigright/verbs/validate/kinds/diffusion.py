@@ -45,7 +45,10 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         LATENCY: (value, seconds),
         RATE: (items / value, -seconds[::-1]),
         WATTS: (watts, power),
-        JOULES: (watts * value / items, np.sign(power) * np.hypot(power, seconds)),
+        JOULES: (
+            watts * value / items,
+            seconds,
+        ),  # errors of both cancel: what takes longer waits, and draws less
     }
     why = with_semicolons(ask.assumed)
     basis = Basis(subject=SUBJECT, figure="latency", chip=ask.chip.id, model=row["model"])

@@ -1,11 +1,11 @@
-"""`python -m lab refit|bands|accuracy|check`."""
+"""`python -m lab refit|bands|accuracy|check|typed`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from lab import accuracy, checking
+from lab import accuracy, checking, typed
 from lab.page import left_out
 from lab.record import LabError
 from lab.refitting import keep, refitted, report
@@ -34,6 +34,11 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
+def _typed(options: argparse.Namespace) -> int:
+    del options
+    return typed.write()
+
+
 def main() -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="python -m lab", description="fit and test corrections on runs")
@@ -42,11 +47,12 @@ def main() -> int:
         ("refit", _refit, "fit terms and bands; --write keeps them"),
         ("bands", _bands, "leave groups out around the terms as they stand; renew bands and docs/accuracy/"),
         ("accuracy", _accuracy, "write docs/accuracy.md; --check says what is out of date"),
+        ("typed", _typed, "write what notes say as columns, lab/typed/"),
         ("check", _check, "exit 1 where a committed correction is not what the runs give"),
     ):
         command = commands.add_parser(name, help=does, description=does)
         command.set_defaults(run=run)
-        if name != "accuracy":
+        if name not in {"accuracy", "typed"}:
             command.add_argument("subjects", nargs="*", help="tables of corrections; all by default")
         if name == "refit":
             command.add_argument("--runs", nargs="+", default=[], metavar="FILE.csv")

@@ -123,17 +123,16 @@ def test_a_version_older_than_its_day_is_no_version():
     assert read_served(ROW | {"engine": "trtllm", "engine_version": "0.14.0"}).engine.version == "0.14.0"
 
 
-def test_lengths_stand_in_notes():
-    note = "OpenOrca (24576 samples, mean ~294 output tokens)"
-    ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "note": note})
+def test_means_stand_in_for_lengths():
+    ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "mean_output_tok": 294.0})
     assert ask.output_tok == 294
     assert ask.prompt_tok == 300
 
 
 def test_prompts_nobody_tells_are_those_of_instructions_however_long_the_answers():
-    for told in ("(mean ~145 out)", "(mean ~9000 out)"):
-        ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "note": told})
-        assert (ask.output_tok, ask.prompt_tok) == (int(told.split()[1][1:]), 300)
+    for told in (145.0, 9000.0):
+        ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "mean_output_tok": told})
+        assert (ask.output_tok, ask.prompt_tok) == (told, 300)
 
 
 def test_a_window_once_full_takes_no_more_room():

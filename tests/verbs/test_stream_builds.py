@@ -30,7 +30,7 @@ def value(**cells: object) -> float:
     [
         ({"backend": "Vulkan", "fa": 1.0}, "vulkan", ("flash",)),
         ({"engine_version": "b9187 vulkan_amdvlk"}, "vulkan", ("amdvlk",)),
-        ({"engine_version": "b5863 llama.cpp-hip hipblaslt", "note": "llama-bench pp512 -fa 0"}, "rocm",
+        ({"engine_version": "b5863 llama.cpp-hip hipblaslt", "fa": 0.0}, "rocm",
          ("hipblaslt", "no-flash")),
         ({"engine_version": "2024-05 (CUDA 12.1 / Metal)"}, "", ()),
         ({"engine": "llama.cpp vulkan"}, "vulkan", ()),
@@ -67,16 +67,16 @@ def test_attention_as_one_kernel_decides_at_depth_and_not_without() -> None:
     assert value(**short, fa=0.0) == pytest.approx(value(**short, fa=1.0), rel=0.05)
 
 
-def test_depth_and_passes_are_read_from_their_columns_and_notes() -> None:
-    deep = read_stream(row(context_depth=8192.0, note="n_ubatch 128, master"))
+def test_depth_and_passes_are_read_from_their_columns() -> None:
+    deep = read_stream(row(context_depth=8192.0, ubatch_tok=128.0))
     assert (deep.seen_tok, deep.ubatch_tok) == (8192.0, 128.0)
-    assert value(note="n_ubatch=32") < value(note="n_ubatch=512")
+    assert value(ubatch_tok=32.0) < value(ubatch_tok=512.0)
 
 
-def test_a_file_is_as_large_as_the_note_says() -> None:
+def test_a_file_is_as_large_as_the_row_says() -> None:
     token = {"metric": "decode_tok_s_per_user", "prompt_tok": 0.0, "output_tok": 128.0}
-    assert value(**token, note="file 3.56 GiB") == pytest.approx(value(**token), rel=0.01)
-    assert value(**token, note="file 5.0 GiB") < 0.85 * value(**token)
+    assert value(**token, file_gib=3.56) == pytest.approx(value(**token), rel=0.01)
+    assert value(**token, file_gib=5.0) < 0.85 * value(**token)
 
 
 def test_a_format_nobody_names_is_the_one_people_run() -> None:

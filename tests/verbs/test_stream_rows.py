@@ -20,6 +20,7 @@ from rigright.demand import Layout, Traffic
 from rigright.sim.law import law_of, pace_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND, predict
+from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
@@ -60,7 +61,8 @@ def value(**cells: object) -> float:
 def measured_rows(shared: Path) -> list[Row]:
     with (shared / "measured" / "inference.csv").open(encoding="utf-8", newline="") as file:
         raws = [raw for raw in csv.DictReader(file) if raw["mode"] in {"single", "batch"}]
-    return [read_cells(raw, KIND.columns, required=KIND.needed)[0] for raw in raws]
+    rows = [(raw, read_cells(raw, KIND.columns, required=KIND.needed)[0]) for raw in raws]
+    return [filled(KIND.name, row, raw=raw, readers=KIND.columns) for raw, row in rows]
 
 
 def test_a_row_is_answered_between_its_bounds_with_what_it_assumed() -> None:
@@ -83,12 +85,12 @@ def test_metrics_of_one_run_agree_with_each_other() -> None:
 
 def test_decode_only_rows_leave_the_prompt_out() -> None:
     asked = {"metric": "output_tok_s_total", "prompt_tok": 8192.0}
-    assert value(**asked, note="decode phase only") > value(**asked)
+    assert value(**asked, prompt_left_out=1.0) > value(**asked)
 
 
-def test_what_a_cache_held_before_is_read_from_the_note() -> None:
+def test_what_a_cache_held_before_slows_a_prompt() -> None:
     asked = {"metric": "prefill_tok_s", "prompt_tok": 2048.0, "engine_version": "b9187"}
-    assert value(**asked, note="llama-bench pp2048 @ d32768; depth 32768") < 0.9 * value(**asked)
+    assert value(**asked, context_depth=32768.0) < 0.9 * value(**asked)
 
 
 def test_a_batch_makes_more_tokens_and_each_user_waits_longer() -> None:
@@ -110,12 +112,8 @@ def test_engines_differ_as_people_found() -> None:
 def test_kernels_are_told_apart_by_their_names() -> None:
     cells = {"engine": "torchao/gpt-fast", "chip": "rtx-a6000"}
     assert value(**cells, weights="codebook-4-64") < 0.1 * value(**cells, weights="bf16")
-    gemv = value(
-        engine="autoawq", weights="awq4", metric="prefill_tok_s", note="kernel GEMV", prompt_tok=2048.0
-    )
-    gemm = value(
-        engine="autoawq", weights="awq4", metric="prefill_tok_s", note="kernel GEMM", prompt_tok=2048.0
-    )
+    gemv = value(engine="autoawq", weights="awq4", metric="prefill_tok_s", kernel="GEMV", prompt_tok=2048.0)
+    gemm = value(engine="autoawq", weights="awq4", metric="prefill_tok_s", kernel="GEMM", prompt_tok=2048.0)
     assert gemv < 0.6 * gemm
 
 
@@ -138,8 +136,8 @@ def test_encoders_are_answered_and_padding_is_asked_about() -> None:
         "engine": "fastertransformer", "arch": "google-bert/bert-base-uncased", "chip": "t4",
         "weights": "fp16", "metric": "latency_ms", "output_tok": 0.0, "load": 32.0, "prompt_tok": 384.0,
     }  # fmt: skip
-    assert value(**cells, note="padding removed") < value(**cells)
-    assert "padding" in str(answer(**cells, note="padding removed").why)
+    assert value(**cells, padding_skipped=1.0) < value(**cells)
+    assert "padding" in str(answer(**cells, padding_skipped=1.0).why)
 
 
 def test_many_rows_are_figured_as_each_alone() -> None:

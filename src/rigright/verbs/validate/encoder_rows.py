@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,6 @@ from rigright.verbs.validate.record import Prediction
 
 USUAL_TOK = 128
 FILLED = 0.5  # of the longest sequence, where padding is skipped and nobody tells how long sequences are
-_SKIPS = re.compile(r"padding[- ](free|removed)|remov\w+ padding|effective|unpadded|varlen", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ def read_encoder(row: Row) -> EncoderAsk:
     length = row.get("prompt_tok")
     if length is None:
         assumed.append(say("{column} is empty: taken as {value}", column="prompt_tok", value=USUAL_TOK))
-    skips = bool(_SKIPS.search(row.get("note") or ""))
+    skips = bool(row.get("padding_skipped"))
     if skips:
         assumed.append(say("padding is skipped: sequences taken as half as long as the longest"))
     return EncoderAsk(

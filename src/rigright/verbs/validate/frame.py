@@ -15,6 +15,7 @@ from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
 from rigright.verbs.validate.door import enter
+from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Kind
 from rigright.verbs.validate.scores import scores
 
@@ -129,6 +130,7 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
         predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
     else:
         unread = [column for column in faults if column not in kind.measured]
+        row = filled(kind.name, row, raw=raw, readers=kind.columns)
         entry = enter(kind.name, row, raw=raw, faults=[_fault(raw, column, line=line) for column in unread])
         row = entry.row
         # the predictions of a row; rows that ask the same are predicted once

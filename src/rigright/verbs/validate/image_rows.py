@@ -123,7 +123,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     if not name and row.get("gmacs") is None:
         raise AskError(say("the row names no model, and bears no multiply-adds"))
     found = _described(
-        name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded="unpadded" in (row.get("note") or "")
+        name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded=bool(row.get("padding_skipped"))
     )
     if found is not None:
         return *found, None, 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +14,6 @@ MLPERF = "mlperf"
 OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
 WHOLE = frozenset({"gemma3"})  # families that see a picture as one sample, whatever its size
 TILE_TOK = 1024  # a tower of fewer patches sees tiles, and the picture made small once more
-_LENGTHS = re.compile(r"\bin (\d+) out (\d+)")  # "mean in 215 out 121"
-_OUTPUTS = re.compile(r"(\d+) out(?:put tokens)?\b")  # "mean ~294 output tokens", "128 out"
-_RATE = re.compile(r"@ ?([\d.]+) req/s")
-_REQUESTS = re.compile(r"(\d+) prompts")
-_MEDIAN = re.compile(r"\bmedian|\bp50\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,30 +35,28 @@ class ServedLoad:
 
 
 def load_of(row: Row, arch: Arch) -> ServedLoad:
-    """The load of a row: its own columns, then its note, then what its benchmark is known to send."""
-    note, scenario = row.get("note") or "", row.get("scenario") or ""
-    name = _benchmark(row, note)
+    """The load of a row: its own columns, the means of its note, then what its benchmark is known to send."""
+    scenario = row.get("scenario") or ""
+    name = MLPERF if scenario else str(row.get("task") or "")
     known = _found(_loads(), arch, load=name) if name else {}
     limits = _found(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
-    both, noted = _LENGTHS.search(note), _OUTPUTS.search(note)
     if output is None:
-        told = both[2] if both else noted[1] if noted else known.get("output_tok")
-        output = None if told is None else float(told)
+        output = row.get("mean_output_tok") or known.get("output_tok")
     if prompt is None:
-        prompt = float(both[1]) if both else known.get("prompt_tok")
+        prompt = row.get("mean_prompt_tok") or known.get("prompt_tok")
     samples = _samples(arch, known) if row.get("prompt_tok") is None else 0.0
     if prompt is not None and samples:
         prompt += samples * picture_tok(eye_of(arch))
-    rate, requests = _RATE.search(note), _REQUESTS.search(note)
+    rate = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
     return ServedLoad(
         prompt_tok=prompt, output_tok=output, samples=samples,
         said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
-        rate_per_s=row.get("scheduled_samples_per_s") or (float(rate[1]) if rate else None),
-        requests=float(requests[1]) if rate and requests else None,
+        rate_per_s=rate,
+        requests=row.get("requests") if row.get("rate_per_s") else None,
         unsure=known.get("confidence") == "low",
         ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
-        median=row.get("itl_p50_ms") is not None or bool(_MEDIAN.search(note)),
+        median=row.get("itl_p50_ms") is not None or bool(row.get("median_pass")),
         manner=MLPERF if name == MLPERF else "",
     )  # fmt: skip
 
@@ -86,14 +78,6 @@ def picture_tok(eye: Tower | None) -> float:
         return 0.0
     made = [weight.sites for weight in eye.outer if weight.role.startswith("project") and weight.sites > 1]
     return float(min(made, default=eye.sample_tok or 0))
-
-
-def _benchmark(row: Row, note: str) -> str:
-    if row.get("scenario") or note.startswith("MLPerf"):
-        return MLPERF
-    if row.get("task"):
-        return str(row["task"])
-    return "sharegpt" if "ShareGPT" in note else ""
 
 
 def _samples(arch: Arch, known: Row) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -29,13 +28,7 @@ SUBJECT = "speed_streams"
 MXFP4 = "mxfp4"
 WIDE_TOK, WIDE_ON = 2048, {"cuda", "rocm"}  # llama-bench -p 2048 -ub 2048, where a pass has room for it
 USUAL = {"prompt_tok": 128, "output_tok": 256}
-_DEPTH = re.compile(r"depth (\d+)|@ ?d(\d+)")
-_FLASH = re.compile(r"\bfa[= ]([01])\b")
-_UBATCH = re.compile(r"\b(?:n_ubatch|-?ub|ubatch)[= ](\d+)")
-_KERNEL = re.compile(r"\bkernel (\w+)")
-_FILE = re.compile(r"\bfile ([\d.]+) GiB")
 _LEAST, _MOST = 0.5, 2.0  # of the size a format makes of a model: beyond, a file is of another
-_ALONE = ("decode phase only", "decode only")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +80,6 @@ def read_stream(row: Row) -> StreamAsk:
         reading.assumed.append(say("{column} is empty: taken as {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
-    note = row.get("note") or ""
-    file = _FILE.search(note)
     return StreamAsk(
         metric=row["metric"],
         engine=engine,
@@ -98,7 +89,7 @@ def read_stream(row: Row) -> StreamAsk:
             arch,
             weights=weights.partition(KERNEL)[0],
             kv=find_kv_format(row.get("kv") or "16bit").id,
-            file_gib=float(file[1]) if file else None,
+            file_gib=row.get("file_gib"),
         ),
         weights=weights,
         cards=cards,
@@ -107,9 +98,9 @@ def read_stream(row: Row) -> StreamAsk:
         seqs=int(row.get("load") or 1),
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
-        seen_tok=_seen_tok(row, note),
+        seen_tok=float(row.get("context_depth") or 0.0),
         ubatch_tok=_ubatch_tok(row, engine.backend_on(chip.vendor)),
-        alone=any(words in note for words in _ALONE),
+        alone=bool(row.get("prompt_left_out")),
         assumed=tuple(reading.assumed),
     )
 
@@ -151,18 +142,15 @@ def _built(engine: Engine, row: Row) -> Engine:
     backend = next((name for name, _ in told if name), engine.backend)
     options = {option for _, named in told for option in named}
     flash = row.get("fa")
-    if flash is None and (noted := _FLASH.search(row.get("note") or "")):
-        flash = float(noted[1])
     if flash is not None:
         options.add("flash" if flash else "no-flash")
     return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))
 
 
 def _ubatch_tok(row: Row, backend: str) -> float:
-    """Tokens of a prompt worked on at once: as the note says; of prompts of just 2,048, as many, by habit."""
-    told = _UBATCH.search(row.get("note") or "")
-    if told is not None:
-        return float(told[1])
+    """Tokens of a prompt worked on at once: as the row says; of prompts of just 2,048, as many, by habit."""
+    if row.get("ubatch_tok") is not None:
+        return float(row["ubatch_tok"])
     wide = row.get("prompt_tok") == WIDE_TOK and not row.get("output_tok") and backend in WIDE_ON
     return float(WIDE_TOK) if wide else math.nan
 
@@ -174,19 +162,11 @@ def _unsaid(engine: Engine, arch: Arch) -> str:
     return engine.unsaid_weights or arch.stored or arch.dtype
 
 
-def _seen_tok(row: Row, note: str) -> float:
-    """What the cache held: a column tells it, or the note of a prompt."""
-    if row.get("context_depth") is not None:
-        return float(row["context_depth"])
-    depth = _DEPTH.search(note)
-    return float(depth[1] or depth[2]) if depth and row["metric"] == "prefill_tok_s" else 0.0
-
-
 def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
     told = (row.get("weights") or _unsaid(engine, arch)).strip().lower()
     spoken = corrections(SUBJECT)["spoken"].get(told)
     if spoken is not None:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"
-    kernel = _KERNEL.search(row.get("note") or "")
-    return find_format(engine.says.get(told, told)).id + (KERNEL + kernel[1].lower() if kernel else "")
+    kernel = row.get("kernel")
+    return find_format(engine.says.get(told, told)).id + (KERNEL + kernel.lower() if kernel else "")

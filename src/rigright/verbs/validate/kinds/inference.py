@@ -14,25 +14,34 @@ from rigright.verbs.validate.served_rows import predict_served
 from rigright.verbs.validate.stream_rows import predict_stream, spills
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
-AS_MUCH_AS_FITS = "max-throughput"  # a load that is no number
+NO_LOAD = re.compile(r"max-throughput|/s|[rq]ps")  # loads that are no number at once: all that fits, a rate
 
 
 _TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(("tp", "pp", "ep", "attn_dp", "moe_tp"), count(MOST_RANKS)),
-    "n_chips": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
+    **dict.fromkeys(
+        ("tp", "pp", "ep", "attn_dp", "moe_tp", "n_chips"),
+        lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
+    ),
     **dict.fromkeys(
         ("prompt_tok", "output_tok"), lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
     ),
-    "load": lambda cell: None if cell.strip() == AS_MUCH_AS_FITS else figure(MOST_TOK)(cell),
+    "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
     "backend": text,
     **dict.fromkeys(("scenario", "task"), text),
     **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)),
     **dict.fromkeys(("scheduled_samples_per_s", "gpu_memory_utilization"), figure(MOST_RATE)),
     "chip_name": text,
-    "fa": lambda cell: float(bool(number(cell))),
+    **dict.fromkeys(
+        ("fa", "prompt_left_out", "padding_skipped", "median_pass"), lambda cell: float(bool(number(cell)))
+    ),
+    **dict.fromkeys(
+        ("ubatch_tok", "file_gib", "mean_prompt_tok", "mean_output_tok", "rate_per_s", "requests"),
+        figure(MOST_TOK),
+    ),
+    "kernel": text,
     **{name: reader for name, reader in HOST_COLUMNS.items() if name not in _TEXTS.split()},
 }
 

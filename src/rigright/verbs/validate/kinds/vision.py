@@ -22,6 +22,7 @@ COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(("params_m", "gmacs", "mactivs", SPEED), figure(MOST_RATE)),
     **dict.fromkeys(("seq_len", "batch_size"), count(MOST_TOK)),
     "img_size": side,
+    "padding_skipped": lambda cell: float(bool(number(cell))),
     "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
 }
 

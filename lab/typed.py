@@ -1,0 +1,44 @@
+"""What notes of the measured files say, as columns: written beside the raw files, which stay as they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from lab.runs import MEASURED, ROOT
+from rigright.base.tables import open_rows, read_cells
+from rigright.verbs.runs.files import read_text
+from rigright.verbs.validate.frame import recognise
+from rigright.verbs.validate.notes import filled, noted
+
+TYPED = ROOT / "lab" / "typed"
+FILES = (
+    *("inference", "vision", "new/llamabench", "new/released_inference", "new/mlperf60"),
+    *("new/serving_energy", "new/neuron_inference", "new/llmfit_runs"),
+)
+
+
+def typed(path: Path) -> str:
+    """The table of one file: its rows whose notes fill a column, by id; no measured figure."""
+    text = read_text(str(path))
+    kind = recognise(text)
+    columns = tuple(dict.fromkeys(words.column for words in noted(kind.name)))
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(("id", *columns))
+    for _, raw in open_rows(text.lines, text.name, required=kind.marks):
+        row, _ = read_cells(raw, kind.columns)
+        told = filled(kind.name, row, raw=raw, readers=kind.columns)
+        cells = ["" if told.get(name) == row.get(name) else told[name] for name in columns]
+        if any(cell != "" for cell in cells):
+            table.writerow((raw["id"], *(f"{cell:g}" if isinstance(cell, float) else cell for cell in cells)))
+    return out.getvalue()
+
+
+def write() -> int:
+    """Write every table again."""
+    TYPED.mkdir(exist_ok=True)
+    for name in FILES:
+        (TYPED / f"{Path(name).name}.csv").write_text(typed(MEASURED / f"{name}.csv"), encoding="utf-8")
+    return 0

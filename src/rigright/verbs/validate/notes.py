@@ -1,0 +1,65 @@
+"""Words of notes into columns: each is read once, where a row comes in, and only into an empty cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, CellReader, Row, read_toml
+
+MOST_CHARS = 2000  # of a text that is read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What some words of a note say."""
+
+    column: str
+    source: str  # the column whose text is read
+    pattern: re.Pattern[str]
+    cell: str | None  # what they stand for; None: their first group that matched
+    metric: frozenset[str]  # rows they hold for; none: all
+    mode: frozenset[str]
+
+
+def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str, CellReader]) -> Row:
+    """A row whose empty cells hold what its note says of them."""
+    found: Row = {}
+    for words in noted(kind):
+        if row.get(words.column) is not None or words.column in found or not _holds(words, row):
+            continue
+        match = words.pattern.search((raw.get(words.source) or "")[:MOST_CHARS])
+        cell = None if match is None else words.cell or next(filter(None, match.groups()), None)
+        if cell is not None:
+            try:
+                found[words.column] = readers[words.column](cell)
+            except ValueError:  # a number no run can have
+                continue
+    return {**row, **found}
+
+
+def _holds(words: Noted, row: Row) -> bool:
+    return (not words.metric or row.get("metric") in words.metric) and (
+        not words.mode or row.get("mode") in words.mode
+    )
+
+
+@cache
+def noted(kind: str) -> tuple[Noted, ...]:
+    """The words of a kind of table (data/notes.toml), in their order."""
+    table = read_toml(DATA / "notes.toml")
+    rows: list[dict[str, Any]] = table.get(table["same"].get(kind, kind), [])
+    return tuple(
+        Noted(
+            column=row["column"],
+            source=row.get("from", "note"),
+            pattern=re.compile(row["pattern"]),
+            cell=row.get("cell"),
+            metric=frozenset(row.get("metric", ())),
+            mode=frozenset(row.get("mode", ())),
+        )
+        for row in rows
+    )

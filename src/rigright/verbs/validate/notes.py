@@ -43,7 +43,7 @@ def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str,
 
 def _holds(words: Noted, row: Row) -> bool:
     return (not words.metric or row.get("metric") in words.metric) and (
-        not words.mode or row.get("mode") in words.mode
+        not words.mode or not row.get("mode") or row["mode"] in words.mode
     )
 
 

@@ -63,7 +63,7 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
 
 def is_loaded(row: Row) -> bool:
     """Whether a row that names no mode speaks of many requests: they arrive at a rate."""
-    told = row.get("scheduled_samples_per_s") or _RATE.search(row.get("note") or "")
+    told = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
     return not row.get("mode") and bool(told)
 
 

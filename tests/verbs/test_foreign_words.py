@@ -144,7 +144,7 @@ def test_models_by_what_their_names_say(asked, model, kind):
 def test_less_that_is_known_is_wider():
     wider = foreign.table()["model"]
     assert 1 < wider["same_size"] < wider["other_size"] < wider["unsized"]
-    assert guess("muse-glimmer").kind == "unsized"
+    assert guess("muse-glimmer").kind == guess("DeepSeek (see thread)").kind == "unsized"
 
 
 @given(st.sampled_from(KINDS), st.data())

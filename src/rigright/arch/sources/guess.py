@@ -54,9 +54,7 @@ def guess(asked: str) -> Guess:
     size, active = _sizes(asked, own)
     near = _of_family(name, size, active=active)
     if near is not None and (size is None or _apart(size, near) <= math.log(SAME)):
-        return Guess(
-            arch=zoo.arch(near), note=_using(near, asked), kind="same_size" if size else "other_size"
-        )
+        return Guess(arch=zoo.arch(near), note=_using(near, asked), kind="same_size" if size else "unsized")
     if active is not None and size is not None:
         alike = _of_experts(size, active)
         return Guess(arch=zoo.arch(alike), note=_using(alike, asked), kind="other_size")

@@ -20,7 +20,7 @@ from rigright.verbs.validate.models import model_of
 
 SURE = 1.15  # widened by less, a row is of what it names
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
-BUILT_IN = "built-in GPU"
+BUILT_IN, OF_PROMPTS = "built-in GPU", frozenset({"ttft_ms", "prefill_tok_s", "latency_ms"})
 ROOM, MOST_CARDS = 0.85, 64  # of the memory of chips that weights may fill, and how many chips are taken
 MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
 
@@ -85,7 +85,7 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
     if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
         out |= {"offload": None, "n_gpus": 0}
         notes.append(say("the graphics of the processor did the work: taken as its cores"))
-        wider *= foreign.table()["built_in"]["wider"]
+        wider *= foreign.table()["built_in"]["prompt" if row.get("metric") in OF_PROMPTS else "token"]
     return Entered(row=out, notes=tuple(notes), wider=wider)
 
 

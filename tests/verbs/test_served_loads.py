@@ -3,6 +3,8 @@
 import pytest
 
 from rigright.arch.sources.open import open_model
+from rigright.verbs.validate.kinds.inference import COLUMNS
+from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_loads import eye_of, is_loaded, load_of, picture_tok
 from rigright.verbs.validate.served_rows import predict_served
@@ -19,12 +21,18 @@ BATCH = {
 }  # fmt: skip
 
 
+def entered(row, **changes):
+    """A row as it comes in, where words of its note become columns."""
+    row = row | changes
+    return filled("inference", row, raw={"note": row.get("note") or ""}, readers=COLUMNS)
+
+
 def figure(row, **changes):
-    return predict_served(row | changes).predicted
+    return predict_served(entered(row, **changes)).predicted
 
 
 def sent(row, **changes):
-    row = row | changes
+    row = entered(row, **changes)
     return load_of(row, open_model(row["arch"]))
 
 
@@ -139,8 +147,8 @@ def test_a_length_that_nobody_says_widens_the_band_and_one_estimated_does_too():
 
 def test_a_rate_in_a_note_is_a_load_where_no_mode_is_told():
     note = "ShareGPT 1000 prompts @ 16 req/s; mean in 215 out 121"
-    assert is_loaded(BATCH | {"mode": None, "note": note})
-    assert not is_loaded(BATCH | {"mode": "batch", "note": note})
+    assert is_loaded(entered(BATCH, mode=None, note=note))
+    assert not is_loaded(entered(BATCH, mode="batch", note=note))
     assert not is_loaded(BATCH | {"mode": None})
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmark_files import LLAMA_BENCH
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA
 from rigright.faces.cli.main import main
@@ -264,3 +265,47 @@ def test_every_table_of_corrections_can_be_written_again(path):
     text = path.read_text(encoding="utf-8")
     again = toml.dump(tomllib.loads(text), head=toml.head_of(text), comments=toml.comments_of(text))
     assert tomllib.loads(again) == tomllib.loads(text)
+
+
+def test_a_case_that_is_too_far_off_to_be_believed_stays_where_it_was(tmp_path, fast):
+    rows = [fast(LENGTHS[0], times=8), *(fast(size, times=0.7) for size in LENGTHS[1:])]
+    calibrate(own(tmp_path, *rows))
+    with store.use(None):
+        after = validate(own(tmp_path, *rows)).rows[0].predictions[0].predicted
+    with store.use(store.NONE):
+        before = validate(own(tmp_path, *rows)).rows[0].predictions[0].predicted
+    assert after == pytest.approx(before)
+
+
+def test_as_much_as_fits_is_a_case_of_its_own(tmp_path):
+    """Offline runs name no concurrency; their own measurement still bounds them."""
+    head = SERVED.replace(",load", "")
+    how = "meta-llama/Llama-3.1-8B,{chip},1,1,bf16,max"
+    line = "r{place},vllm,0.11," + how + ",{prompt},256,output_tok_s_total,{value}"
+
+    def table(values):
+        path = tmp_path / "max.csv"
+        rows = [
+            line.format(place=place, chip=HOPPER, prompt=prompt, value=value)
+            for place, (prompt, value) in enumerate(values.items())
+        ]
+        path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+        return str(path)
+
+    lengths = (128, 1024, 4096)
+    before = [row.predictions[0].predicted for row in validate(table(dict.fromkeys(lengths, ""))).rows]
+    values = {size: one * times for size, one, times in zip(lengths, before, (0.97, 1.6, 1.5), strict=True)}
+    calibrate(table(values))
+    with store.use(None):
+        after = [row.predictions[0].predicted for row in validate(table(values)).rows]
+    assert values[128] * 0.999 <= after[0] <= before[0] * 1.001
+    assert before[1] * 1.1 < after[1] <= values[1024] * 1.001
+
+
+def test_runs_on_a_processor_are_anchored(tmp_path):
+    """What llama-bench writes on a machine without a card."""
+    one = LLAMA_BENCH | {"backends": "CPU", "gpu_info": "", "n_gen": 64, "n_prompt": 0, "avg_ts": 11.0}
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps([one]), encoding="utf-8")
+    found = calibrate(str(path), out=str(tmp_path / "a.toml"))
+    assert found.anchors[0].chip.startswith("cpu-")

@@ -17,6 +17,7 @@ from pathlib import Path
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.tables import read_toml
+from rigright.base.units import GIGA
 from rigright.base.words import say
 
 NONE = "none"  # instead of a file: leave the user's own runs out
@@ -39,6 +40,7 @@ class RunCase:
 
 
 ANY = RunCase()
+FULL = GIGA  # a load: as many requests as fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,13 @@ def page(result: Validation) -> Page:
         if (table := _table(result, dimension)) is not None
         and not (is_few and len(table.rows) == len(beside))
     ]
+    guessed = tuple(
+        dict.fromkeys(one.why for _, one in beside if one.basis and one.basis.stand_in and one.why)
+    )
+    if is_few and guessed:
+        parts.append(
+            Points(items=guessed[:MOST_REASONS], title=say("read as the nearest known"), tone="warn")
+        )
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))

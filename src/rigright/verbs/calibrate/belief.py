@@ -29,6 +29,7 @@ class Cell:
     model: str
     case: RunCase
     logs: tuple[float, ...]
+    seen: tuple[float, ...] = ()  # the same with runs too far off to be believed
 
     @property
     def middle(self) -> float:
@@ -69,7 +70,7 @@ def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
         mean = float(np.clip(row @ inverse @ middles, least, most))
         left = max(total - float(row @ inverse @ row), rest * RUN)
         if cell is not None:
-            mean = between_all(mean, cell.logs)
+            mean = between_all(mean, (*cell.logs, *cell.seen))
         return Belief(shift=math.exp(mean), narrow=min(1.0, math.sqrt(left / total)))
 
     places = {(cell.model, cell.case.weights): index for index, cell in enumerate(cells)}

@@ -19,7 +19,7 @@ import numpy as np
 from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, shared_part
-from rigright.cost.known import Ran, known_of_one
+from rigright.cost.known import Known, Ran, known_of_one
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
@@ -55,6 +55,9 @@ def calibrate(
         faults += row.faults
         for one in row.predictions:
             faults += _collect(row, one, found=found)
+    found = {
+        place: cases for place, cases in found.items() if any(_believed(logs) for logs in cases.values())
+    }
     if not found:
         hint = say("speeds move figures; `rigright validate` holds memory against what is predicted")
         raise DataError(
@@ -118,6 +121,10 @@ def _collect(
     if one.basis.stand_in:
         return [say("row {id}: {why}; looked at, not believed", id=row.id, why=one.why or "")]
     ratio = one.measured / one.predicted
+    basis = one.basis
+    place = (basis.subject, basis.chip, basis.engine, basis.figure)
+    logs = found.setdefault(place, {}).setdefault((basis.model, basis.case), [])
+    logs.append(math.log(ratio))
     if abs(math.log(ratio)) > WILD:
         return [
             say(
@@ -126,20 +133,29 @@ def _collect(
                 times=f"{ratio:.2g}",
             )
         ]
-    basis = one.basis
-    place = (basis.subject, basis.chip, basis.engine, basis.figure)
-    found.setdefault(place, {}).setdefault((basis.model, basis.case), []).append(math.log(ratio))
     return []
+
+
+def _believed(logs: Sequence[float]) -> tuple[float, ...]:
+    return tuple(one for one in logs if abs(one) <= WILD)
 
 
 def _made(place: Place, cases: Mapping[Measured, Sequence[float]]) -> tuple[AnchorMade, list[Anchor]]:
     subject, chip, engine, figure = place
     with store.use(store.NONE):
-        known = known_of_one(subject, by_id()[chip], what=Ran(engine=engine))
+        listed = by_id().get(chip)  # processors are too many to be listed
+        known = (
+            Known(source=False) if listed is None else known_of_one(subject, listed, what=Ran(engine=engine))
+        )
         low, high = (float(edge) for edge in band(subject, figure, known=known))
     shared = shared_part(subject, figure, known=known)
     spread = (math.log(high) - math.log(low)) / 2 / TAIL
-    cells = [Cell(model=model, case=case, logs=tuple(logs)) for (model, case), logs in cases.items()]
+    cells = [
+        Cell(model=model, case=case, logs=_believed(logs), seen=tuple(logs))
+        for (model, case), logs in cases.items()
+        if _believed(logs)
+    ]
+    wild = [key for key, logs in cases.items() if not _believed(logs)]  # they stay where they were predicted
     found = beliefs(cells, spread=spread, shared=shared)
     runs = sum(len(cell.logs) for cell in cells)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
@@ -163,6 +179,11 @@ def _made(place: Place, cases: Mapping[Measured, Sequence[float]]) -> tuple[Anch
             anchor(belief, len(cell.logs), model=cell.model, **asdict(cell.case))
             for cell, belief in zip(cells, found.cases, strict=True)
             if cell.model and cell.case.load
+        ),
+        *(
+            anchor(Belief(shift=1.0, narrow=1.0), 0, model=model, **asdict(case))
+            for model, case in wild
+            if model and case.load
         ),
     ]
     measured = [ratio for cell in cells for ratio in cell.logs]

@@ -14,7 +14,7 @@ from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.speed.told import at, most_output
 from rigright.cost.unsaid import Prior, integrated, priors
-from rigright.facts.anchors import RunCase
+from rigright.facts.anchors import FULL, RunCase
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
@@ -39,7 +39,7 @@ def predict_served(row: Row) -> Prediction:
     case = RunCase(
         weights=ask.weights,
         chips=ask.chips,
-        load=ask.load or 0.0,
+        load=ask.load or FULL,
         prompt_tok=ask.prompt_tok,
         output_tok=ask.output_tok,
         apart=bool(row.get("disagg")),

@@ -10,6 +10,7 @@ from rigright.base.words import say
 from rigright.cost.bands import banded
 from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Known, Ran, known_of_one
+from rigright.facts.anchors import FULL, RunCase
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
@@ -34,6 +35,13 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     if not isfinite(speed):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
     figure = "samples, training" if ask.train else "samples"
+    told = (row.get(name) for name in ("mode", "precision", "layout", "compile", "framework"))
+    case = RunCase(
+        weights=" ".join(filter(None, told)),
+        chips=row.get("n_gpus") or 1,
+        load=row.get("batch_size") or FULL,
+        prompt_tok=row.get("img_size") or row.get("seq_len") or 0.0,
+    )
     found = banded(
         SUBJECT,
         figure,
@@ -41,7 +49,12 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         known=known_of_one(
             SUBJECT,
             ask.chip,
-            what=Ran(kind=ask.kind.kin, model=row.get("model") or "", source=row.get("source") or ""),
+            what=Ran(
+                kind=ask.kind.kin,
+                model=row.get("model") or "",
+                source=row.get("source") or "",
+                case=case,
+            ),
         )
         if ask.chip is not None
         else Known(source=False),
@@ -57,7 +70,9 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             why=ask.assumed,
             basis=None
             if ask.chip is None
-            else Basis(subject=SUBJECT, figure="samples", chip=ask.chip.id, model=row.get("model") or ""),
+            else Basis(
+                subject=SUBJECT, figure="samples", chip=ask.chip.id, model=row.get("model") or "", case=case
+            ),
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lab.refitting import refitted
+from lab.refitting import refitted, subjects
 from lab.writing import bands_kept
 
 MOVED = 0.02  # logarithm: what a row's prediction may move in a fit that starts from the committed terms
@@ -14,9 +14,16 @@ SHARE = 0.02  # of the rows
 EDGE = 0.05  # what a term of a band may differ
 
 
+SAMPLED = {  # tables whose terms are no plain fit to all runs -> why; their bands are held all the same
+    "speed_serving": "fitted on a sample of runs, two classes of chips by replaying traces",
+    "speed_hybrid": "terms of processors, set term by term beside those of cards in the same table",
+}
+
+
 def stale(names: Sequence[str] = ()) -> Iterator[str]:
     """A line for each table that a refit from the committed terms would change."""
-    for subject, done, _ in refitted(names):
+    for subject in subjects(names):
+        ((_, done, _),) = refitted([subject.name], still=subject.name in SAMPLED)
         moved = np.abs(done.fitted.after - done.fitted.before)
         share = float(np.mean(moved[np.isfinite(moved)] > MOVED))
         if share > SHARE:

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from lab.leave_out import DIMENSIONS
+from lab.leave_out import DIMENSIONS, SEEN
 from lab.left_runs import LeftRuns
 from rigright.cost.bands import BY_HAND, EDGE, LEVELS, deviation
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, TRAVELLED, Known
@@ -27,11 +27,12 @@ LEAST = 0.77  # of each way of leaving out
 AIMS = tuple(share / 100 for share in range(72, 97))
 STRETCHES = (0.3, 0.6, 1.0, 1.7)  # of the level of sources, which few groups tell
 MANNERS = tuple((stretch, aim) for stretch in STRETCHES for aim in AIMS)
+SLACK = tuple(1 + step / 20 for step in range(31))
 LEAST_ROWS = 12  # fewer tell nothing of how wide a band must be
 SHARE = 0.8  # of runs, that a band holds
 TAME = 0.9  # share of groups alike: one odder than these counts as the oddest of them
 WILD = 0.7  # logarithm: a group that needs a wider deviation is a case for the law, not for the band
-MANY = 4  # sources, to say that they differ by less than a prior of so few
+MANY = 3  # sources, to say that they differ by less than a prior of so few
 BELIEVED = 3.0  # groups that what was set by hand counts for
 TESTED = {"within": 0.15}  # what runs of a figure that was tested differ by, set by hand as the other levels
 SURE, SURELY = (
@@ -78,11 +79,21 @@ def make_bands(runs: LeftRuns) -> tuple[Bands, tuple[Coverage, ...]]:
             manner = _sharpest(groups, sources=len(set(mine.unit)))
             stretch, aim = MANNERS[manner]
             terms = _stretched(_terms(mine), stretch)
-            bands[figure] = _rounded(terms | _edges(mine, terms, aims=(aim,))[0])
+            bands[figure] = _rounded(_sure_of_the_seen(mine, terms | _edges(mine, terms, aims=(aim,))[0]))
             held += [(one, manner) for one in groups]
     if bands:
         bands["other"] = _loosest(bands)
     return bands, tuple(_covered(held))
+
+
+def _sure_of_the_seen(runs: LeftRuns, terms: Mapping[str, float]) -> Mapping[str, float]:
+    """The same, with as much from run to run that runs the fit saw are held as promised, sources alike."""
+    seen = runs.only(runs.by == SEEN)
+    for factor in SLACK:
+        found = {**terms, "within": terms["within"] * factor}
+        if not len(seen.off) or float(balanced(seen.unit) @ inside(seen, found)) >= PROMISED:
+            break
+    return found
 
 
 def inside(runs: LeftRuns, terms: Mapping[str, float]) -> np.ndarray:
@@ -182,7 +193,9 @@ def _terms(runs: LeftRuns) -> dict[str, float]:
         chip < CHIP, chip < CLASS, chip < KIN, engine < TRAVELLED, engine < ELSEWHERE,
         ~runs.model_known, ~runs.kind_known,
     ], axis=1)  # fmt: skip
-    names = np.char.add(runs.by.astype(str), runs.left.astype(str))
+    # runs in sight are no group of their own: each source is, of which nothing is unknown
+    left = np.where(runs.by == SEEN, runs.source, runs.left)
+    names = np.char.add(runs.by.astype(str), left.astype(str))
     cells, place = np.unique(
         np.char.add(names, [row.tobytes().hex() for row in missing]), return_inverse=True
     )
@@ -208,7 +221,7 @@ def _terms(runs: LeftRuns) -> dict[str, float]:
     found[1:] = np.maximum(found[1:], LEAST_LEVEL**2 * found[0])
     # few sources show little of how sources differ, and part of that stands in every run of them
     more = few(len(set(runs.unit)))
-    found[1] = more * found[1] + (more - 1) * found[0] / 2
+    found[1] = min(more * found[1] + (more - 1) * found[0] / 2, WILD**2)
     return dict(zip(LEVELS, np.sqrt(found).tolist(), strict=True))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lab.conformal import Bands, Coverage, make_bands
 from lab.descent import Progress
-from lab.leave_out import A_SOURCE, DIMENSIONS, LeftOut, leave_out
+from lab.leave_out import A_SOURCE, DIMENSIONS, LeftOut, in_sight, leave_out
 from lab.left_runs import LeftRuns, left_runs
 from lab.record import Subject, Tables
 from lab.solve import Solution, fit
@@ -81,7 +81,7 @@ def refit(
     """Fit (or, `still`, take the terms as they are), leave out, and make bands."""
     fitted = fit(subject, rows, tables=tables, still=still, progress=progress)
     left = tuple(leave_out(fitted, by) for by in DIMENSIONS)
-    runs = left_runs(left, fitted.problem.keys)
+    runs = left_runs((*left, in_sight(fitted)), fitted.problem.keys)
     bands, held = make_bands(runs)
     return Refit(fitted=fitted, left=left, runs=runs, bands=bands, held=held, seen=seen(fitted.problem.keys))
 

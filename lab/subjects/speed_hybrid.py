@@ -57,16 +57,17 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by: the chip is the processor."""
+    """What is left out whole, and what bands are told by: no term is of one processor, only of classes."""
     ask = read_hybrid(row)
+    chip = host_chip(ask.host)
     return {
         "source": row.get("source") or "",
-        "chip": row.get("cpu") or "",
+        "chip": "",
         "model": ask.arch.name,
         "engine": ask.engine.id,
         "metric": row["metric"],
         "band": figure_of(row["metric"]),
-        "class": class_of(host_chip(ask.host)).id,
+        "class": class_of(chip).id,
         "kind": kind_of(ask.arch),
     }
 

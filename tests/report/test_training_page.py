@@ -218,9 +218,14 @@ def score(name, of="source", **changes):
     return Score(of=of, name=name, **values | changes)
 
 
+def many():
+    """More figures than are shown one by one."""
+    return (prediction() for _ in range(validate_page.FEW + 1))
+
+
 def test_tables_by_source_chip_and_model():
     scores = [score("allocated", "group"), score("repo/a"), score("h100", "chip"), score("llama", "model")]
-    page = validate_page.page(validation(prediction(), scores=scores))
+    page = validate_page.page(validation(*many(), scores=scores))
     tables = [part for part in page.parts if isinstance(part, Table)]
     assert [str(table.title) for table in tables] == [
         "averaged over sources",
@@ -233,7 +238,7 @@ def test_tables_by_source_chip_and_model():
 
 def test_long_tables_are_cut_on_the_page_alone():
     scores = [score(f"model {index}", "model", measured=index) for index in range(50)]
-    found = validation(prediction(), scores=scores)
+    found = validation(*many(), scores=scores)
     (table,) = [part for part in validate_page.page(found).parts if isinstance(part, Table)]
     assert len(table.rows) == validate_page.MOST_ROWS
     assert table.rows[0][1] == "model 49"

@@ -156,7 +156,7 @@ def run(name="a", *, chip="rtx-4090", metric="decode_tok_s_per_user", value="120
     ("wrong", "told"),
     [
         ({"chip": "nosuch"}, "nosuch"),
-        ({"chip": ""}, "names no GPU"),
+        ({"chip": ""}, "names no chip"),
         ({"metric": "colour"}, ""),
         ({"value": "-5"}, "-5"),
         ({"value": "1e400"}, "1e400"),

@@ -152,7 +152,8 @@ def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
 
 def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
     own, kins = class_of(chip), {kin_of(name) for name in seen.get("classes", ())}
-    if chip.id in seen.get("chips", ()):
+    alike = chip.vendor == CPU and own.id in seen.get("classes", ())  # no term is of one processor alone
+    if alike or chip.id in seen.get("chips", ()):
         return CHIP
     return CLASS if own.id in seen.get("classes", ()) else KIN if own.kin in kins else NOTHING
 

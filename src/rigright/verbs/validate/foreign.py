@@ -23,6 +23,7 @@ from rigright.facts.nodes import find_node
 BITS = 8
 WIDE = frozenset({"fp32", "float32"})
 MOST_CHARS = 400  # of a cell that is read
+ALIKE = 0.3  # of two names: below it there is nothing to go by
 _MAKERS_FORM = re.compile(r"\s-\s(small|medium|large)\b", re.IGNORECASE)  # llama-bench: "Q4_K - Medium"
 _BPW = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)\s*bpw", re.IGNORECASE)
 _MARKS = re.compile(r"\((?:r|tm|c)\)|[\u00ae\u2122]", re.IGNORECASE)
@@ -176,6 +177,8 @@ def _nearest(asked: str) -> ReadAs | None:
     if not any(letter.isalnum() for letter in said):
         return None
     best = max(chips(), key=alike)
+    if alike(best) < ALIKE:
+        return None
     return _read("chip", asked, row={"is": best.id, "wider": table()["unknown_chip"]["wider"]})
 
 

@@ -74,7 +74,10 @@ def read_stream(row: Row) -> StreamAsk:
     weights = weights_of(row, engine, arch=arch)
     if row.get("weights") is None:
         reading.assumed.append(say("{column} is empty: taken as {value}", column="weights", value=weights))
-    chip = find_chip(row.get("chip") or row.get("chip_name") or "")
+    named = row.get("chip") or row.get("chip_name")
+    if not named:
+        raise AskError(say("the row names no chip"))
+    chip = find_chip(named)
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)
         reading.assumed.append(say("{column} is empty: taken as {value}", column="backend", value=usual))

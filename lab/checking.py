@@ -14,8 +14,6 @@ MOVED = 0.02  # logarithm: what a row's prediction may move in a fit that starts
 SHARE = 0.02  # of the rows
 STEADY = 400  # runs left out, in all ways
 EDGE = 0.05  # what a term of a band may differ
-
-
 SAMPLED = {  # tables whose terms are no plain fit to all runs -> why; their bands are held all the same
     "speed_serving": "fitted on a sample of runs, two classes of chips by replaying traces",
     "speed_hybrid": "terms of processors, set term by term beside those of cards in the same table",

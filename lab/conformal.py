@@ -4,8 +4,8 @@ The error of a run that no fit had seen is a sum: what differs from run to run, 
 like, from source to source, chip to chip, engine to engine, model to model. The variance of each level comes
 from squared errors by what was missing (non-negative least squares, each group alike, drawn to what was set
 by hand where few groups tell). Then `low` and `high` are quantiles of errors over their deviation, the
-sources alike; of all shares of runs, and of how far sources
-may differ, the sharpest is taken that holds groups no band has seen as promised.
+sources alike. Of all shares of runs, and of how far sources may differ, the sharpest is taken that holds
+groups no band has seen as promised.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ WILD = 0.7  # logarithm: a group that needs a wider deviation is a case for the 
 MANY = 3  # sources, to say that they differ by less than a prior of so few
 BELIEVED = 3.0  # groups that what was set by hand counts for
 TESTED = {"within": 0.15}  # what runs of a figure that was tested differ by, set by hand as the other levels
-SURE, SURELY = (
-    0.25,
-    0.7,
-)  # share of groups that are the surest, and of their deviation what each run has alone
+SURE = 0.25  # share of groups that are the surest: no run is surer than
+SURELY = 0.7  # so much of their deviation
 LEAST_LEVEL = 0.3  # of the deviation of runs: what was never measured is never as sure
 NARROWEST = 0.02  # logarithm: no run is surer than that
 DIGITS = 3
@@ -180,11 +178,6 @@ def _covered(held: list[tuple[_Held, int]]) -> Iterator[Coverage]:
             yield from mine
 
 
-def average(found: tuple[Coverage, ...]) -> float:
-    """Over ways of leaving out alike."""
-    return float(np.mean([one.inside for one in found if not one.name])) if found else 0.0
-
-
 def _terms(runs: LeftRuns) -> dict[str, float]:
     """The deviation of each level, from what bands of groups left out alike would have needed."""
     chip, engine = runs.chip_level, runs.engine_level
@@ -214,9 +207,7 @@ def _terms(runs: LeftRuns) -> dict[str, float]:
     weights /= weights.mean()
     curve = lacks.T @ (lacks * weights[:, None]) + np.diag(np.full(len(LEVELS), BELIEVED))
     found = _not_below_zero(curve, lacks.T @ (weights * squares) + BELIEVED * prior)
-    sure = SURELY * quantile(
-        needs, SURE, weights=weights
-    )  # some groups miss little: no run is surer than these
+    sure = SURELY * quantile(needs, SURE, weights=weights)
     found[0] = max(found[0], sure**2, NARROWEST**2)
     found[1:] = np.maximum(found[1:], LEAST_LEVEL**2 * found[0])
     # few sources show little of how sources differ, and part of that stands in every run of them

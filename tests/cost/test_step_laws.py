@@ -220,7 +220,7 @@ def test_narrow_weights_are_read_faster_and_half_caches_too():
 def test_a_format_the_chip_cannot_multiply_gains_nothing_in_prompts():
     """Weights of 4 bit are turned into 16 bit on the way: prompts gain nothing."""
     assert prefill(tok=8192, weights="awq4") > 0.9 * prefill(tok=8192, weights="bf16")
-    assert prefill(tok=8192, weights="fp8") < 0.85 * prefill(tok=8192, weights="bf16")  # as Hopper runs
+    assert prefill(tok=8192, weights="fp8") < 0.84 * prefill(tok=8192, weights="bf16")  # as Hopper runs
     assert prefill(tok=8192, weights="fp8", on="a100 sxm4 80gb") > 0.9 * prefill(
         tok=8192, weights="bf16", on="a100 sxm4 80gb"
     )

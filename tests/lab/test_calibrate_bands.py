@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toy_subject import ADA, HOPPER, SUBJECT, TABLES, run
 
-from lab.conformal import average, balanced, few, inside, make_bands, quantile
+from lab.conformal import balanced, few, inside, make_bands, quantile
 from lab.leave_out import DIMENSIONS, LeftOut
 from lab.left_runs import left_runs
 from lab.refit import metric_errors, refit, seen
@@ -46,9 +46,9 @@ def done(world):
 def test_groups_never_seen_are_held_as_often_as_is_promised(done):
     for one in done.held:
         if not one.name:
-            assert 0.75 <= one.inside <= 0.98, one
+            assert 0.75 <= one.inside <= 0.97, one
             assert one.width < (1.6 if one.by == "source" else 2.5), one
-    assert average(done.held) >= 0.8
+    assert np.mean([one.inside for one in done.held if not one.name]) >= 0.8
 
 
 def test_bands_are_no_wider_than_sources_differ(done):
@@ -104,7 +104,7 @@ def test_a_large_source_does_not_set_the_band_alone():
     mixed = [key(f"{n % 10}") for n in range(1000)]
     pooled, _ = make_bands(every_way(off, mixed))
     low, mild = edges(bands["tpot"], source=False)[0], edges(pooled["tpot"])[0]
-    assert low < mild < 1
+    assert low < 0.81 < mild < 1
 
 
 def test_an_error_of_prediction_is_told_as_measured_over_predicted():

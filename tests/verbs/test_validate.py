@@ -101,8 +101,8 @@ def test_a_row_without_a_chip_has_a_peak_and_says_why_it_has_no_speed(write):
 def test_a_bad_cell_names_row_and_column_and_the_others_go_on(write):
     found = validate(write(GOOD | {"micro_batch": "four"}, GOOD, GOOD | {"seq_tok": "-1"}))
     first, second, third = (peak(row) for row in found.rows)
-    assert 'line 2, column micro_batch: cannot read "four"; taken as empty' in str(first.why)
-    assert "micro_batch is empty" in str(first.why)
+    assert 'line 2, column micro_batch: cannot read "four"; treated as empty' in str(first.why)
+    assert "micro_batch not stated" in str(first.why)
     assert first.high / first.low > second.high / second.low
     assert "line 4, column seq_tok" in str(third.why)
 
@@ -151,7 +151,7 @@ def test_a_missing_column_is_named(write):
 def test_what_a_row_leaves_open_is_said(write):
     lora = GOOD | {"method": "lora"}
     one = peak(validate(write(lora | {"micro_batch": "", "seq_tok": "", "framework": ""})).rows[0])
-    assert "micro_batch is empty: taken as" in str(one.why)
+    assert "micro_batch not stated: assuming" in str(one.why)
     assert "say micro_batch: it decides between" in str(one.why)
     told = peak(validate(write(GOOD | {"optimizer": "paged_adamw_8bit"})).rows[0])
     assert one.low / one.predicted < told.low / told.predicted

@@ -109,7 +109,7 @@ def test_a_length_or_batch_that_cannot_be_is_said_and_taken_as_unsaid(put, colum
     unsaid = last(validate(put(table(MEMORY | {column: ""}))))
     assert one.predicted == unsaid.predicted
     assert one.low < unsaid.low < unsaid.high < one.high
-    assert f'column {column}: cannot read "{figure}"; taken as empty' in str(one.why)
+    assert f'column {column}: cannot read "{figure}"; treated as empty' in str(one.why)
 
 
 @pytest.mark.parametrize("cut", [";", "\t"])

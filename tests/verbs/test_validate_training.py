@@ -304,5 +304,5 @@ def test_a_slow_host_is_in_the_band_of_small_batches():
         return KIND.predict({**dict.fromkeys(KIND.columns), **row})[0]
 
     busy, idle = rate(), rate(micro_batch="1", seq_tok="128")
-    assert idle.high / idle.low > busy.high / busy.low * 1.15  # widths add by squares
+    assert idle.high / idle.low > busy.high / busy.low * 1.2  # widths add by squares
     assert "host" not in str(idle.why)

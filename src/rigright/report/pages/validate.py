@@ -117,7 +117,7 @@ def _verdict(result: Validation) -> Line:
     answered = sum(one.predicted is not None for one in ones)
     measured = sum(one.error is not None for one in ones)
     said = say(
-        "{answered} of {all} figures predicted, {measured} of them held against a measured one",
+        "predicted {answered} of {all} figures; compared {measured} with measurements",
         answered=answered,
         all=len(ones),
         measured=measured,

@@ -119,7 +119,7 @@ def _collect(
     if one.basis is None:
         return []
     if one.basis.stand_in:
-        return [say("row {id}: {why}; looked at, not believed", id=row.id, why=one.why or "")]
+        return [say("row {id}: {why}; ignored", id=row.id, why=one.why or "")]
     ratio = one.measured / one.predicted
     basis = one.basis
     place = (basis.subject, basis.chip, basis.engine, basis.figure)
@@ -128,7 +128,7 @@ def _collect(
     if abs(math.log(ratio)) > WILD:
         return [
             say(
-                "row {id}: {times} times what is predicted; looked at, not believed",
+                "row {id}: {times}x the prediction; ignored",
                 id=row.id,
                 times=f"{ratio:.2g}",
             )

@@ -50,10 +50,10 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     guided = min(cut.get("cfg", 1), net.passes, ranks)
     note = (row.get("note") or "").lower()
     assumed = [
-        say("{column} is empty: taken as {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
+        say("{column} not stated: assuming {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
     ]
     if net.kind == GUESSED:
-        assumed.append(say("the work of {model} was guessed from its size", model=row["model"][:60]))
+        assumed.append(say("compute of {model} estimated from its size", model=row["model"][:60]))
     return DiffusionAsk(
         net=net,
         chip=find_chip(row["chip"]),

@@ -54,7 +54,7 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
     """A row as the readers of its kind take it; `faults` are of cells that could not be read."""
     out, notes, wider = dict(row), list[Sentence](), 1.0
     for fault in faults:
-        notes.append(say("{fault}; taken as empty", fault=fault))
+        notes.append(say("{fault}; treated as empty", fault=fault))
         wider *= UNREAD
     for column, reading in _readings(kind, row, raw=raw):
         if reading is not None and reading.note is not None:
@@ -80,11 +80,11 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
         )
         if cards > 1:
             out["n_chips"] = cards
-            notes.append(say("{column} is empty: taken as {value}", column="n_chips", value=cards))
+            notes.append(say("{column} not stated: assuming {value}", column="n_chips", value=cards))
             wider *= foreign.table()["unsaid_cards"]["wider"]
     if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
         out |= {"offload": None, "n_gpus": 0}
-        notes.append(say("the graphics of the processor did the work: taken as its cores"))
+        notes.append(say("ran on integrated graphics: treated as the CPU"))
         wider *= foreign.table()["built_in"]["prompt" if row.get("metric") in OF_PROMPTS else "token"]
     return Entered(row=out, notes=tuple(notes), wider=wider)
 

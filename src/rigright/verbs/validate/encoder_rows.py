@@ -49,7 +49,7 @@ def read_encoder(row: Row) -> EncoderAsk:
     assumed = [*notes]
     length = row.get("prompt_tok")
     if length is None:
-        assumed.append(say("{column} is empty: taken as {value}", column="prompt_tok", value=USUAL_TOK))
+        assumed.append(say("{column} not stated: assuming {value}", column="prompt_tok", value=USUAL_TOK))
     skips = bool(row.get("padding_skipped"))
     if skips:
         assumed.append(say("padding is skipped: sequences taken as half as long as the longest"))

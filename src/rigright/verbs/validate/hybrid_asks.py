@@ -95,7 +95,7 @@ def read_hybrid(row: Row) -> HybridAsk:
     assumed = [*notes]
     for column, value in USUAL_TOK.items():
         if row.get(column) is None:
-            assumed.append(say("{column} is empty: taken as {value}", column=column, value=value))
+            assumed.append(say("{column} not stated: assuming {value}", column=column, value=value))
     return HybridAsk(
         metric=row["metric"],
         engine=engine,

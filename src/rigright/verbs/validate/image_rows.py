@@ -143,7 +143,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     return (
         work_of_counts(gmacs=gmacs, mactivs=ACTS * gmacs**ACTS_POWER, params_m=params_m),
         kind_of(name),
-        say("the work of {model} was guessed from its size", model=name[:60]),
+        say("compute of {model} estimated from its size", model=name[:60]),
         GUESSED,
     )
 
@@ -158,7 +158,7 @@ def _guessed(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Se
     return (
         work_of_counts(gmacs=USUAL_GMACS, mactivs=ACTS * USUAL_GMACS**ACTS_POWER, params_m=None),
         kind_of(name),
-        say("nothing is known of {model}: taken as a ResNet-50", model=name[:60]),
+        say("unknown model {model}: treated as ResNet-50", model=name[:60]),
         UNKNOWN,
     )
 

@@ -73,7 +73,9 @@ def predict_memory_row(row: Row) -> MemoryFigure:
         found = measure(_case(row, arch, told=replace(told, share=USUAL_MOST_SHARE))[0])
         assumed = (
             *assumed,
-            say("the share of the row leaves no cache: {share} assumed", share=USUAL_MOST_SHARE),
+            say(
+                "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
+            ),
         )
     if _hangs_on_context(row, told):
         lengths = priors("memory")["context_tok"].values

@@ -62,7 +62,7 @@ class _Reading:
         """A cell, or what is usual."""
         if self.row.get(column) is not None:
             return float(self.row[column])
-        self.assumed.append(say("{column} is empty: taken as {value}", column=column, value=USUAL[column]))
+        self.assumed.append(say("{column} not stated: assuming {value}", column=column, value=USUAL[column]))
         return float(USUAL[column])
 
 
@@ -73,14 +73,14 @@ def read_stream(row: Row) -> StreamAsk:
     engine = engine_of(row)
     weights = weights_of(row, engine, arch=arch)
     if row.get("weights") is None:
-        reading.assumed.append(say("{column} is empty: taken as {value}", column="weights", value=weights))
+        reading.assumed.append(say("{column} not stated: assuming {value}", column="weights", value=weights))
     named = row.get("chip") or row.get("chip_name")
     if not named:
         raise AskError(say("the row names no chip"))
     chip = find_chip(named)
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)
-        reading.assumed.append(say("{column} is empty: taken as {value}", column="backend", value=usual))
+        reading.assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
     return StreamAsk(

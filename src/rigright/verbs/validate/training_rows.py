@@ -84,7 +84,7 @@ class _Reading:
     def told(self, column: str, value: _T | None, *, default: _T) -> _T:
         """A value, or the default with a word about it."""
         if value is None:
-            self.assumed.append(say("{column} is empty: taken as {value}", column=column, value=default))
+            self.assumed.append(say("{column} not stated: assuming {value}", column=column, value=default))
             return default
         return value
 
@@ -154,7 +154,7 @@ def _layout(reading: _Reading) -> Layout:
     chips, cut = row.get("n_chips"), tp * pp * cp
     if row.get("dp") is None and chips is None:
         chips = max(NODE_CHIPS, cut) if cut > 1 or reading.trainer.id in MEGATRON else 1
-        reading.assumed.append(say("n_chips and dp are empty: taken as {chips} chips", chips=chips))
+        reading.assumed.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
     dp = row.get("dp") or max(1, (chips or cut) // cut)
     is_parallel = tp > 1 and words.is_sequence_parallel(reading.text)
     return Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=is_parallel)

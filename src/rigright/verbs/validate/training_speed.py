@@ -73,7 +73,7 @@ def read_timed(row: Row, asked: Asked) -> Timed:
     if training.accumulate is None:
         training = replace(training, accumulate=DEEP * layout.pp if layout.pp > 1 else 1)
         assumed.append(
-            say("global_batch is empty: taken as {count} micro-batches", count=training.accumulate)
+            say("global_batch not stated: assuming {count} micro-batches", count=training.accumulate)
         )
     return Timed(arch=asked.arch, training=training, layout=layout, chip=chip, assumed=tuple(assumed))
 

@@ -13,6 +13,7 @@ from rigright.facts.software import Capability, Version, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
+OPEN_KERNEL: Version = (4, 15)  # the least kernel of the open modules, README of 580.105.08
 REPOS = "https://developer.download.nvidia.com/compute/cuda/repos"
 INSTALL = {
     "apt": "apt-get install -y",
@@ -61,7 +62,11 @@ class DriverPackages:
     open_packages: tuple[str, ...]
     closed_packages: tuple[str, ...]
     fabric_packages: tuple[str, ...]
+    imex_packages: tuple[str, ...]  # what lets trays of a rack share memory over NVLink
     headers: tuple[str, ...]
+    signed_modules: (
+        str | None
+    )  # the distribution's own, built and signed for a kernel; {kind}: "580-server-open"
     toolkit_packages: str | None  # with {cuda} for "13-0"
     toolkit_from: Version | None  # the oldest toolkit of the repository
     worth: Sentence | None  # knowing before it is installed
@@ -91,6 +96,12 @@ class DriverPackages:
     def driver(self, *, is_open: bool) -> tuple[str, ...]:
         """The packages of the driver with one kind of kernel module; none: they are not known."""
         return self.open_packages if is_open else self.closed_packages
+
+    def signed(self, *, is_open: bool) -> str | None:
+        """The distribution's package of modules that are built and signed already."""
+        named = self.driver(is_open=is_open)
+        kind = named[0].removeprefix("nvidia-driver-") if named else ""
+        return self.signed_modules.format(kind=kind) if self.signed_modules and kind else None
 
     def toolkit_package(self, version: str) -> str | None:
         """The package of a CUDA toolkit; None where the repository holds none of that age."""
@@ -153,11 +164,11 @@ def driver_packages() -> tuple[DriverPackages, ...]:
     """Every way of the table; a distribution's own packages before NVIDIA's repository."""
     lists = (
         "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
-        "headers", "pythons",
+        "imex_packages", "headers", "pythons",
     )  # fmt: skip
     readers: dict[str, Callable[[str], object]] = {
         **dict.fromkeys(lists, words_of),
-        "manager": text, "branch": whole, "keeps": text, "repo": text,
+        "manager": text, "branch": whole, "keeps": text, "repo": text, "signed_modules": text,
         "toolkit_packages": text, "toolkit_from": version_of, "worth": Sentence,
         **_PROVENANCE,
     }  # fmt: skip

@@ -17,7 +17,9 @@ class Target:
     vendors: tuple[str, ...] = ()
     capabilities: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capability -> a chip of it
     embedded: bool = False  # a module with a system of its own: Jetson
+    cards: int = 1
     switched: bool = False  # its cards sit behind NVSwitches
+    racked: bool = False  # one tray of a rack whose cards share one NVLink domain
     os_id: str | None = None
     os_version: str | None = None
     os_name: str | None = None
@@ -50,6 +52,8 @@ class Pick:
     as_of: str = ""
     confidence: str = ""
     notes: str | None = None
+    glibc: tuple[int, ...] | None = None  # the least that its wheels install on
+    lacks: str | None = None  # a chip that its CUDA has no kernels for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,4 +92,6 @@ class SetUp:
     steps: tuple[SetupStep, ...] = ()
     docker_steps: tuple[SetupStep, ...] = ()
     notes: tuple[Sentence, ...] = ()
+    contained: Pick | None = None  # what a container runs, where the system's C library is too old for it
+    tp: int | None = None  # how many cards the plan splits a model over
     unknown: tuple[Sentence, ...] = ()  # what no table tells

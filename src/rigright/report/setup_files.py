@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rigright.base.words import Sentence, say, tell
+from rigright.facts.software import version_of, written
+from rigright.facts.systems import Serves, serving
 from rigright.report.draw.cells import clean
 from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
 
 WIDTH = 96
+_NOBLE_FROM = (12, 6)  # the first CUDA with images of Ubuntu 24.04
 
 
 def script(result: SetUp, language: str) -> str:
@@ -38,42 +43,85 @@ def script(result: SetUp, language: str) -> str:
 
 def dockerfile(result: SetUp, language: str) -> str:
     """A Dockerfile; the driver stays on the host."""
-    pick = result.pick
-    lines = _comment(_head(result), language)
+    pick = result.contained or result.pick
+    lines = _comment(_head(replace(result, pick=pick)), language)
     lines += _comment(
         (
             say(
                 "the host needs driver {driver} or newer and NVIDIA's container toolkit",
-                driver=(result.pick.least_driver if result.pick else None) or "?",
+                driver=(pick.least_driver if pick else None) or "?",
             ),
         ),
         language,
     )
     if pick is None:
         return "\n".join([*lines, *_comment(result.unknown, language)]) + "\n"
+    serves = serving().get(pick.name)
+    lines += _hosted(result, pick, serves=serves, language=language)
     if pick.image is not None:
-        lines += [
-            *_comment(
-                (say("the engine's own image: Python, CUDA libraries and engine as its makers tested them"),),
-                language,
-            ),
-            f"FROM {pick.image}",
-        ]
+        told = say("the engine's own image: Python, CUDA libraries and engine as its makers tested them")
+        lines += [*_comment((told,), language), f"FROM {pick.image}"]
     else:
-        lines += list(_from_python(result, pick, language=language))
+        lines += _wheels(result, pick, language=language)
+    if serves is not None:
+        lines += _served(serves, tp=result.tp or 1, language=language)
+    elif pick.pip:
+        lines += ["WORKDIR /work", 'CMD ["python3"]']
     return "\n".join(lines) + "\n"
 
 
-def _from_python(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
-    yield from _comment(
-        (say("the wheels bring their own CUDA libraries: a plain Python image is enough"),), language
-    )
-    yield f"FROM python:{result.python or '3.12'}-slim"
+def _hosted(result: SetUp, pick: Pick, *, serves: Serves | None, language: str) -> list[str]:
+    """What is typed on the host: the toolkit once, then build and run."""
+    lines = list[str]()
+    for step in result.docker_steps[:1]:
+        lines += _comment((say("on the host, once:"),), language)
+        lines += [
+            f"#   {typed(one, needs_root=step.as_root, by_root=result.target.by_root)}"
+            for one in step.commands
+        ]
+    name = pick.name.replace(".", "")
+    run = f"docker run --rm --gpus all --ipc=host -it {name}"
+    if serves is not None:
+        keep = f"-v {name}-cache:{serves.cache}"
+        run = f"docker run --rm --gpus all --ipc=host -p 127.0.0.1:{serves.port}:{serves.port} {keep} {name}"
+    lines += _comment((say("then build it and run it:"),), language)
+    return [*lines, f"#   docker build -t {name} .", f"#   {run}"]
+
+
+def _served(serves: Serves, *, tp: int, language: str) -> list[str]:
+    """The server: its model, its port, whether it is well, and how it starts."""
+    lines = list[str]()
+    if serves.model:
+        told = say("a small model to try it with: name yours with docker run -e MODEL=...")
+        lines += [*_comment((told,), language), f"ENV MODEL={serves.model} TP={tp}"]
+    else:
+        lines += [f"ENV OLLAMA_HOST=0.0.0.0:{serves.port}"]
+    command = serves.command.format(model='"$MODEL"', tp='"$TP"')
+    return [
+        *lines,
+        f"VOLUME {serves.cache}",
+        f"EXPOSE {serves.port}",
+        f"HEALTHCHECK --start-period=30m --interval=30s CMD {serves.health} || exit 1",
+        "ENTRYPOINT []",
+        f"CMD {json.dumps(['sh', '-c', f'exec {command}'])}",
+    ]
+
+
+def _wheels(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
+    """An image that wheels are installed in: with nvcc and a compiler where kernels are built."""
     if pick.toolkit:
-        yield from _comment(
-            (say("kernels are built with nvcc, which this image lacks: use one with the CUDA toolkit"),),
-            language,
-        )
+        yield from _comment((say("kernels are built with nvcc: an image with the CUDA toolkit"),), language)
+        cuda = version_of(result.toolkit or pick.cuda or "13.0")[:2]
+        yield f"FROM nvidia/cuda:{written(cuda)}.0-devel-ubuntu{'24.04' if cuda >= _NOBLE_FROM else '22.04'}"
+        yield "RUN apt-get update && apt-get install -y --no-install-recommends python3-venv git && \\"
+        yield "    rm -rf /var/lib/apt/lists/* && python3 -m venv /opt/venv"
+        yield "ENV PATH=/opt/venv/bin:$PATH"
+    else:
+        told = say("the wheels bring their own CUDA libraries: Python and a C compiler for Triton are enough")
+        yield from _comment((told,), language)
+        yield f"FROM python:{result.python or '3.12'}-slim"
+        yield "RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev git && \\"
+        yield "    rm -rf /var/lib/apt/lists/*"
     torch = [one for one in pick.pip if one.startswith("torch")]
     rest = [one for one in pick.pip if one not in torch]
     if torch:
@@ -82,8 +130,11 @@ def _from_python(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
             (say("torch in the build that fits these chips"),) if pick.index else (), language
         )
         yield f"RUN pip install --no-cache-dir {' '.join(map(shlex.quote, torch))}{index}"
+    if rest and pick.name == "flash-attn":  # it builds against the torch that is there
+        yield "RUN pip install --no-cache-dir ninja packaging wheel"
+    isolated = "--no-build-isolation " if pick.name == "flash-attn" else ""
     if rest:
-        yield f"RUN pip install --no-cache-dir {' '.join(map(shlex.quote, rest))}"
+        yield f"RUN pip install --no-cache-dir {isolated}{' '.join(map(shlex.quote, rest))}"
 
 
 def requirements(result: SetUp, language: str) -> str:

@@ -52,7 +52,7 @@ HOSTS = {
     "developer.download.nvidia.com", "download.pytorch.org", "nvidia.github.io", "github.com",
     "repo.radeon.com",
 }  # fmt: skip
-INSTALLS = re.compile(r"(?:sudo )?(apt-get|dnf|zypper)(?: install -y| --non-interactive install) (.+)")
+INSTALLS = re.compile(r"(?:sudo )?(apt-get|dnf|zypper)(?: install -y| --non-interactive install) ([^|]+)")
 ADDRESS = re.compile(r"https?://(?:\$\([^()]*\)|[^\s'#])+")
 VENDORS = {"nvidia", "fedoraproject", "rpmfusion"}
 WORD = re.compile(r"(?:\$\([^()]*\)|\S)+")
@@ -67,6 +67,7 @@ PLAIN = {
 REQUIREMENT = re.compile(
     r"(?P<name>[a-z][a-z0-9._-]*)(?:\[[a-z0-9-]+\])?(?:==(?P<version>\d[\w.]*(?:\.\*)?))?"
 )
+BASE = re.compile(r"python:3\.(?:[6-9]|1[0-4])-slim|nvidia/cuda:1\d\.\d\.0-devel-ubuntu2[24]\.04")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -104,9 +105,9 @@ def lines_of(result):
 def installs(result):
     """(manager, package) of the system that the lines install."""
     for line in lines_of(result):
-        match = INSTALLS.match(line)
-        for package in WORD.findall(match[2]) if match else ():
-            yield match[1].removesuffix("-get"), package
+        for match in INSTALLS.finditer(line):
+            for package in WORD.findall(match[2]):
+                yield match[1].removesuffix("-get"), package
 
 
 def wants(result):
@@ -167,7 +168,8 @@ def test_every_package_is_of_the_system_that_was_asked():
             for way in ways
             for package in (
                 *(*way.open_packages, *way.closed_packages, *way.fabric_packages),
-                *(*way.headers, *way.before),
+                *(*way.headers, *way.before, *way.imex_packages, "mokutil"),
+                *filter(None, (way.signed(is_open=True), way.signed(is_open=False))),
             )
         }
         maker = maker_way(chip.vendor.lower(), os_id=result.target.os_id, os_version=result.target.os_version)
@@ -321,7 +323,7 @@ def test_files_of_every_answer_can_be_read(tmp_path):
         assert len(froms) == (result.pick is not None)
         for line in froms:
             image = line.removeprefix("FROM ")
-            assert image in images or re.fullmatch(r"python:3\.(?:[6-9]|1[0-4])-slim", image), line
+            assert image in images or BASE.fullmatch(image), line
         for line in requirements(result, ENGLISH).splitlines():
             if not line.startswith(("#", "--extra-index-url ")):
                 assert REQUIREMENT.fullmatch(line), line

@@ -15,7 +15,14 @@ from rigright.base.errors import AskError
 from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
-from rigright.facts.drivers import branches, driver_packages, last_branch, newest_branch, packages_for
+from rigright.facts.drivers import (
+    branches,
+    driver_packages,
+    last_branch,
+    newest_branch,
+    packages_for,
+    words_of,
+)
 from rigright.facts.engine_needs import WHEELS, engine_needs, pythons_of, torch_indexes
 from rigright.facts.makers import maker_packages, maker_way
 from rigright.facts.software import runs_cuda, tensorflow_releases, torch_builds, version_of
@@ -34,6 +41,7 @@ PACKAGES = {
     for name in (
         *(*row.open_packages, *row.closed_packages, *row.fabric_packages),
         *(*row.headers, *row.before),
+        *filter(None, (row.signed(is_open=True), row.signed(is_open=False))),
     )
 }
 PLAIN_TOOLS = {
@@ -71,8 +79,8 @@ def test_every_system_package_that_is_told_is_in_the_table():
     told = set()
     for _, _, result in ALL:
         for line in lines_of(result):
-            match = re.match(r"(?:sudo )?(?:apt-get|dnf) install -y (.+)", line)
-            told |= set(match[1].split()) if match else set()
+            for match in re.finditer(r"(?:sudo )?(?:apt-get|dnf) install -y ([^|]+)", line):
+                told |= set(words_of(match[1]))
     strange = {
         name for name in told - PACKAGES - PLAIN_TOOLS if not re.fullmatch(r"cuda-toolkit-1[23]-\d", name)
     }
@@ -294,8 +302,11 @@ def test_dockerfiles_begin_from_an_image():
             assert text == []
             continue
         first = text[0].removeprefix("FROM ")
-        assert first in images or re.fullmatch(r"python:3\.\d+-slim", first)
-        assert all(line.startswith("RUN pip install ") for line in text[1:])
+        assert first in images or re.fullmatch(
+            r"python:3\.\d+-slim|nvidia/cuda:1\d\.\d\.0-devel-ubuntu2\d\.04", first
+        )
+        assert text[-1].startswith("CMD ["), "an image that starts nothing is half of one"
+        assert json.loads(text[-1].removeprefix("CMD "))
 
 
 # the verb

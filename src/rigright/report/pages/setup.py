@@ -69,6 +69,14 @@ def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
         return Line(said=next(iter(result.unknown), say("nothing in our tables fits")), tone="bad")
+    if pick.lacks is not None:
+        names = {".".join(map(str, one)): name for one, name in result.target.capabilities}
+        said = say(
+            "{name} {version} is built for CUDA {cuda}, without kernels for {chip} (compute {capability})",
+            name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.lacks],
+            capability=pick.lacks,
+        )  # fmt: skip
+        return Line(said=said, tone="warn")
     said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     return Line(said=said, tone="good")
 
@@ -171,6 +179,7 @@ def plain(result: SetUp, language: str) -> dict[str, Any]:
         "open_kernel": result.open_kernel,
         "python": result.python,
         "toolkit": result.toolkit,
+        "split_over": result.tp,
         "steps": [_plain_step(step, language) for step in result.steps],
         "docker_steps": [_plain_step(step, language) for step in result.docker_steps],
         "notes": [tell(one, language) for one in result.notes],
@@ -190,6 +199,8 @@ def _plain_pick(pick: Pick) -> dict[str, Any]:
         "least_driver": pick.least_driver,
         "pip": list(pick.pip),
         "image": pick.image,
+        "glibc": None if pick.glibc is None else ".".join(map(str, pick.glibc)),
+        "no_kernels_for": pick.lacks,
         "source": pick.source,
         "as_of": pick.as_of,
         "confidence": pick.confidence,

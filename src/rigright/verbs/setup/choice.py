@@ -28,6 +28,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
+from rigright.facts.systems import glibc_floor
 from rigright.report.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
@@ -89,7 +90,29 @@ def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None
             # with the least driver that its CUDA and the chips ask for
             asked = [driver_for(version_of(pick.cuda))] if pick.cuda else []
             asked += [first for chip in chips if (first := driver_of_chip(chip)) is not None]
-            yield replace(pick, least_driver=written(max(asked)) if asked else None)
+            yield replace(
+                pick,
+                least_driver=written(max(asked)) if asked else None,
+                glibc=_floor(pick),
+                lacks=_lacking(pick, chips),
+            )
+
+
+def _floor(pick: Pick) -> Version | None:
+    """The least glibc that its wheels, and torch's, install on."""
+    if not pick.pip:
+        return None
+    told = [glibc_floor(pick.name, pick.version), glibc_floor(TORCH, pick.torch) if pick.torch else None]
+    return max((one for one in told if one is not None), default=None)
+
+
+def _lacking(pick: Pick, chips: tuple[Capability, ...]) -> str | None:
+    """The capability that its CUDA is too old to build kernels for, where no list of kernels is known."""
+    if pick.torch is not None or pick.cuda is None:
+        return None
+    known = [one for one in cuda_releases() if one.version == version_of(pick.cuda)]
+    old = [chip for chip in chips if known and not any(one.runs_on(chip) for one in known)]
+    return written(max(old)) if old else None
 
 
 def builds(chips: tuple[Capability, ...]) -> list[TorchBuild]:

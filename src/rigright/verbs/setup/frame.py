@@ -12,6 +12,7 @@ from rigright.base.files import save_text
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM, Branch, DriverPackages, branches, newest_branch
 from rigright.facts.software import Capability
+from rigright.facts.systems import release_of
 from rigright.report.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
@@ -19,8 +20,8 @@ from rigright.verbs.setup.already import installed
 from rigright.verbs.setup.choice import TORCH, VERSION, find_name, picks, python_for, toolkit_for
 from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.target import look, target_of
-from rigright.verbs.setup.told import newer, notes_of, unknown_of, without_package
-from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, is_enough, may_stay, stays, ways_of
+from rigright.verbs.setup.told import glibc_notes, newer, notes_of, unknown_of, without_package
+from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, is_enough, may_stay, stays, ways_of
 from rigright.verbs.setup.windows import on_windows
 
 _SILENT = say("the bus shows these cards and no driver does; `rigright doctor` tells why")
@@ -49,7 +50,50 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     if "nvidia" not in target.vendors:
         return without_nvidia(target, name, ways=ways_of(target))
     chips = tuple(capability for capability, _ in target.capabilities)
-    # no kernel module drives both the oldest and the newest chips
+    _refuse_mixed(target)
+    # the version that was asked for where the tables hold it, else the newest
+    found = list(picks(name, chips))
+    version = _version(asked)
+    wanted = [one for one in found if version is not None and one.version == version] or found
+    release = release_of(target.os_id, target.os_version)
+    pick = next((one for one in wanted if installs_on(one, release)), None)
+    pick = pick or next((one for one in found if installs_on(one, release)), None)
+    too_old = tuple(glibc_notes(wanted, pick, release=release))
+    if pick is None and wanted and wanted[0].image is not None:  # an image brings a C library of its own
+        pick = replace(wanted[0], pip=())
+    elif pick is None and too_old:
+        return SetUp(target=target, pick=None, unknown=too_old)
+    silent = machine is not None and not machine.devices
+    may = not silent and may_stay(target)
+    have = installed(machine, name, version=_version(asked)) if machine and may else None
+    if have is not None:
+        return SetUp(target=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
+    if target.os_id in {MACOS, WINDOWS}:
+        return _elsewhere(target, name, pick=pick)
+    result = _answer(target, name, pick=pick, chips=chips)
+    other = None if pick is None or asked is None else _other_version(asked, pick)
+    told = (_SILENT if silent else None, other)
+    notes = (*filter(None, told), *too_old, *result.notes)
+    contained = wanted[0] if too_old and wanted[0] is not pick else None
+    return replace(result, notes=notes, contained=contained, tp=_split(wish, target))
+
+
+def _elsewhere(target: Target, name: str, *, pick: Pick | None) -> SetUp:
+    """Systems that are no Linux."""
+    if target.os_id == MACOS:
+        return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
+    return on_windows(target, name, pick=pick)
+
+
+def _split(wish: SetupWish, target: Target) -> int:
+    """The GPUs that a model is split over: the plan's, else a power of two of those that are there."""
+    if wish.wanted is not None and _is_plan(wish.wanted):
+        return wanted_of(wish.wanted).tp
+    return 1 << (max(1, target.cards).bit_length() - 1)
+
+
+def _refuse_mixed(target: Target) -> None:
+    """No kernel module drives both the oldest and the newest chips."""
     old = [name for chip, name in target.capabilities if chip < OPEN_FROM]
     new = [name for chip, name in target.capabilities if chip >= OPEN_ONLY_FROM]
     if old and new:
@@ -60,24 +104,6 @@ def setup(wish: SetupWish | None = None) -> SetUp:
                 new=new[0],
             )
         )
-    # the version that was asked for where the tables hold it, else the newest
-    found = list(picks(name, chips))
-    version = _version(asked)
-    same = [one for one in found if version is not None and one.version == version]
-    pick = next(iter(same or found), None)
-    silent = machine is not None and not machine.devices
-    may = not silent and may_stay(target)
-    have = installed(machine, name, version=_version(asked)) if machine and may else None
-    if have is not None:
-        return SetUp(target=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
-    if target.os_id == MACOS:
-        return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
-    if target.os_id == WINDOWS:
-        return on_windows(target, name, pick=pick)
-    result = _answer(target, name, pick=pick, chips=chips)
-    other = None if pick is None or asked is None else _other_version(asked, pick)
-    told = (_SILENT if silent else None, other)
-    return replace(result, notes=(*filter(None, told), *result.notes))
 
 
 def _asked(wish: SetupWish) -> str | None:
@@ -166,11 +192,17 @@ def _steps(
     system = ways[0].python_of(target.os_version or "") if ways else None
     is_open = min((chip for chip, _ in target.capabilities), default=OPEN_FROM) >= OPEN_FROM
     way = None if stays(target, pick) else driver_way(target, ways, is_open=is_open)
+    if manager == "apt":
+        yield steps.refresh()
     if target.virtual in IN_WINDOWS:
         way = None
         yield SetupStep(
-            title=say("the driver, in Windows"),
+            title=say("the driver, in Windows: {driver} or newer", driver=pick.least_driver or "?"),
             why=say("WSL2 uses the driver of Windows; a Linux driver inside hides it"),
+        )
+        yield SetupStep(
+            title=say("in PowerShell, `wsl --update` and `wsl --shutdown`"),
+            why=say("CUDA needs a recent WSL kernel, which apt does not bring"),
         )
     elif target.container not in {None, "none"}:
         way = None

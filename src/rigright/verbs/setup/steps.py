@@ -14,18 +14,44 @@ _LLAMA = "~/llama.cpp"
 _TOLD = "torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list()"
 _INTEL = "torch.__version__, torch.xpu.is_available()"
 _APPLE = "torch.__version__, torch.backends.mps.is_available()"
+_SEES = {  # what shows the cards, and computes on one: a list alone says nothing of kernels
+    "tensorflow": "import tensorflow as tf; "
+    "print(tf.config.list_physical_devices('GPU'), tf.reduce_sum(tf.ones(8)))",
+    "jax": "import jax; print(jax.devices(), jax.numpy.ones(8).sum())",
+}
 _NVCC = "/usr/local/cuda/bin/nvcc"
 _UBUNTU_KEY, _DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
+_AKMODS_KEY = "/etc/pki/akmods/certs/public_key.der"
 _TOOLKIT_KEY = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 _TOOLKIT = "https://nvidia.github.io/libnvidia-container"
 
 
+def refresh() -> SetupStep:
+    """What a fresh machine, or one of last month, needs before it installs anything."""
+    return SetupStep(
+        title=say("package lists"),
+        why=say("old ones name packages that are gone"),
+        commands=("apt-get update",),
+        as_root=True,
+    )
+
+
 def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Iterator[SetupStep]:
     """Headers, repositories, driver, switches' manager, key, restart."""
-    if way.headers:
+    signed = way.signed(is_open=is_open)
+    if signed is not None:
+        yield SetupStep(
+            title=say("kernel modules, built and signed by the distribution"),
+            why=say(
+                "they load under Secure Boot; where there is none for this kernel, the driver builds one"
+            ),
+            commands=(f"{way.install((signed,))} || {way.install(way.headers)}",),
+            as_root=True,
+        )
+    elif way.headers:
         yield SetupStep(
             title=say("kernel headers"),
-            why=say("the driver's module is built for the kernel that runs, and for later ones"),
+            why=say("the driver's module is built for the running kernel; if they are gone, update it first"),
             commands=(way.install(way.headers),),
             as_root=True,
         )
@@ -49,34 +75,61 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         commands=tuple(_driver(way, is_open=is_open)),
         as_root=True,
     )
-    if target.switched and way.fabric_packages:
+    if target.racked and way.imex_packages:
+        yield from _imex(way)
+    elif target.switched and way.fabric_packages:
         yield SetupStep(
             title=say("manager of the NVSwitches, in the driver's version"),
             why=say("without it these cards do not reach each other, and CUDA reports error 802"),
             commands=(way.install(way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
             as_root=True,
         )
-    if target.secure_boot and signs_itself(way):
-        # the key that a module was signed with where it was built
+    enrols = bool(target.secure_boot) and signs_itself(way)
+    if enrols:
         yield SetupStep(
             title=say("trust the key that signs the module"),
-            why=say("Secure Boot is on: the kernel refuses a module that no trusted key has signed"),
-            commands=(f"mokutil --import {_UBUNTU_KEY if 'ubuntu' in way.os else _DKMS_KEY}",),
+            why=say("Secure Boot refuses modules that no trusted key signed; choose a password for one use"),
+            commands=(way.install(("mokutil",)), f"mokutil --import {key_of(way)}"),
             as_root=True,
         )
-    yield restart()
+    yield restart(enrols=enrols)
+
+
+def key_of(way: DriverPackages) -> str:
+    """The key that a module was signed with where it was built."""
+    if any(name.startswith("akmod") for name in way.closed_packages) and not way.open_packages:
+        return _AKMODS_KEY
+    return _UBUNTU_KEY if "ubuntu" in way.os else _DKMS_KEY
+
+
+def _imex(way: DriverPackages) -> Iterator[SetupStep]:
+    """What a rack of one NVLink domain needs on each tray; its switches are managed on switch trays."""
+    yield SetupStep(
+        title=say("IMEX, in the driver's version"),
+        why=say("GPUs of different trays share memory through it; without it NCCL falls back to the network"),
+        commands=(way.install(way.imex_packages), "systemctl enable nvidia-imex"),
+        as_root=True,
+    )
+    yield SetupStep(
+        title=say("list the trays in /etc/nvidia-imex/nodes_config.cfg"),
+        why=say(
+            "one IP address a line, the same file on every tray; then `nvidia-imex-ctl -N` shows them READY"
+        ),
+    )
 
 
 def signs_itself(way: DriverPackages) -> bool:
     """Whether the machine builds and signs the module, which distributions else do for it."""
-    return bool(way.headers and (way.repo or way.before))
+    return bool(way.headers and not way.signed_modules and (way.repo or way.before))
 
 
-def restart() -> SetupStep:
+def restart(*, enrols: bool = False) -> SetupStep:
     """A new kernel module needs it."""
+    new = say("the new module takes the place of the old one, and of nouveau")
+    asked = say("a blue screen comes up: Enroll MOK, Continue, Yes, then that password")
     return SetupStep(
         title=say("restart"),
-        why=say("the new module takes the place of the old one, and of nouveau"),
+        why=asked if enrols else new,
         commands=("systemctl reboot",),
         as_root=True,
         disturbs=True,
@@ -292,9 +345,8 @@ def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupS
             bench += f" --python {place}/bin/python"
             told = _APPLE if "apple" in vendors else _INTEL if vendors == ("intel",) else _TOLD
             commands.append(f'{place}/bin/python -c "import torch; print({told})"')
-        elif pick.name == "tensorflow":
-            told = "import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))"
-            commands.append(f'{place}/bin/python -c "{told}"')
+        elif pick.name in _SEES:
+            commands.append(f'{place}/bin/python -c "{_SEES[pick.name]}"')
     yield SetupStep(
         title=say("verify"),
         why=say("doctor holds what is installed against the same tables"),

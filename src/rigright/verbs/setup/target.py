@@ -12,7 +12,7 @@ from rigright.doctor.examine import case_of
 from rigright.doctor.stack import capabilities, driver
 from rigright.facts.chips import Chip
 from rigright.facts.chips import chips as every_chip
-from rigright.facts.drivers import driver_packages
+from rigright.facts.drivers import OPEN_ONLY_FROM, driver_packages
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
@@ -74,7 +74,9 @@ def _named(on: str) -> Target:
         vendors=tuple(sorted({chip.vendor.lower() for chip in chips.values()})),
         capabilities=_of_chips(list(chips.values())),
         embedded=_is_embedded(chips.values()),
+        cards=node.n_cards // node.n_nodes,
         switched=any(_has_switches(chip, node.n_cards // node.n_nodes) for chip in chips.values()),
+        racked=any(_is_racked(chip) for chip in chips.values()),
         arch="aarch64" if with_own else None,  # the processor that the chips come with; None: any
     )
 
@@ -95,6 +97,15 @@ def _has_switches(chip: Chip, count: int) -> bool:
     return fabric_of(chip).kind == "switch" and count >= _WITH_SWITCHES
 
 
+def _is_racked(chip: Chip) -> bool:
+    """Whether cards of other trays are behind the same switches: GB200 and later."""
+    return (
+        chip.vendor == "NVIDIA"
+        and chip.form in _ARM_FORMS
+        and (chip.compute_capability or (0, 0)) >= OPEN_ONLY_FROM
+    ) and fabric_of(chip).kind == "switch"
+
+
 def _seen(machine: Machine) -> Target:
     """A machine that was read."""
     case = case_of(machine)
@@ -112,7 +123,9 @@ def _seen(machine: Machine) -> Target:
         vendors=tuple(sorted(vendors)),
         capabilities=_of_chips(bus) or tuple(sorted(capabilities(case).items())),
         embedded=_is_embedded(chips),
+        cards=len(machine.devices) or len(bus) or 1,
         switched=any(_has_switches(chip, len(machine.devices) or len(bus)) for chip in chips),
+        racked=any(_is_racked(chip) for chip in chips),
         os_id=system.os_id,
         os_version=system.os_version,
         os_name=system.os_name,

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.facts.drivers import ARM, OPEN_FROM, Branch, DriverPackages, last_branch
-from rigright.facts.software import Capability, version_of
+from rigright.facts.drivers import (
+    ARM,
+    OPEN_FROM,
+    OPEN_KERNEL,
+    OPEN_ONLY_FROM,
+    Branch,
+    DriverPackages,
+    last_branch,
+)
+from rigright.facts.software import Capability, version_of, written
+from rigright.facts.systems import SystemRelease, release_of
 from rigright.report.set_up import Installed, Pick, Target
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import picks
-from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, stays
+from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, stays
 
 _CUDA_ON_ARM = (2, 11)  # metadata of the package index's wheels for aarch64, read 2026-11-22
 
@@ -26,12 +35,12 @@ def notes_of(
     """What is worth knowing of a set."""
     if pick is None:
         return
-    newest = next(picks(pick.name, ()), None)
-    if newest is not None and newest.version != pick.version and chips:
+    newest, fit = next(picks(pick.name, ()), None), next(picks(pick.name, chips), None)
+    if newest is not None and fit is not None and newest.version != fit.version:
         name = next(name for chip, name in target.capabilities if chip == min(chips))
         yield say(
             "{name} {newest} has no kernels for {chip}: {version} is the newest of our tables that has",
-            name=pick.name, newest=newest.version, chip=name, version=pick.version,
+            name=pick.name, newest=newest.version, chip=name, version=fit.version,
         )  # fmt: skip
     if target.driver is not None and stays(target, pick):
         yield say("driver {driver} stays: it runs CUDA {cuda}", driver=target.driver, cuda=pick.cuda or "?")
@@ -41,13 +50,59 @@ def notes_of(
             branch=branch.branch,
         )
     if way is not None and not stays(target, pick) and target.virtual not in IN_WINDOWS:
-        # what is worth knowing of the packages before they are installed
-        if way.worth is not None:
-            yield way.worth
-        if target.secure_boot and not steps.signs_itself(way):
-            yield say("the distribution signs these modules: Secure Boot may stay on")
+        yield from _of_packages(target, way, chips=chips)
+    if pick.lacks is not None:
+        yield say(
+            "it then compiles PTX at first start, for half an hour, or stops with "
+            "CUDA_ERROR_INVALID_PTX; torch and jax have kernels for this GPU"
+        )
+    release = release_of(target.os_id, target.os_version)
+    if release is not None and branch is not None and release.kernel < OPEN_KERNEL:
+        yield say(
+            "driver {branch} needs kernel {least} or newer; {system} has {kernel}: upgrade the system first",
+            branch=branch.branch, least=written(OPEN_KERNEL), system=target.os_name or target.os_id,
+            kernel=written(release.kernel),
+        )  # fmt: skip
     if pick.cuda and not pick.toolkit:
         yield say("the packages bring their own CUDA libraries: no toolkit is needed")
+
+
+def _of_packages(target: Target, way: DriverPackages, *, chips: tuple[Capability, ...]) -> Iterator[Sentence]:
+    """What is worth knowing of the driver's packages before they are installed."""
+    if way.worth is not None:
+        yield way.worth
+    builds = steps.signs_itself(way)
+    if target.secure_boot and not builds:
+        yield say("the distribution signs these modules: Secure Boot may stay on")
+    elif target.secure_boot is None and builds:
+        yield say(
+            "if `mokutil --sb-state` reports Secure Boot on, enrol the module's key before you restart: "
+            "sudo mokutil --import {key}",
+            key=steps.key_of(way),
+        )
+    if target.switched and not target.racked and chips and max(chips) >= OPEN_ONLY_FROM:
+        yield say("NVSwitches of this generation also need NVIDIA's nvlsm and the ib_umad module")
+
+
+def glibc_notes(
+    wanted: list[Pick], pick: Pick | None, *, release: SystemRelease | None
+) -> Iterator[Sentence]:
+    """Said where the set that was wanted does not install on this system's C library."""
+    if not wanted or wanted[0] is pick or release is None or installs_on(wanted[0], release):
+        return
+    first = wanted[0]
+    yield say(
+        "{name} {version} needs glibc {floor}; {system} has {glibc}",
+        name=first.name,
+        version=first.version,
+        floor=written(first.glibc or ()),
+        system=f"{release.os[0] if len(release.os) == 1 else 'EL'} {release.version}",
+        glibc=written(release.glibc),
+    )
+    if first.image is not None:
+        yield say("in a container it runs: {image}", image=first.image)
+    else:
+        yield say("--docker writes a container that runs {version}", version=first.version)
 
 
 def newer(installed: Installed, pick: Pick | None) -> Iterator[Sentence]:

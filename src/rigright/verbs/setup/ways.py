@@ -13,6 +13,7 @@ from rigright.facts.drivers import (
     packages_for,
 )
 from rigright.facts.software import version_of, written
+from rigright.facts.systems import SystemRelease
 from rigright.report.set_up import Pick, Target
 from rigright.verbs.setup.target import OF_WSL, WSL
 
@@ -37,6 +38,11 @@ def driver_way(target: Target, ways: tuple[DriverPackages, ...], *, is_open: boo
     oldest = min((capability for capability, _ in target.capabilities), default=OPEN_FROM)
     fit = (way for way in ways if way.driver(is_open=is_open) and branches()[way.branch].cc_min <= oldest)
     return next(fit, None)
+
+
+def installs_on(pick: Pick, release: SystemRelease | None) -> bool:
+    """Whether pip takes its wheels on a system: they name the least glibc."""
+    return release is None or pick.glibc is None or pick.glibc <= release.glibc
 
 
 def is_enough(target: Target, pick: Pick) -> bool:

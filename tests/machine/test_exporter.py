@@ -108,6 +108,7 @@ def test_no_metric_has_a_pid_among_its_labels():
         "user",
         "job",
         "kind",
+        "trait",
         "version",
     }
     assert {label for one in metrics() for label in one.labels} == known
@@ -117,7 +118,7 @@ def test_no_metric_has_a_pid_among_its_labels():
 
 
 def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
-    found = tally(tmp_path)
+    found = tally(tmp_path, differs=lambda: ("driver",))
     whole = {one.name: 0.5 for one in fields(HostTick)}
     more = {"mem_c": 70.0, "fan_share": 0.4, "pcie_rx_bytes_per_s": 1e9, "pcie_tx_bytes_per_s": 1e9}
     for n in range(3):
@@ -128,6 +129,7 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     assert of(samples, "rigright_gpu_power_watts", gpu="1") == card(1, 2).power_w
     assert of(samples, "rigright_gpu_xids_total", gpu="0", code="31") == 1
     assert of(samples, "rigright_gpu_last_xid", gpu="0") == 31
+    assert of(samples, "rigright_baseline_differs", trait="driver") == 1
     assert of(samples, "rigright_gpu_last_xid", gpu="1") == 0
 
 

@@ -15,6 +15,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import Sentence, say
+from rigright.doctor.baseline import Baseline
 from rigright.doctor.recognise import chip_of
 from rigright.doctor.record import Case, Checked, Finding, Fine, NotSeen, Verdict, Wanted
 from rigright.machine.bench.record import Result
@@ -68,10 +69,16 @@ class CheckEntry:
     manual: str  # the docstring of its file
 
 
-def case_of(machine: Machine, *, results: tuple[Result, ...] = (), wanted: Wanted | None = None) -> Case:
+def case_of(
+    machine: Machine,
+    *,
+    results: tuple[Result, ...] = (),
+    wanted: Wanted | None = None,
+    baseline: Baseline | None = None,
+) -> Case:
     """All that checks may look at, each device with the chip it is."""
     chips = tuple(chip_of(device) for device in machine.devices)
-    return Case(machine=machine, chips=chips, results=results, wanted=wanted)
+    return Case(machine=machine, chips=chips, results=results, wanted=wanted, baseline=baseline)
 
 
 def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rigright.base.words import Sentence
+from rigright.doctor.baseline import Baseline
 from rigright.facts.chips import Chip
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
@@ -107,6 +108,7 @@ class Case:
     chips: tuple[Chip | None, ...] = ()  # what each device is, in the order of machine.devices
     results: tuple[Result, ...] = ()  # the last benchmarks, where there are any
     wanted: Wanted | None = None
+    baseline: Baseline | None = None  # what nodes of this type should be like
 
     @property
     def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:

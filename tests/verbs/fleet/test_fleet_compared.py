@@ -13,10 +13,10 @@ from rigright.machine.device import Device, Ecc
 from rigright.machine.host import Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
+from rigright.machine.traits import TRAITS
 from rigright.report.nodes import NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import spread_of
-from rigright.verbs.fleet.traits import TRAITS
 
 H100 = "NVIDIA H100 80GB HBM3"
 GIB = 2**30

@@ -1,4 +1,4 @@
-"""The option of every verb that can look at another machine than this one."""
+"""Options of every verb that looks at a machine: another one than this, and what its type should be like."""
 
 from __future__ import annotations
 
@@ -19,4 +19,13 @@ def add_from(parser: argparse.ArgumentParser) -> None:
                 "a tree of /sys; - is stdin"
             )
         ),
+    )
+
+
+def add_baseline(parser: argparse.ArgumentParser) -> None:
+    """`--baseline FILE`: what nodes of this type should be like."""
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help=str(say("against the node type that `rigright baseline --save` wrote")),
     )

@@ -153,6 +153,8 @@ def _of_programs(metric: Metric, tally: Tally) -> Samples:
 def _of_collector(metric: Metric, tally: Tally) -> Samples:
     if metric.field == "events":
         yield from (((kind,), float(count)) for kind, count in sorted(tally.sums.events.items()))
+    elif metric.field == "differs":
+        yield from (((trait,), 1.0) for trait in tally.settings.differs())
     elif metric.field == "version":
         yield (__version__,), 1.0
     elif (value := _OWN[metric.field](tally)) is not None:
@@ -167,7 +169,7 @@ _OWN: dict[str, Callable[[Tally], float | None]] = {
     "seen": lambda tally: (
         sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
     ),
-    "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0),
+    "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0, tally.settings.cards),
     "on_bus": _on_bus,
     "at_s": lambda tally: None if tally.tick is None else tally.tick.at_s,
     "up": lambda tally: float(tally.is_up),

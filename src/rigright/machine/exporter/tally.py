@@ -29,6 +29,8 @@ class Settings:
     every_s: float = 1.0
     keeps_history: Callable[[], bool] = bool
     reads_log: Callable[[], bool] = bool
+    cards: int = 0  # that a baseline names
+    differs: Callable[[], Iterable[str]] = tuple  # traits unlike the baseline
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,7 +7,9 @@ from typing import Any
 
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say, tell
+from rigright.doctor.examine import Examined
 from rigright.doctor.held import Held
+from rigright.doctor.record import Fine
 from rigright.machine.stored import plain as told
 from rigright.report.benched import Benched, PartList
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
@@ -24,9 +26,9 @@ TONES: dict[str, Tone] = {
 }
 
 
-def page(result: Benched) -> Page:
-    """The page for people."""
-    parts: list[Part] = [_verdict(result)]
+def page(result: Benched, *, against: Examined | None = None) -> Page:
+    """The page for people; `against` is what a baseline says of the figures."""
+    parts: list[Part] = [_verdict(result), *(() if against is None else (_against(against),))]
     if result.stopped:
         parts.append(Line(said=say("broken off: what was measured until then is below"), tone="warn"))
     parts += (
@@ -75,6 +77,18 @@ def page(result: Benched) -> Page:
     commands = tuple(_next(result))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
     return Page(title=say("what this machine does"), parts=tuple(parts))
+
+
+def _against(examined: Examined) -> Points | Line:
+    """The figures below the baseline of this node type."""
+    below = tuple(finding for _, finding in examined.findings)
+    if not below:
+        fine = examined.count(Fine)
+        return Line(
+            said=say("{count} figures reach the baseline", count=fine), tone="good" if fine else "dim"
+        )
+    items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in below)
+    return Points(items=items, title=say("below the baseline"), tone="bad")
 
 
 def _verdict(result: Benched) -> Line:
@@ -244,9 +258,11 @@ def _next(result: Benched) -> Iterator[str]:
         yield f"rigright calibrate --from {file}"
 
 
-def plain(result: Benched, language: str) -> dict[str, Any]:
+def plain(result: Benched, language: str, *, against: Examined | None = None) -> dict[str, Any]:
     """The same for scripts."""
+    below = [] if against is None else [finding for _, finding in against.findings]
     return {
+        "below_baseline": [{"on": one.about, "says": tell(one.title, language)} for one in below],
         "quick": result.quick,
         "stopped": result.stopped,
         "seconds": round(result.seconds, 3),

@@ -11,7 +11,8 @@ from pathlib import Path
 from rigright.base.errors import RigError
 from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
-from rigright.doctor.examine import case_of
+from rigright.doctor.baseline import Baseline, load
+from rigright.doctor.examine import Examined, case_of, examine
 from rigright.doctor.held import held_all
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
@@ -101,6 +102,19 @@ def bench_from(file: str) -> Benched:
         seconds=told.seconds,
         notes=() if told.machine else (say("held against this machine: the file names none"),),
     )
+
+
+def baseline(file: str | None) -> Baseline | None:
+    """What nodes of this type reach, where a file is named."""
+    return load(file)
+
+
+def against(made: Benched, expected: Baseline | None) -> Examined | None:
+    """The figures held against what nodes of this type reach."""
+    if expected is None:
+        return None
+    results = tuple(one.result for one in made.held)
+    return examine(case_of(made.machine, results=results, baseline=expected), ("baseline_bench",))
 
 
 def parts() -> PartList:

@@ -10,20 +10,28 @@ from pathlib import Path
 from rigright.base.errors import AskError
 from rigright.base.files import unwritten
 from rigright.base.words import say
+from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.verbs.benched import results_of
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.probe import probe
 
 
-def doctor(from_file: str | None = None, *, only: tuple[str, ...] = (), plan: str | None = None) -> Examined:
+def doctor(
+    from_file: str | None = None,
+    *,
+    only: tuple[str, ...] = (),
+    plan: str | None = None,
+    baseline: str | None = None,
+) -> Examined:
     """Examine this machine, or the one a file tells of; `plan` is what it shall run."""
     start = time.perf_counter()
     chosen(only)  # a wrong name is told before the machine is read
     wanted = None if plan is None else wanted_of(plan)
+    expected = load(baseline)
     machine = probe(from_file)
     results = results_of(machine) if from_file is None else ()
-    case = case_of(machine, results=results, wanted=wanted)
+    case = case_of(machine, results=results, wanted=wanted, baseline=expected)
     return replace(examine(case, only), seconds=time.perf_counter() - start)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError
 from rigright.base.words import say
+from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
 from rigright.machine.bench.record import Result, Skipped
@@ -35,7 +36,7 @@ RUNNERS = "rigright.verbs.fleet.runners"
 BENCH_SLACK = 1.5  # a part that was begun may take longer than its share
 R = TypeVar("R")
 MOST_FIGURES = 20_000  # of one node
-HELD = ("bench",)  # checks of what was measured
+HELD = ("bench", "baseline")  # checks of what was measured
 What = Literal["probe", "doctor", "bench"]
 Progress = Callable[[int, int, int], None]  # nodes that answered, nodes that will not, nodes expected
 
@@ -48,6 +49,7 @@ class FleetWish:
     where: str = ""
     only: tuple[str, ...] = ()  # checks of doctor
     plan: str | None = None  # that doctor holds the nodes against
+    baseline: str | None = None  # a file of what nodes of this type should be like
     bench: Bench | None = None  # None: the quick run of all parts
     patience_s: float | None = None
     parallel: int = PARALLEL
@@ -68,7 +70,7 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
             )
         )
     wanted = None if wish.plan is None else wanted_of(wish.plan)
-    read = partial(_node, what=what, only=wish.only, wanted=wanted)
+    read = partial(_node, what=what, only=wish.only, wanted=wanted, baseline=load(wish.baseline))
     if wish.save is not None:
         try:
             Path(wish.save).mkdir(parents=True, exist_ok=True)
@@ -134,7 +136,9 @@ def _bench_s(bench: Bench) -> float:
     return BENCH_SLACK * (wish.budget_s or (QUICK_BUDGET_S if wish.quick else BUDGET_S))
 
 
-def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None) -> NodeTold:
+def _node(
+    came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None, baseline: Baseline | None
+) -> NodeTold:
     """One node's words as records; what cannot be read is told of that node alone."""
     told = came.told
     if told is None:  # with no trouble either it is only expected
@@ -151,7 +155,7 @@ def _node(came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | Non
     examined = None
     if what != "probe":
         about = only if what == "doctor" else HELD
-        examined = examine(case_of(machine, results=results, wanted=wanted), about)
+        examined = examine(case_of(machine, results=results, wanted=wanted, baseline=baseline), about)
     seconds = told.get("seconds")
     return NodeTold(
         node=came.node,

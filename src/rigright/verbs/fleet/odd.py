@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rigright.machine.record import Machine
+from rigright.machine.traits import TRAITS
 from rigright.report.nodes import Differs
-from rigright.verbs.fleet.traits import TRAITS
 
 FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
 BARE = ""

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
+from rigright.doctor.baseline import cards_of, compared, load
 from rigright.machine.exporter.tally import Settings, Tally
 from rigright.machine.record import Machine
 from rigright.machine.sampling.log import LogReader
@@ -36,6 +37,7 @@ class WatchWish:
     token_file: str | None = None
     dcgm_names: bool = False
     for_s: float | None = None  # and then end
+    baseline: str | None = None  # a file of what nodes of this type should be like
 
 
 class Served(Protocol):
@@ -70,6 +72,8 @@ class Watch:
             raise AskError(say("--every: between {least} s and {most} s", least=LEAST_S, most=round(MOST_S)))
         self.wish = wish
         self._clock = clock
+        self._baseline = load(wish.baseline)
+        self._differs: tuple[str, ...] = ()
         self._log = LogReader(world, clock=clock, wall=wall)
         self._keeper = (keeper or Keeper(clock=clock)) if wish.keep else None
         self.tally = Tally(
@@ -78,13 +82,15 @@ class Watch:
                 every_s=wish.every_s,
                 keeps_history=lambda: self._keeper is not None and self._keeper.is_up,
                 reads_log=lambda: self._log.is_open,
+                cards=0 if self._baseline is None else cards_of(self._baseline),
+                differs=lambda: self._differs,
             ),
             clock=clock,
         )
         self._server = _served(wish, self.tally)
         self._sampler = Sampler(world, clock=clock, wall=wall)
         self._machine: list[Machine] = []
-        if self._keeper is not None:
+        if self._keeper is not None or self._baseline is not None:
             Thread(target=self._probe, args=(world,), daemon=True, name="probe").start()
         self._began_wall_s = wall()
         self._began_s = self._due_s = clock()
@@ -180,7 +186,10 @@ class Watch:
         """Read the whole machine once, beside the watch; the history keeps it."""
         from rigright.machine.probe import probe
 
-        self._machine.append(probe(world))
+        machine = probe(world)
+        self._machine.append(machine)
+        if self._baseline is not None:
+            self._differs = tuple(one.trait.key for one in compared(machine, self._baseline) if one.differs)
 
 
 def _served(wish: WatchWish, tally: Tally) -> Served | None:

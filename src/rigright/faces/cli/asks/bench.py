@@ -10,6 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
 from rigright.base.words import Sentence, say, tell
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
@@ -46,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=str(say("what --save wrote, or a log of nccl-tests or nvbandwidth")),
     )
+    add_baseline(parser)
     parser.add_argument("--list", action="store_true", help=str(say("what can be measured")))
 
 
@@ -54,6 +56,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import bench as pages
     from rigright.verbs.bench import frame
 
+    expected = frame.baseline(options.baseline)  # a file that cannot be read is told before minutes of work
     if options.list:
         listed = frame.parts()
         return Answer(
@@ -70,10 +73,11 @@ def answer(options: argparse.Namespace) -> Answer:
             keep=frame.Keep(save=options.save, rows=options.rows, history=not options.no_history),
             progress=lambda title, place: _progress(title, place, language=options.language),
         )
+    against = frame.against(result, expected)
     return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=_EXIT_STOPPED if result.stopped else 0,
+        page=lambda: pages.page(result, against=against),
+        plain=lambda language: pages.plain(result, language, against=against),
+        exit_code=_EXIT_STOPPED if result.stopped else against.exit_code if against else 0,
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_from
+from rigright.faces.cli.machine_options import add_baseline, add_from
 
 STAGE = "machine"
 SUMMARY = say("what is wrong, slow or risky on a machine: evidence, fix, and how to verify the fix")
@@ -28,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PLAN.json",
         help=str(say('what it shall run: an answer of `plan --json`, or cards such as "8x h100"')),
     )
+    add_baseline(parser)
     parser.add_argument("--all", action="store_true", help=str(say("notes in full, and all that is fine")))
     parser.add_argument(
         "--why",
@@ -48,7 +49,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.doctor.frame import doctor, write_script
 
     only = tuple(word for words in options.only for word in words.split(",") if word.strip())
-    result = doctor(options.from_file, only=only, plan=options.plan)
+    result = doctor(options.from_file, only=only, plan=options.plan, baseline=options.baseline)
     if options.fix_script is not None:
         write_script(options.fix_script, script(result, options.language))
     return Answer(

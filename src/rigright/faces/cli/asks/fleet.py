@@ -10,6 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_count, parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
@@ -81,6 +82,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
         metavar="PLAN",
         help=str(say('doctor: against a plan.json, or cards: "8x h100"')),
     )
+    add_baseline(parser)
     parser.add_argument("--parts", metavar="PARTS", help=str(say("bench: these parts, by commas: gemm,ram")))
     parser.add_argument("--full", action="store_true", help=str(say("bench: in full, not the quick run")))
     parser.add_argument("--timeout", metavar="TIME", help=str(say("for one node: 90s, 10min")))
@@ -167,6 +169,7 @@ def _wish(options: argparse.Namespace) -> Any:
         where="" if getattr(options, way) == BARE else getattr(options, way),
         only=_listed(options.only),
         plan=options.plan,
+        baseline=options.baseline,
         bench=bench_of(_listed(options.parts), full=options.full, python=options.python),
         patience_s=None if options.timeout is None else _seconds(options.timeout),
         parallel=_parallel(options.parallel),

@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import screen
 from rigright.report.draw.cells import clean
 
@@ -45,6 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=str(say("the metrics under the names of NVIDIA's exporter too, for dashboards that are there")),
     )
+    add_baseline(parser)
     parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing")))
 
 
@@ -62,6 +64,7 @@ def answer(options: argparse.Namespace) -> Answer:
         serve=options.serve,
         token_file=options.token,
         dcgm_names=options.dcgm_names,
+        baseline=options.baseline,
         for_s=None if options.for_s is None else parse_seconds(options.for_s),
     )
     with watch(wish) as moments:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from rigright.base.units import GIB, GIGA, show_watts
+from rigright.base.units import GIB, GIGA, MEGA, show_watts
 from rigright.base.words import Sentence, say
 from rigright.machine.device import Device
 from rigright.machine.host import Port
@@ -21,8 +22,10 @@ ROUGHLY_BYTES = 2.0 * GIB  # of main memory: firmware and kernel keep a little m
 class Trait:
     """Something to compare; None is not observed, and says nothing."""
 
+    key: str  # as a baseline names it
     name: Sentence
     read: Reading
+    weight: Literal["note", "warning", "fault"] = "warning"  # of a difference from a baseline
 
 
 def counted(values: Iterable[str | None]) -> str | None:
@@ -69,6 +72,11 @@ def _gib(size_bytes: float | None, step_bytes: float = 1.0 * GIB) -> str | None:
     return None if size_bytes is None else f"{round(size_bytes / step_bytes) * step_bytes / GIB:.0f} GiB"
 
 
+def _clock(device: Device) -> str | None:
+    highest = device.clocks.sm_max_hz
+    return None if highest is None else f"{highest / MEGA:.0f} MHz"
+
+
 def _modules(machine: Machine) -> str | None:
     modules = [one for one in machine.memory.modules or () if one.size_bytes]
     return counted(f"{_gib(one.size_bytes)} {one.set_mt_s or 0:.0f} MT/s" for one in modules)
@@ -86,56 +94,77 @@ def _torch(machine: Machine) -> str | None:
 
 
 TRAITS = (
-    Trait(say("cards"), cards),
-    Trait(say("driver"), lambda m: m.software.driver),
-    Trait(say("loaded kernel driver"), lambda m: m.software.kernel_driver),
-    Trait(say("firmware of the cards"), each(lambda d: d.vbios)),
-    Trait(say("memory of a card"), each(lambda d: _gib(d.mem_total_bytes))),
+    Trait("cards", say("cards"), cards, weight="fault"),
+    Trait("driver", say("driver"), lambda m: m.software.driver),
+    Trait("kernel_driver", say("loaded kernel driver"), lambda m: m.software.kernel_driver),
+    Trait("gpu_firmware", say("firmware of the cards"), each(lambda d: d.vbios)),
+    Trait("gpu_memory", say("memory of a card"), each(lambda d: _gib(d.mem_total_bytes)), weight="fault"),
     Trait(
+        "power_limit",
         say("power limit of a card"),
         each(lambda d: None if d.power.limit_w is None else show_watts(d.power.limit_w)),
     ),
-    Trait(say("error correction"), each(lambda d: None if d.ecc is None else flag(d.ecc.on))),
-    Trait(say("persistence"), each(lambda d: flag(d.persistence))),
-    Trait(say("MIG"), each(lambda d: flag(d.mig))),
-    Trait(say("compute mode"), each(lambda d: d.compute_mode)),
-    Trait(say("link of a card"), each(_link)),
-    Trait(say("active direct links of a card"), each(_active)),
-    Trait(say("fabric manager"), lambda m: m.software.fabric_manager),
-    Trait(say("product"), lambda m: m.system.product),
-    Trait(say("firmware of the board"), lambda m: m.system.bios),
-    Trait(say("processor"), lambda m: m.cpu.name),
-    Trait(say("threads"), lambda m: None if m.cpu.threads is None else str(m.cpu.threads)),
-    Trait(say("microcode"), lambda m: m.cpu.microcode),
-    Trait(say("governor"), lambda m: one_of(m.cpu.governors)),
-    Trait(say("main memory"), lambda m: _gib(m.memory.total_bytes, ROUGHLY_BYTES)),
-    Trait(say("memory modules"), _modules),
+    Trait("ecc", say("error correction"), each(lambda d: None if d.ecc is None else flag(d.ecc.on))),
+    Trait("persistence", say("persistence"), each(lambda d: flag(d.persistence)), weight="note"),
+    Trait("mig", say("MIG"), each(lambda d: flag(d.mig))),
+    Trait("compute_mode", say("compute mode"), each(lambda d: d.compute_mode)),
+    Trait("gpu_link", say("link of a card"), each(_link), weight="fault"),
+    Trait("gpu_links_active", say("active direct links of a card"), each(_active), weight="fault"),
+    Trait("fabric_manager", say("fabric manager"), lambda m: m.software.fabric_manager),
+    Trait("product", say("product"), lambda m: m.system.product, weight="note"),
+    Trait("bios", say("firmware of the board"), lambda m: m.system.bios),
+    Trait("processor", say("processor"), lambda m: m.cpu.name),
     Trait(
-        say("swap"),
-        lambda m: _gib(m.memory.swap_total_bytes),
+        "threads",
+        say("threads"),
+        lambda m: None if m.cpu.threads is None else str(m.cpu.threads),
+        weight="fault",
     ),
+    Trait("microcode", say("microcode"), lambda m: m.cpu.microcode, weight="note"),
+    Trait("gpu_clock", say("highest clock of a card"), each(_clock)),
+    Trait("governor", say("governor"), lambda m: one_of(m.cpu.governors)),
+    Trait("memory", say("main memory"), lambda m: _gib(m.memory.total_bytes, ROUGHLY_BYTES), weight="fault"),
+    Trait("memory_modules", say("memory modules"), _modules, weight="fault"),
+    Trait("swap", say("swap"), lambda m: _gib(m.memory.swap_total_bytes), weight="note"),
     Trait(
+        "disks",
         say("disks"),
         lambda machine: counted(
             one.model or one.kind for one in machine.disks or () if one.kind != "virtual"
         ),
+        weight="fault",
     ),
     Trait(
+        "ports",
         say("network ports that are up"),
         lambda machine: counted(_port(one) for one in machine.ports or () if one.state == "up"),
+        weight="fault",
     ),
-    Trait(say("firmware of network cards"), lambda m: one_of(one.firmware for one in m.ports or ())),
-    Trait(say("system"), lambda m: m.system.os_name),
-    Trait(say("kernel"), lambda m: m.system.kernel),
-    Trait(say("IOMMU"), lambda m: m.system.iommu),
-    Trait(say("swappiness"), lambda machine: dict(machine.system.settings).get("vm.swappiness")),
     Trait(
+        "port_firmware",
+        say("firmware of network cards"),
+        lambda m: one_of(one.firmware for one in m.ports or ()),
+    ),
+    Trait("system", say("system"), lambda m: m.system.os_name, weight="note"),
+    Trait("kernel", say("kernel"), lambda m: m.system.kernel, weight="note"),
+    Trait("iommu", say("IOMMU"), lambda m: m.system.iommu),
+    Trait(
+        "swappiness",
+        say("swappiness"),
+        lambda machine: dict(machine.system.settings).get("vm.swappiness"),
+        weight="note",
+    ),
+    Trait(
+        "toolkits",
         say("toolkits"),
         lambda machine: one_of(
             f"{one.name} {one.version}" for one in machine.software.toolkits if one.version
         ),
+        weight="note",
     ),
-    Trait(say("NCCL"), lambda m: m.software.nccl),
-    Trait(say("container toolkit"), lambda m: m.software.container_toolkit),
-    Trait(say("frameworks"), _torch),
+    Trait("nccl", say("NCCL"), lambda m: m.software.nccl, weight="note"),
+    Trait(
+        "container_toolkit", say("container toolkit"), lambda m: m.software.container_toolkit, weight="note"
+    ),
+    Trait("frameworks", say("frameworks"), _torch, weight="note"),
 )

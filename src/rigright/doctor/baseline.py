@@ -1,0 +1,203 @@
+"""What nodes of one type should be like: traits, and what benchmarks reach; a file that people edit."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.files import read_bounded
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.bench.record import Result
+from rigright.machine.record import Machine
+from rigright.machine.traits import TRAITS, Trait
+
+SCHEMA = 1
+TOLERANCE = 0.05  # of a figure: healthy nodes of a type lie within it
+MOST_BYTES = 4 * MIB
+MOST_FIGURES = 10_000
+MOST_TEXT = 2000
+SMALLER_IS_BETTER = frozenset({"s"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedFigure:
+    """What one benchmark should reach on each card, link or disk."""
+
+    part: str
+    what: str
+    unit: str
+    value: float
+    tolerance: float
+
+    def holds(self, value: float) -> bool:
+        """Whether a figure is as good, but for the tolerance; better is always good."""
+        if self.unit in SMALLER_IS_BETTER:
+            return value <= self.value * (1 + self.tolerance)
+        return value >= self.value * (1 - self.tolerance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """One type of node."""
+
+    file: str
+    traits: tuple[tuple[str, tuple[str, ...]], ...]  # key of a trait -> the values that are right
+    figures: tuple[ExpectedFigure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraitHeld:
+    """One trait of a node beside its baseline."""
+
+    trait: Trait
+    here: str | None  # None: the node does not show it
+    right: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is seen, and not as it should be."""
+        return self.here is not None and self.here not in self.right
+
+
+def baseline_of(machine: Machine, results: Iterable[Result], *, file: str) -> Baseline:
+    """What a good node shows: every trait that was seen, of each figure the worst of its cards."""
+    read = ((trait.key, trait.read(machine)) for trait in TRAITS)
+    worst: dict[tuple[str, str, str], float] = {}
+    for one in results:
+        key = (one.part, one.what, one.unit)
+        pick = max if one.unit in SMALLER_IS_BETTER else min
+        worst[key] = pick(worst.get(key, one.value), one.value)
+    return Baseline(
+        file=file,
+        traits=tuple((key, (value,)) for key, value in read if value is not None),
+        figures=tuple(
+            ExpectedFigure(part=part, what=what, unit=unit, value=value, tolerance=TOLERANCE)
+            for (part, what, unit), value in worst.items()
+            if math.isfinite(value) and value > 0
+        ),
+    )
+
+
+def compared(machine: Machine, baseline: Baseline) -> tuple[TraitHeld, ...]:
+    """Every trait of a baseline beside what a node shows."""
+    traits = {trait.key: trait for trait in TRAITS}
+    return tuple(
+        TraitHeld(trait=traits[key], here=traits[key].read(machine), right=values)
+        for key, values in baseline.traits
+    )
+
+
+def written(baseline: Baseline, *, node: str, date: str) -> str:
+    """The file: one line a trait, so that each can be edited or removed by hand."""
+    lines = [
+        f"# What nodes of this type should be like; by `rigright baseline` on {date} from {_plain(node)}.",
+        "# Remove a line to stop checking it; a list allows each of its values.",
+        f"rigright_baseline = {SCHEMA}",
+        "",
+        "[expect]",
+        *(f"{key} = {_value(values)}" for key, values in baseline.traits),
+    ]
+    for one in baseline.figures:
+        lines += [
+            "",
+            "[[bench]]",
+            f"part = {_quoted(one.part)}",
+            f"what = {_quoted(one.what)}",
+            f"unit = {_quoted(one.unit)}",
+            f"value = {one.value:.6g}",
+            f"tolerance = {one.tolerance:g}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def read_baseline(file: str) -> Baseline:
+    """A baseline from a file, which may come from anywhere."""
+    raw = read_bounded(file, MOST_BYTES)
+    try:
+        data = tomllib.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(say("{file} is not a TOML table: {why}", file=file, why=str(error)[:200])) from None
+    if data.get("rigright_baseline") != SCHEMA:
+        raise DataError(
+            say("{file} is no baseline; write one with `rigright baseline --save FILE`", file=file)
+        )
+    expect, bench = data.get("expect", {}), data.get("bench", [])
+    if not isinstance(expect, dict) or not isinstance(bench, list) or len(bench) > MOST_FIGURES:
+        raise DataError(say("{file}: [expect] is a table, and [[bench]] a list of tables", file=file))
+    known = {trait.key for trait in TRAITS}
+    strange = sorted(set(expect) - known)
+    if strange:
+        raise DataError(
+            say("{file}: nothing is called {name}; there are {known}", file=file, name=strange[0][:60],
+                known=", ".join(sorted(known)))
+        )  # fmt: skip
+    return Baseline(
+        file=file,
+        traits=tuple((key, _values(value, file=file, key=key)) for key, value in expect.items()),
+        figures=tuple(_figure(row, file=file) for row in bench),
+    )
+
+
+def _values(value: Any, *, file: str, key: str) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values or any(isinstance(one, dict | list) or len(str(one)) > MOST_TEXT for one in values):
+        raise DataError(say("{file}: {key} is a text, or a list of texts", file=file, key=key))
+    return tuple(map(str, values))
+
+
+def _figure(row: Any, *, file: str) -> ExpectedFigure:
+    told: Mapping[str, Any] = row if isinstance(row, dict) else {}
+    words = [told.get(name) for name in ("part", "what", "unit")]
+    numbers = [told.get("value"), told.get("tolerance", TOLERANCE)]
+    good = all(isinstance(one, str) and len(one) <= MOST_TEXT for one in words) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in numbers
+    )
+    if not good or numbers[0] <= 0 or not 0 <= numbers[1] < 1:
+        raise DataError(
+            say(
+                "{file}: a [[bench]] has part, what, unit, value above 0, and tolerance from 0 to 1",
+                file=file,
+            )
+        )
+    return ExpectedFigure(
+        part=str(words[0]), what=str(words[1]), unit=str(words[2]),
+        value=float(numbers[0]), tolerance=float(numbers[1]),
+    )  # fmt: skip
+
+
+def _value(values: tuple[str, ...]) -> str:
+    told = [_quoted(one) for one in values]
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+
+
+def _quoted(text: str) -> str:
+    """A TOML text: what ends a line or the quote is escaped."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in escaped) + '"'
+
+
+def _plain(text: str) -> str:
+    return "".join(one if one.isprintable() else "?" for one in text)[:200]
+
+
+def load(file: str | None) -> Baseline | None:
+    """The baseline of a file, where one is named."""
+    return None if file is None else read_baseline(str(Path(file)))
+
+
+def cards_of(baseline: Baseline) -> int:
+    """How many cards it names: "7x A, 1x B" are eight."""
+    values = dict(baseline.traits).get("cards", ())
+    return max((sum(map(_many, value.split(", "))) for value in values), default=0)
+
+
+def _many(kind: str) -> int:
+    told = re.match(r"(\d{1,4})x(?: |\Z)", kind)
+    return int(told[1]) if told else 1

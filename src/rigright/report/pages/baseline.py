@@ -1,0 +1,137 @@
+"""The pages of `baseline`: what was taken of a good node, and how another differs from it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from rigright.base.units import show_measured
+from rigright.base.words import say, tell, with_commas
+from rigright.doctor.baseline import Baseline, compared
+from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
+from rigright.doctor.record import NotSeen
+from rigright.machine.record import Machine
+from rigright.machine.traits import TRAITS
+from rigright.report.named import machine_name
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Table, Tone
+
+_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
+
+
+def page(machine: Machine, baseline: Baseline) -> Page:
+    """The page for people."""
+    names = {trait.key: trait.name for trait in TRAITS}
+    file = shlex.quote(baseline.file)
+    parts: list[Part] = [
+        Line(
+            said=say(
+                "{file}: {traits} traits and {figures} benchmark figures",
+                file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
+            ),
+            tone="good",
+        ),
+        Table(
+            columns=(Column(head=say("trait")), Column(head=say("value"), flexible=True)),
+            rows=tuple((names[key], " / ".join(values)) for key, values in baseline.traits),
+        ),
+    ]  # fmt: skip
+    if baseline.figures:
+        parts.append(
+            Table(
+                title=say("benchmarks"),
+                columns=(Column(head=say("figure"), flexible=True), Column(head=say("at least"), right=True)),
+                rows=tuple(
+                    (f"{one.part}, {one.what}", show_measured(one.value, one.unit))
+                    for one in baseline.figures
+                ),
+            )
+        )
+    commands = [f"rigright baseline --check {file}", f"rigright doctor --baseline {file}"]
+    if not baseline.figures:
+        commands.insert(
+            0, f"rigright bench --save bench.json && rigright baseline --save {file} --bench bench.json"
+        )
+    parts.append(
+        Commands(
+            items=(*commands, f"rigright fleet doctor --hosts nodes.txt --baseline {file}"), title=say("next")
+        )
+    )
+    return Page(title=machine_name(machine), parts=tuple(parts))
+
+
+def check_page(result: Examined, baseline: Baseline) -> Page:
+    """What differs, in one table; then the benchmarks; then what this node does not show."""
+    rows = compared(result.case.machine, baseline)
+    odd = sorted((one for one in rows if one.differs), key=lambda one: RANKS.index(one.trait.weight))
+    blind = [one.trait.name for one in rows if one.here is None]
+    slow = [found for check, found in result.findings if check == "baseline_bench"]
+    seen = len(rows) - len(blind)
+    if odd:
+        said = say("{odd} of {seen} traits differ from {file}", odd=len(odd), seen=seen, file=baseline.file)
+    else:
+        said = say("{seen} traits as in {file}", seen=seen, file=baseline.file)
+    tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
+    parts: list[Part] = [Line(said=said, tone=tone)]
+    if odd:
+        heads = (say("trait"), say("here"), say("baseline"))
+        parts.append(
+            Table(
+                columns=tuple(Column(head=head, flexible=head != heads[0]) for head in heads),
+                rows=tuple((one.trait.name, one.here or "", " / ".join(one.right)) for one in odd),
+                tones=tuple(_TONES[one.trait.weight] for one in odd),
+            )
+        )
+    if slow:
+        items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in slow)
+        parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
+    if blind:
+        parts.append(Line(said=say("not shown here: {traits}", traits=with_commas(blind)), tone="dim"))
+    unmeasured = result.count(NotSeen) - len(blind)
+    if unmeasured:
+        told = say(
+            "{count} of {all} benchmarks not measured here: `rigright bench`",
+            count=unmeasured,
+            all=len(baseline.figures),
+        )
+        parts.append(Line(said=told, tone="dim"))
+    return Page(title=machine_name(result.case.machine), parts=tuple(parts))
+
+
+def check_plain(result: Examined, baseline: Baseline, *, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    odd = [one for one in compared(result.case.machine, baseline) if one.differs]
+    slow = [found for check, found in result.findings if check == "baseline_bench"]
+    return {
+        "file": baseline.file,
+        "differs": [
+            {
+                "trait": one.trait.key,
+                "here": one.here,
+                "baseline": list(one.right),
+                "severity": one.trait.weight,
+            }
+            for one in odd
+        ],
+        "below": [
+            {"on": one.about, "says": tell(one.title, language), "severity": one.severity} for one in slow
+        ],
+        "exit_code": result.exit_code,
+    }
+
+
+def plain(baseline: Baseline) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "file": baseline.file,
+        "expect": {key: list(values) for key, values in baseline.traits},
+        "bench": [
+            {
+                "part": one.part,
+                "what": one.what,
+                "unit": one.unit,
+                "value": one.value,
+                "tolerance": one.tolerance,
+            }
+            for one in baseline.figures
+        ],
+    }

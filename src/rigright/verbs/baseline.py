@@ -1,0 +1,58 @@
+"""`baseline`: what a node type should be like, taken from a good node, and other nodes held against it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from rigright.base.errors import AskError
+from rigright.base.files import save_text
+from rigright.base.words import say
+from rigright.doctor.baseline import Baseline, baseline_of, read_baseline, written
+from rigright.doctor.examine import Examined, case_of, examine
+from rigright.machine.bench.record import Result
+from rigright.machine.record import Machine
+from rigright.verbs.bench.files import read_results
+from rigright.verbs.benched import results_of
+from rigright.verbs.probe import probe
+
+ONLY = ("baseline",)  # the group of checks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedBaseline:
+    """A baseline that was written."""
+
+    machine: Machine
+    baseline: Baseline
+
+
+def save(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
+    """Take it from a good node: this one, or the one a file tells of."""
+    machine, results = _node(from_file, bench)
+    found = baseline_of(machine, results, file=file)
+    if not found.traits:
+        raise AskError(say("nothing is known of this node that others could be held against"))
+    node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
+    save_text(file, written(found, node=node, date=time.strftime("%Y-%m-%d")))
+    return SavedBaseline(machine=machine, baseline=found)
+
+
+def check(file: str, *, from_file: str | None = None, bench: str | None = None) -> tuple[Examined, Baseline]:
+    """Hold a node against it."""
+    start = time.perf_counter()
+    baseline = read_baseline(file)
+    machine, results = _node(from_file, bench)
+    case = case_of(machine, results=results, baseline=baseline)
+    return replace(examine(case, ONLY), seconds=time.perf_counter() - start), baseline
+
+
+def _node(from_file: str | None, bench: str | None) -> tuple[Machine, tuple[Result, ...]]:
+    """A machine and its figures: those of a file of `bench --save`, else the last of its history."""
+    told = None if bench is None else read_results(bench)
+    if from_file is None and told is not None and told.machine is not None:
+        return told.machine, told.results
+    machine = probe(from_file)
+    if told is not None:
+        return machine, told.results
+    return machine, results_of(machine) if from_file is None else ()

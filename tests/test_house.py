@@ -74,7 +74,6 @@ SHELVES = {
     "doctor/checks": {"TITLE", "check"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
-    "machine/forms": {"matches", "read"},
     "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
     "sim/policies": {"MANNER", "pick"},
 }

@@ -14,10 +14,10 @@ WRONG = """
 2  did you mean --from        | probe --frm x
 2  --save has no value        | probe --save ''
 4  there is no file           | probe --from {folder}/none
-3  tells of no machine        | probe --from {folder}/junk.json
-3  tells of no machine        | probe --from {folder}/empty
+3  format not recognised      | probe --from {folder}/junk.json
+3  is empty                   | probe --from {folder}/empty
 3  not text                   | probe --from {folder}/bytes
-3  holds neither              | probe --from {folder}/emptyfolder
+3  holds no file              | probe --from {folder}/emptyfolder
 2  is a folder                | probe --bundle {folder}/emptyfolder
 2  leave --from out           | probe --bundle {folder}/b.tar.gz --from {folder}/junk.json
 3  cannot write               | probe --save {folder}/file/x.json --from {folder}/h100.txt
@@ -70,7 +70,7 @@ WRONG = """
 2  no share of a cause        | upgrade --bound nosuch
 2  more than all              | upgrade --bound disk=60%,compute=60%
 2  nobody knows what binds    | upgrade --from {folder}/h100.txt
-3  tells of no machine        | upgrade --from {folder}/junk.json --bound disk
+3  format not recognised      | upgrade --from {folder}/junk.json --bound disk
 2  no number of machines      | upgrade --bound disk --machines 0
 2  as an amount               | upgrade --bound disk --budget x
 2  WHAT                       | fleet

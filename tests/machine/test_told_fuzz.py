@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_pasted_vendors import PASTED
 
-from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.machine.opened import read_machine
+from rigright.machine.opened.forms import forms_of
+from rigright.machine.opened.sections import sections
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 
@@ -136,8 +137,7 @@ def test_deep_nesting_is_no_crash():
 
 
 def test_no_form_takes_another_forms_text():
-    """What a text is must not hang on the order of the folder."""
-    matches = shelf.load("rigright.machine.forms", "matches")
+    """What a text is must not hang on the order of the table."""
     for seed in SEEDS[:-1]:
-        assert [form for form, is_one in matches.items() if is_one(seed)] != []
-        assert len([form for form, is_one in matches.items() if is_one(seed)]) == 1, seed
+        found = [form.name for section in sections(seed) for form in forms_of(section)]
+        assert len(set(found)) == 1, (seed, found)

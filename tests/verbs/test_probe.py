@@ -128,11 +128,11 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
     ("words", "code", "said"),
     [
         (("--from", "{folder}/absent.xml"), 4, "there is no file"),
-        (("--from", "{folder}/empty"), 3, "tells of no machine; give what"),
+        (("--from", "{folder}/empty"), 3, "is empty"),
         (("--from", "{folder}/bytes"), 3, "is not text: there are zero bytes in it"),
-        (("--from", "{folder}/cut.json"), 3, "tells of no machine"),
+        (("--from", "{folder}/cut.json"), 3, "format not recognised; supported:"),
         (("--from", "{folder}/wrong.json"), 3, "devices"),
-        (("--from", "{folder}/plain"), 3, "holds neither proc, sys and etc"),
+        (("--from", "{folder}/plain"), 3, "holds no file that can be read"),
         (("--from", "{folder}/smi.xml", "--save", "{folder}"), 2, "is a folder; name a file in it"),
         (("--from", "{folder}/smi.xml", "--save", "{folder}/no/box.json"), 3, "cannot write"),
         (

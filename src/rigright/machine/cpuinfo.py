@@ -14,7 +14,7 @@ FLAGS = (
     *("amx_tile", "amx_bf16", "amx_int8", "asimd", "asimdhp", "asimddp", "sve", "sve2", "bf16", "i8mm"),
 )
 _MOST_BYTES = 16 * MIB
-_VENDORS = {"GenuineIntel": "intel", "AuthenticAMD": "amd", "HygonGenuine": "hygon"}
+VENDORS = {"GenuineIntel": "intel", "AuthenticAMD": "amd", "HygonGenuine": "hygon"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def read_cpuinfo(world: World) -> Threads:
     arm = _arm(blocks) if is_arm else ("", "")
     return Threads(
         name=first.get("model name") or arm[1] or None,
-        vendor=_VENDORS.get(first.get("vendor_id", ""), arm[0] or first.get("vendor_id")),
+        vendor=VENDORS.get(first.get("vendor_id", ""), arm[0] or first.get("vendor_id")),
         arch="aarch64" if is_arm else "x86_64" if "vendor_id" in first else None,
         sockets=len(sockets) or None,
         cores=len(cores) or None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rigright.base.units import MIB
@@ -37,6 +37,21 @@ class Health:
     media_errors: int | None = None
 
 
+def with_health(disk: Disk, health: Health | None) -> Disk:
+    """The disk with what it says of itself."""
+    if health is None:
+        return disk
+    return replace(
+        disk,
+        worn_share=health.worn_share,
+        spare_share=health.spare_share,
+        temperature_c=health.temperature_c,
+        warnings=health.warnings,
+        unsafe_shutdowns=health.unsafe_shutdowns,
+        media_errors=health.media_errors,
+    )
+
+
 def health_of(world: World, disk: Disk) -> Health | None:
     """A disk's health; a sleeping disk is not woken. None where nobody tells."""
     device = f"/dev/{disk.name}"
@@ -56,7 +71,12 @@ def health_of(world: World, disk: Disk) -> Health | None:
                 media_errors=_whole(told.get("media_errors")),
             )
     told = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
-    if told is None or not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
+    return None if told is None else health_in(told)
+
+
+def health_in(told: Mapping[str, Any]) -> Health | None:
+    """The health in what smartctl writes as JSON; None where it tells of none."""
+    if not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
         return None
     log = _part(told, "nvme_smart_health_information_log")
     heat = _whole(_part(told, "temperature").get("current"))

@@ -43,6 +43,13 @@ class Machine:
     events: tuple[Event, ...] | None = None  # of the kernel log, oldest first
     environment: tuple[tuple[str, str], ...] = ()  # variables that matter: ("CUDA_VISIBLE_DEVICES", "0,1")
     unseen: tuple[Unseen, ...] = ()
+    read_as: tuple[str, ...] = ()  # of a capture: what was in it ("nvidia-smi", "kernel log"); else empty
+    unread: tuple[str, ...] = ()  # of a capture: what in it could not be read
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether only what a capture holds is known: the rest is not in it, and nobody was asked."""
+        return bool(self.read_as)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

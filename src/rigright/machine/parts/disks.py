@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.machine.at_once import at_once
 from rigright.machine.cells import chosen, real, whole_of, word_of
-from rigright.machine.disk_health import Health, health_of
+from rigright.machine.disk_health import Health, health_of, with_health
 from rigright.machine.host import Disk
 from rigright.machine.mounts import mounts_of
 from rigright.machine.pci.link import gen_of, lanes_of
@@ -36,7 +35,7 @@ def read(world: World) -> Read:
     asked = [disk for disk in bare if disk.kind != "virtual"]
     healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
     told = dict(zip((disk.name for disk in asked), healths, strict=True))
-    disks = [_with_health(disk, told.get(disk.name)) for disk in bare]
+    disks = [with_health(disk, told.get(disk.name)) for disk in bare]
     disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)
     if world.has(FOLDER):
@@ -98,20 +97,6 @@ def _controller(world: World, place: str) -> str | None:
     folder = f"/sys/class/nvme-subsystem/{match.group(1)}"
     names = [name for name in world.names(folder) if re.fullmatch(r"nvme\d+", name)]
     return address_above(world.link(f"{folder}/{names[0]}")) if names else None
-
-
-def _with_health(disk: Disk, health: Health | None) -> Disk:
-    if health is None:
-        return disk
-    return replace(
-        disk,
-        worn_share=health.worn_share,
-        spare_share=health.spare_share,
-        temperature_c=health.temperature_c,
-        warnings=health.warnings,
-        unsafe_shutdowns=health.unsafe_shutdowns,
-        media_errors=health.media_errors,
-    )
 
 
 def _array(world: World, name: str) -> Disk:

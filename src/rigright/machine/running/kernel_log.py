@@ -24,24 +24,29 @@ PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
 MOST_CHARS = 2000  # of one message
 _CLOCK = r"\d\d:\d\d:\d\d"
-_DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
+_DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
 _KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
 _UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
-_BOOT = re.compile(r"\[\s*(\d+\.\d+)\](?: ?\[\s*[TC]\d+\])?\s?(.*)")
+_BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
+    r"\[\s*(\d+\.\d+)(?: <[^>\n]{1,20}>)?\](?: ?\[\s*[TC]\d+\])?\s?(?:[^\s:\[\]]+ kernel: )?(.*)"
+)
 _CALENDAR = re.compile(rf"\[\w{{3}} ({_DAY}) (\d{{4}})\]\s?(.*)")
 _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dmesg -H
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
-_ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (.*)")
+_ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
 _SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
-    rf"(?:{_DAY}(?:\.\d+)?|{_DATE}|\d{{9,11}}\.\d+) [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: "
+    rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
+    r" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
 _OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
 _BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
 _KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
-_LEVEL = re.compile(r"(?:<\d+>|\w+\s*:\w+\s*: (?=\[))")  # "<6>", or "kern  :err   : " of dmesg -x
+_LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
+    rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
+)
 _A_DAY_S = 86400
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -86,7 +91,7 @@ def parsed(
         if not line:
             yield None, None, ""
             continue
-        at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1) if line[:1] in "<k" else line, now_s)
+        at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1), now_s)
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
         yield (at_s, since_s, told) if told else (None, None, "")
@@ -129,7 +134,9 @@ def _stamped(line: str, now_s: float | None) -> Line:
 
 def _iso(stamp: str) -> float | None:
     try:
-        return datetime.fromisoformat(re.sub(" ?UTC", "Z", stamp).replace(",", ".")).timestamp()
+        return datetime.fromisoformat(
+            re.sub(" ?UTC", "Z", stamp).replace(",", ".").replace("/", "-")
+        ).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 

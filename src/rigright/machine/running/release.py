@@ -30,7 +30,8 @@ def release(world: World) -> dict[str, Any]:
     if any(world.has(mark) for mark in _REBOOT_MARKS):
         needs_reboot: bool | None = True
     else:
-        needs_reboot = False if os_id in _MARKS_REBOOTS else None
+        looked = world.has("/run") or world.has("/var/run")
+        needs_reboot = False if os_id in _MARKS_REBOOTS and looked else None
     said = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
     if said:
         processor: str | None = said
@@ -85,14 +86,14 @@ def _board(world: World) -> dict[str, str | None]:
         "bios": "bios_version",
         "bios_date": "bios_date",
     }
-    found = {field: _meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
+    found = {field: meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
     if found["product"] is None:
         tree = world.text("/proc/device-tree/model")
-        found["product"] = _meant(tree.rstrip("\0")) if tree else None
+        found["product"] = meant(tree.rstrip("\0")) if tree else None
     return found
 
 
-def _meant(text: str | None) -> str | None:
+def meant(text: str | None) -> str | None:
     """A name somebody wrote; makers leave some as they found them."""
     said = (text or "").strip()
     return None if said.lower() in _FILLED_IN_NEVER else said

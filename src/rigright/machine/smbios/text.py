@@ -37,6 +37,14 @@ def read_slots(text: str) -> tuple[Slot, ...]:
     return tuple(_slot(one) for one in blocks if re.search(r"PCI Express|M\.2", one.get("Type", "")))
 
 
+def title_fields(text: str) -> dict[str, Mapping[str, str]]:
+    """The fields of the first structure of each title."""
+    found: dict[str, Mapping[str, str]] = {}
+    for title, fields in _blocks(text):
+        found.setdefault(title, fields)
+    return found
+
+
 def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Each structure: its title and its fields."""
     title = ""

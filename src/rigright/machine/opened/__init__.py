@@ -1,0 +1,110 @@
+"""The front door: a machine from whatever a person hands over, in any mix.
+
+A file, a folder, a tar, a zip, a gzip or standard input; saved by us, a tree of /proc and /sys, or what tools
+printed. What it is shows in what it holds; no name or ending is trusted. What was read, and what could not be
+read, stands in the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rigright.base.errors import DataError, MissingError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.bundle.open import open_bundle
+from rigright.machine.opened.archive import MOST_BYTES, Member, is_bundle, of_folder, unpacked
+from rigright.machine.opened.pieces import Pieces
+from rigright.machine.opened.text import text_of
+from rigright.machine.probe import probe
+from rigright.machine.record import Machine
+from rigright.machine.stored import restored
+from rigright.machine.world import World
+
+STANDARD_INPUT = "-"
+_TREE = ("proc", "sys", "etc")
+__all__ = ["open_machine", "plain_bytes", "read_machine", "text_of"]
+
+
+def open_machine(place: str | Path) -> Machine:
+    """The machine that a file, a folder, or "-" for standard input, tells of."""
+    if str(place) == STANDARD_INPUT:
+        return read_machine(sys.stdin.buffer.read(MOST_BYTES + 1), name="-")
+    path = Path(place).expanduser()
+    if path.is_dir():
+        return _folder(path)
+    return read_machine(plain_bytes(path), name=str(place))
+
+
+def plain_bytes(path: Path) -> bytes:
+    """The bytes of a regular file of bounded size; devices, pipes and links to them are refused unopened."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError(say("{path} is neither a plain file nor a folder", path=path))
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise MissingError(say("there is no file {file}", file=path)) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
+    return raw
+
+
+def read_machine(raw: bytes, *, name: str) -> Machine:
+    """The machine that bytes tell of; `name` says in errors where they came from."""
+    if len(raw) > MOST_BYTES:
+        raise DataError(say("{file} has more than {limit} MiB", file=name, limit=MOST_BYTES // MIB))
+    return _joined(unpacked(raw, name=name), name=name)
+
+
+def _folder(path: Path) -> Machine:
+    """A tree of /proc and /sys, or a folder of files that each tell a part."""
+    if any((path / name).is_dir() for name in _TREE):
+        return probe(World(root=path, commands=path / "commands"), origin=str(path))
+    members = of_folder(path)
+    if not members:
+        raise DataError(say("{folder} holds no file that can be read", folder=path))
+    return _joined(members, name=str(path))
+
+
+def _joined(members: list[Member], *, name: str) -> Machine:
+    """One machine of all that was handed over; alone, what we saved ourselves is read as it stands."""
+    alone = len(members) == 1
+    pieces = Pieces(name=name)
+    for member in members:
+        if is_bundle(member):
+            stored: Machine | None = open_bundle(member.raw, name=name)
+        elif member.is_archive:  # what stands in it comes as members of its own
+            continue
+        else:
+            stored = _stored(member, name=name)
+        if stored is not None and alone:
+            return stored
+        if stored is not None:
+            pieces.add_machine(stored)
+        else:
+            pieces.add(member, alone=alone)
+    return replace(pieces.machine(), origin=name)
+
+
+def _stored(member: Member, *, name: str) -> Machine | None:
+    """A machine that `probe --save` wrote."""
+    if member.raw.lstrip()[:1] != b"{" or b'"schema"' not in member.raw:
+        return None
+    found = _json(member.raw)
+    if not isinstance(found, dict) or "schema" not in found or not isinstance(found.get("devices"), list):
+        return None
+    return restored(Machine, {**found, "origin": name}, where=name)
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,121 @@
+"""Whatever holds files (gzip, tar, zip, folder) as its files: in memory, bounded, nothing goes to disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.bundle.open import is_archive, unzipped
+
+MOST_BYTES = 64 * MIB  # of what is handed over, and of all that it holds
+MOST_MEMBERS = 20_000
+MOST_OF_ONE = 32 * MIB
+_MOST_NESTED = 3
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_OWN = ("machine.json", "index.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One file: by its place in what was handed over."""
+
+    name: str
+    raw: bytes
+    is_archive: bool = False
+
+
+def is_bundle(member: Member) -> bool:
+    """Whether it is an archive that `probe --bundle` wrote."""
+    return member.is_archive
+
+
+def unpacked(raw: bytes, *, name: str) -> list[Member]:
+    """Its files, those of archives in it too; a bundle of ours stays whole."""
+    return list(_opened(raw, name, depth=0, budget=[MOST_BYTES * 2, MOST_MEMBERS]))
+
+
+def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator[Member]:
+    for _ in range(_MOST_NESTED):
+        if raw.startswith(_GZIP):
+            raw = unzipped(raw, name=name)
+            name = name.removesuffix(".gz")
+    budget[0] -= len(raw)
+    budget[1] -= 1
+    if budget[0] < 0 or budget[1] < 0:
+        raise DataError(say("{file} holds more than can be read", file=name))
+    if is_archive(raw):
+        inside = list(_of_tar(raw, name=name))
+    elif raw.startswith(_ZIP):
+        inside = list(_of_zip(raw, name=name))
+    else:
+        yield Member(name=name, raw=raw)
+        return
+    names = {path for path, _ in inside}
+    if names.issuperset(_OWN):
+        yield Member(name=name, raw=raw, is_archive=True)
+        return
+    for path, found in inside:
+        if depth < _MOST_NESTED:
+            yield from _opened(found, path, depth=depth + 1, budget=budget)
+
+
+def _of_tar(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
+    """Its plain files; links, devices and all else are passed over."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            for place, member in enumerate(tar):
+                if place >= MOST_MEMBERS:
+                    raise DataError(say("{file} holds more than can be read", file=name))
+                file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
+                if file is not None:
+                    yield member.name.removeprefix("./"), file.read(MOST_OF_ONE)
+    except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
+
+
+def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            left = 2 * MOST_BYTES
+            for member in archive.infolist()[:MOST_MEMBERS]:
+                if member.is_dir():
+                    continue
+                with archive.open(member) as file:
+                    found = file.read(min(MOST_OF_ONE, left))
+                left -= len(found)
+                yield member.filename, found
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
+
+
+def of_folder(path: Path) -> list[Member]:
+    """The plain files below a folder, those of archives among them too; links are not followed."""
+    budget = [MOST_BYTES * 2, MOST_MEMBERS]
+    found: list[Member] = []
+    for above, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            file = Path(above) / name
+            if file.is_symlink() or not file.is_file():
+                continue
+            try:
+                with file.open("rb") as open_file:
+                    raw = open_file.read(MOST_OF_ONE)
+            except OSError:
+                continue
+            inside = str(file.relative_to(path))
+            try:
+                found += _opened(raw, inside, depth=0, budget=budget)
+            except DataError:
+                if budget[0] < 0 or budget[1] < 0:
+                    return found
+                found.append(Member(name=inside, raw=raw))
+    return found

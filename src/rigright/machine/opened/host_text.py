@@ -1,0 +1,251 @@
+"""What common tools print about a host: lscpu, free, uname, lsblk, smartctl, dmidecode."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rigright.base.units import KIB, MEGA, MIB, parse_bytes
+from rigright.machine.cells import real, whole
+from rigright.machine.cpuinfo import FLAGS, VENDORS
+from rigright.machine.disk_health import Health, health_in, with_health
+from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
+from rigright.machine.record import Read
+from rigright.machine.running.release import meant
+from rigright.machine.smbios.text import read_modules, read_slots, title_fields
+from rigright.machine.system import System
+
+MOST_ROWS = 4096
+LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
+_SAID = re.compile(r"^[ \t]{0,8}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
+_NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
+_FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
+FREE_HEAD = re.compile(r"^\s*total +used +free\b", re.MULTILINE)
+UNAME = re.compile(
+    r"^(?:uname: )?Linux (\S{1,255}) (\d+\.\d+\S{0,100}) #.{0,200}?\b(x86_64|aarch64|ppc64le)\b", re.MULTILINE
+)
+_VIRTUAL_DISKS = ("vd", "xvd", "hd")
+_PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
+LSBLK_ROW = re.compile(
+    r"^(?P<name>[a-z][\w-]{1,40}) +(?P<major>\d{1,4}:\d{1,6}) +[01] +"
+    r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
+    re.MULTILINE,
+)
+
+
+def read_lscpu(text: str) -> Read:
+    """The processors, of its text or its JSON."""
+    said: dict[str, str] = {}
+    if text.lstrip().startswith("{"):
+        for name, value in _fields(json_of(text).get("lscpu"), 0):
+            said.setdefault(name.rstrip(":"), value)
+    else:
+        for name, value in _SAID.findall(text):
+            said.setdefault(name.strip(), value.strip())
+    threads, sockets = whole(said.get("CPU(s)")), whole(said.get("Socket(s)"))
+    per_socket = whole(said.get("Core(s) per socket")) or whole(said.get("Core(s) per cluster"))
+    most = real(said.get("CPU max MHz"))
+    has = set(said.get("Flags", "").split())
+    nodes = ((_NUMA.match(name), value) for name, value in said.items())
+    cpu = Cpu(
+        name=said.get("Model name") or said.get("Model"),
+        vendor=VENDORS.get(said.get("Vendor ID", ""), said.get("Vendor ID")),
+        arch=said.get("Architecture"),
+        sockets=sockets,
+        cores=sockets * per_socket if sockets and per_socket else None,
+        threads=threads,
+        max_hz=most * MEGA if most else None,
+        flags=tuple(flag for flag in FLAGS if flag in has),
+        nodes=tuple(NumaNode(index=int(match[1]), cpus=cpus) for match, cpus in nodes if match),
+    )
+    maker = said.get("Hypervisor vendor", "").lower()
+    virtual = {"vmware": "vmware", "microsoft": "hyperv", "xen": "xen"}.get(maker, maker) or None
+    lent = (("system", System(virtual=virtual)),) if virtual else ()
+    return Read(fields=(("cpu", cpu), *lent))
+
+
+def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
+    for one in listed[:MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
+        if isinstance(one, dict):
+            yield str(one.get("field", "")), str(one.get("data") or "")
+            yield from _fields(one.get("children"), depth + 1)
+
+
+def json_of(text: str) -> dict[str, Any]:
+    """A text as a JSON object; empty where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_free(text: str, head: str) -> Read:
+    """Main memory; numbers alone are in the unit that was asked for, else in KiB."""
+    asked = {"-b": 1, "-k": KIB, "-m": MIB, "-g": KIB * MIB}
+    unit = next((asked[word] for word in head.split() if word in asked), KIB)
+    rows = {match[1]: match.groups()[1:] for match in _FREE.finditer(text)}
+
+    def size(cell: str | None) -> float | None:
+        if cell is None or cell.replace(".", "", 1).isdecimal():
+            return None if cell is None else float(cell) * unit
+        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])i?B?", cell)
+        return parse_bytes(f"{match[1]}{match[2]}i") if match else 0.0 if cell == "0B" else None
+
+    total, _, _, available = rows.get("Mem", (None,) * 4)
+    swap_total, swap_used, _, _ = rows.get("Swap", (None,) * 4)
+    memory = Memory(
+        total_bytes=size(total),
+        available_bytes=size(available),
+        swap_total_bytes=size(swap_total),
+        swap_used_bytes=size(swap_used),
+    )
+    return Read(fields=(("memory", memory),))
+
+
+def read_uname(text: str) -> Read:
+    """Host, kernel and processor."""
+    match = UNAME.search(text)
+    if match is None:
+        return Read()
+    virtual = "wsl2" if "microsoft" in match[2].lower() else None
+    return Read(fields=(("system", System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)),))
+
+
+def read_lsblk(text: str) -> Read:
+    """Disks and what is mounted of them, of its text or its JSON."""
+    listed = json_of(text).get("blockdevices")
+    if not isinstance(listed, list):
+        rows = [match.groupdict() for match in LSBLK_ROW.finditer(text)][:MOST_ROWS]
+        listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
+    disks: list[Disk] = []
+    mounts: list[Mount] = []
+    for one in listed[:MOST_ROWS]:
+        if isinstance(one, dict) and isinstance(name := one.get("name"), str):
+            bare = name.rpartition("/")[2]
+            if one.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
+                disks.append(_disk(bare, one))
+            mounts += _mounts(bare, one, depth=0)
+    return Read(fields=(("disks", tuple(disks)), *((("mounts", tuple(mounts)),) if mounts else ())))
+
+
+def _disk(name: str, one: Mapping[str, Any]) -> Disk:
+    turns = one.get("rota")
+    if name.startswith("nvme") or one.get("tran") == "nvme":
+        kind: str | None = "nvme"
+    elif name.startswith(_VIRTUAL_DISKS):
+        kind = "virtual"
+    else:
+        kind = {True: "hdd", "1": "hdd", False: "ssd", "0": "ssd"}.get(turns) if turns is not None else None
+    model = one.get("model")
+    return Disk(
+        name=name,
+        kind=kind,
+        model=model.strip() if isinstance(model, str) else None,
+        size_bytes=_size(one.get("size")),
+    )
+
+
+def _size(told: Any) -> float | None:
+    """Bytes, or a number with the first letter of a binary unit."""
+    if isinstance(told, int) and not isinstance(told, bool):
+        return float(told)
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)", told) if isinstance(told, str) else None
+    if match is None:
+        return None
+    return parse_bytes(f"{match[1]}{match[2]}i") if match[2] else float(match[1])
+
+
+def _mounts(disk: str, one: Mapping[str, Any], *, depth: int) -> Iterator[Mount]:
+    """What is mounted of a disk and of its parts."""
+    places = one.get("mountpoints", [one.get("mountpoint")])
+    for place in places if isinstance(places, list) else ():
+        if isinstance(place, str) and place.startswith("/") and isinstance(one.get("fstype"), str):
+            yield Mount(
+                path=place,
+                source=f"/dev/{one.get('name')}",
+                kind=one["fstype"],
+                disk=disk,
+                size_bytes=_size(one.get("fssize")),
+                free_bytes=_size(one.get("fsavail")),
+            )
+    below = one.get("children")
+    for inner in below[:MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
+        if isinstance(inner, dict):
+            yield from _mounts(disk, inner, depth=depth + 1)
+
+
+SMART = re.compile(r"^smartctl \d", re.MULTILINE)
+_SMART_LINES = (  # of its text, under the words of its JSON
+    (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
+    (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
+    (r"SMART Health Status: (\w+)", "passed"),
+    (r"Percentage Used: +(\d+)%", "percentage_used"),
+    (r"Available Spare: +(\d+)%", "available_spare"),
+    (r"Temperature: +(\d+) Celsius", "temperature"),
+    (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", "critical_warning"),
+    (r"Media and Data Integrity Errors: +([\d,]+)", "media_errors"),
+    (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
+)
+_SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d+)", re.MULTILINE)
+
+
+def read_smart(text: str, head: str) -> Read:
+    """What one disk says of its health, of smartctl's text or JSON."""
+    told = json_of(text)
+    if not told:
+        found = {
+            name: match[1].strip()
+            for pattern, name in reversed(_SMART_LINES)
+            if (match := re.search(rf"^{pattern}$", text, re.MULTILINE))
+        }
+        log = {
+            name: int(value.replace(",", ""), 0)
+            for name in (
+                "percentage_used",
+                "available_spare",
+                "critical_warning",
+                "media_errors",
+                "unsafe_shutdowns",
+            )
+            if (value := found.get(name))
+        }
+        rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
+        told = {
+            **({"model_name": found["model_name"]} if "model_name" in found else {}),
+            "smart_status": {"passed": found["passed"] in {"PASSED", "OK"}} if "passed" in found else {},
+            "temperature": {"current": int(found["temperature"])} if "temperature" in found else {},
+            "nvme_smart_health_information_log": log,
+            "ata_smart_attributes": {"table": rows},
+        }
+    device = told.get("device")
+    path = device.get("name") if isinstance(device, dict) else None
+    words = [word for word in head.split() if word.startswith("/dev/")]
+    name = str(path or (words[0] if words else "disk")).rpartition("/")[2]
+    name = f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
+    health = health_in(told)
+    model, size = told.get("model_name"), told.get("user_capacity")
+    disk = Disk(
+        name=name,
+        kind="nvme" if name.startswith("nvme") else None,
+        model=model if isinstance(model, str) else None,
+        size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
+    )
+    return Read(fields=(("disks", (with_health(disk, health or Health()),)),))
+
+
+def read_dmidecode(text: str) -> Read:
+    """Memory modules, slots, board and firmware."""
+    modules, slots = read_modules(text), read_slots(text)
+    said = title_fields(text)
+    system = System(
+        maker=meant(said.get("System Information", {}).get("Manufacturer")),
+        product=meant(said.get("System Information", {}).get("Product Name")),
+        board=meant(said.get("Base Board Information", {}).get("Product Name")),
+        bios=meant(said.get("BIOS Information", {}).get("Version")),
+        bios_date=meant(said.get("BIOS Information", {}).get("Release Date")),
+    )
+    memory = (("memory", Memory(modules=modules)),) if modules else ()
+    return Read(fields=(("system", system), *memory, *((("slots", slots),) if slots else ())))

@@ -1,0 +1,163 @@
+"""The pieces of one machine: each section of each file by the form that it is, all of them laid together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.words import say
+from rigright.machine.filled import devices_filled, filled
+from rigright.machine.opened.archive import Member
+from rigright.machine.opened.forms import FORMS, PastedForm, forms_of
+from rigright.machine.opened.sections import Section, sections
+from rigright.machine.opened.text import text_of
+from rigright.machine.opened.timeline import together
+from rigright.machine.opened.tree import answered, read_tree, rooted, told_by
+from rigright.machine.probe import joined
+from rigright.machine.record import Machine, Read
+
+SUPPORTED = (
+    "nvidia-smi, nvidia-bug-report.log.gz, dmesg, journalctl, syslog, amd-smi, rocm-smi, xpu-smi, lspci, "
+    "dmidecode, lscpu, lsblk, smartctl, ibstat, collect_env, dcgmi diag"
+)
+_KEYS = {  # of what stands in lists, by what it is the same
+    "pci": ("address",),
+    "disks": ("name",),
+    "ports": ("name",),
+    "mounts": ("path",),
+    "slots": ("name",),
+    "sensors": ("name", "kind"),
+    "paths": ("a", "b"),
+}
+_MOST_NAMED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """All that was found so far."""
+
+    name: str
+    of_form: dict[int, list[Section]] = field(default_factory=dict)  # place in FORMS -> its sections
+    reads: list[Read] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    commands: dict[tuple[str, ...], str] = field(default_factory=dict)
+    read_as: dict[str, None] = field(default_factory=dict)
+    unread: dict[str, None] = field(default_factory=dict)
+    members: dict[str, bytes] = field(default_factory=dict)  # of a tree
+    seen: list[int] = field(default_factory=list)  # characters of each text
+
+    def add_machine(self, machine: Machine) -> None:
+        """A machine that was saved, beside other pieces."""
+        self.reads.append(told_by(machine))
+        self.read_as["machine.json"] = None
+
+    def add(self, member: Member, *, alone: bool) -> None:
+        """A file: one of a machine's own, or text that tools printed."""
+        if not alone and rooted({member.name: member.raw}):
+            self.members[member.name] = member.raw
+            if not member.name.endswith((".log", ".txt", "syslog", "messages", "kern.log")):
+                return
+        try:
+            text = text_of(member.raw, name=member.name)
+        except DataError:
+            if alone:
+                raise
+            self.unread[member.name] = None
+            return
+        if text.strip():
+            self.seen.append(len(text))
+        for section in sections(text):
+            self._add_section(section, member=None if alone else member.name)
+
+    def _add_section(self, section: Section, *, member: str | None) -> None:
+        answer = answered(section) if section.text.strip() else None
+        if answer is not None:
+            path, told = answer
+            if isinstance(path, str):
+                self.files.setdefault(path, told.encode("utf-8", "replace"))
+                self.read_as.setdefault(path)
+            else:
+                self.commands.setdefault(path, told)
+                self.read_as.setdefault(path[0])
+            return
+        found = list(forms_of(section))
+        for form in found:
+            self.of_form.setdefault(FORMS.index(form), []).append(section)
+            self.read_as.setdefault(form.name)
+        if not found and (section.head or member) and section.text.strip():
+            self.unread.setdefault(section.head or str(member))
+
+    def machine(self) -> Machine:
+        """All of it as one machine."""
+        reads = [*self.reads]
+        for place, found in sorted(self.of_form.items()):
+            reads += _read(FORMS[place], found)
+        tree = {**rooted(self.members), **self.files}
+        if self.members:
+            self.read_as.setdefault("/proc, /sys, /etc")
+        if tree or self.commands:
+            reads.append(read_tree(tree, self.commands))
+        if not any(read.fields or read.unseen for read in reads):
+            raise DataError(self._unknown())
+        machine = joined(_laid(reads))
+        return replace(
+            machine,
+            read_as=tuple(self.read_as)[:_MOST_NAMED],
+            unread=tuple(self.unread)[:_MOST_NAMED],
+        )
+
+    def _unknown(self) -> Any:
+        if "benchmark log" in self.read_as:
+            return say(
+                "{file} holds results of benchmarks and no machine: `rigright bench --from` reads it",
+                file=self.name,
+            )
+        if not self.unread and not self.seen:
+            return say("{file} is empty", file=self.name)
+        heads = ", ".join(self.unread)[:200]
+        if heads:
+            return say(
+                "{file}: format not recognised ({heads}); supported: {supported}",
+                file=self.name,
+                heads=heads,
+                supported=SUPPORTED,
+            )
+        return say(
+            "{file}: format not recognised; supported: {supported}", file=self.name, supported=SUPPORTED
+        )
+
+
+def _read(form: PastedForm, found: list[Section]) -> list[Read]:
+    """All sections of a form, together or one by one."""
+    if form.together is not None:
+        under = [replace(one, head=one.head or form.together) for one in found]
+        return [form.read(Section(head="", text="".join(one.whole for one in under)))]
+    return [form.read(one) for one in found]
+
+
+def _laid(reads: list[Read]) -> list[Read]:
+    """Every thing once: what several readings tell of one card, disk or moment lies together."""
+    lists: dict[str, tuple[Any, ...]] = {}
+    rest: list[Read] = []
+    for read in reads:
+        kept = []
+        for name, value in read.fields:
+            if name == "devices":
+                lists[name] = devices_filled(lists.get(name, ()), value)  # type: ignore[arg-type]
+            elif name == "events":
+                lists[name] = together(lists.get(name, ()), value)  # type: ignore[arg-type]
+            elif name in _KEYS and isinstance(value, tuple):
+                lists[name] = _keyed((*lists.get(name, ()), *value), _KEYS[name])
+            else:
+                kept.append((name, value))
+        rest.append(replace(read, fields=tuple(kept)))
+    return [*rest, Read(fields=tuple(lists.items()))]
+
+
+def _keyed(told: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
+    found: dict[tuple[object, ...], Any] = {}
+    for one in told:
+        key = tuple(getattr(one, name) for name in names)
+        found[key] = filled(found[key], one) if key in found else one
+    return tuple(found.values())

@@ -1,0 +1,113 @@
+"""A pasted text, cut where one command's answer ends and the next begins: one table of the marks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MOST_SECTIONS = 2000
+_PROGRAMS = "|".join(
+    re.escape(one)
+    for one in (
+        *("nvidia-smi", "nvidia-smi.exe", "dcgmi", "nvcc", "nv-fabricmanager", "nvidia-bug-report.sh"),
+        *("amd-smi", "rocm-smi", "rocminfo", "xpu-smi", "tegrastats", "jetson_release", "system_profiler"),
+        *(
+            "dmesg",
+            "journalctl",
+            "lspci",
+            "lsmod",
+            "lscpu",
+            "lsblk",
+            "lshw",
+            "numactl",
+            "free",
+            "df",
+            "uname",
+        ),
+        *(
+            "cat",
+            "zcat",
+            "tail",
+            "head",
+            "grep",
+            "uptime",
+            "hostnamectl",
+            "hostname",
+            "sysctl",
+            "ulimit",
+            "env",
+        ),
+        *("ibstat", "ibstatus", "ibv_devinfo", "ibdev2netdev", "iblinkinfo", "perfquery", "mlxlink", "mst"),
+        *("ethtool", "ip", "ifconfig", "smartctl", "nvme", "dmidecode", "sensors", "ipmitool", "modinfo"),
+        *("docker", "podman", "kubectl", "systemctl", "dkms", "mokutil", "timedatectl", "chronyc", "python"),
+        *("python3", "pip", "nvbandwidth", "fio", "gpustat", "nvitop", "ls", "lsof", "fuser", "ps", "top"),
+        *("systemd-detect-virt", "all_reduce_perf", "gpu_burn"),
+    )
+)
+_COMMAND = rf"(?:(?:sudo|time)\s+(?:-\w\s+)*)?(?:\S{{0,120}}/)?(?:{_PROGRAMS})(?![\w.:-])[^\n]{{0,300}}"
+_FILE = r"/(?:proc|sys|etc|var|run)/[^\s:]{1,200}"
+_SHELL = (  # what stands before a command that was typed
+    r"(?:\([\w.-]{1,40}\) ?)?(?:# )?(?:\[[\w.-]{1,40}@[^\]\n]{1,100}\]|[\w./~-]{0,60}"
+    r"|PS [^\n>|]{0,100}|[A-Z]:\\[^\n>|]{0,100}"
+    r"|[\w.-]{1,60}@[\w.-]{1,80}[^\n$#%>|]{0,100}|In \[\d{1,4}\]: ?)"
+    r"(?:[$#%>!\u276f\u03bb\u00bb]|\u279c\s+\S{1,40})"
+)
+_HEADS = "|".join(
+    (
+        rf"{_SHELL}[ \t]*(?P<typed>{_COMMAND})",
+        r"[\w.-]{1,60}@[\w.-]{1,80}:[^\n$#%>|]{0,100}[$#%][ \t]+(?P<any>\S[^\n]{0,300})",
+        rf"\++ (?P<traced>{_COMMAND})",  # a script under `set -x`
+        rf"\*\*\* (?P<filed>{_FILE})",  # nvidia-bug-report
+        r"_{20,}\n\s{0,4}(?:\*\*\* ls: [^\n]{0,300}\n)?(?P<reported>[^\s*_][^\n]{0,300})",
+        r"==> (?P<tailed>\S{1,300}) <==",  # head, tail
+        rf"[-=#*+~]{{2,40}}[ \t]{{0,8}}(?P<ruled>{_COMMAND}|{_FILE}(?:[ \t]*[-=#*+~:]{{1,80}})?)",
+        r"(?P<fence>`{3,}[^\n]{0,80})",  # of a thread
+        r"(?P<echoed>(?:sudo )?(?:\S{0,120}/)?(?:dmesg|lspci|nvidia-smi|amd-smi)(?: -[^\n:]{0,120})?):",
+    )
+)
+_HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
+_BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A stretch of text and the command or file that it answers; "" where nothing tells."""
+
+    head: str
+    text: str
+
+    @property
+    def whole(self) -> str:
+        """As it was typed."""
+        return f"$ {self.head}\n{self.text}\n" if self.head else f"{self.text}\n"
+
+
+def sections(text: str) -> list[Section]:
+    """Every stretch that holds something, in order."""
+    found: list[Section] = []
+    head, start = "", 0
+    for match in _HEAD.finditer(text):
+        if len(found) >= MOST_SECTIONS:
+            break
+        _add(found, head, text=text[start : match.start()])
+        said = "" if match["fence"] else next(part for part in match.groups() if part)
+        head, start = named(said), match.end()
+    _add(found, head, text=text[start:])
+    return found
+
+
+def named(said: str) -> str:
+    """A command by its bare name, without sudo, folder and rulers behind it; a file as it stands."""
+    bare = _BEFORE.sub("", said.strip(), count=1).rstrip("-=#*+~: \t") if said else ""
+    program, space, rest = bare.partition(" ")
+    if program in {"cat", "zcat"} and "|" not in rest and rest.startswith("/"):
+        return rest.split()[0]
+    if program.startswith("/") and not space and "/bin/" not in program:
+        return bare
+    return program.rpartition("/")[2] + space + rest
+
+
+def _add(found: list[Section], head: str, *, text: str) -> None:
+    bare = re.sub(r"^\*\*\* ls: .*$", "", text, flags=re.MULTILINE) if "*** ls: " in text else text
+    if bare.strip() or head:
+        found.append(Section(head=head, text=bare.strip("\n")))

@@ -1,0 +1,114 @@
+"""Bytes that somebody saved, as plain text: any coding, without colours and what was set before each line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import islice
+
+from rigright.base.errors import DataError
+from rigright.base.words import say
+
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+_LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
+_MOST_ZEROS = 0.3
+_MOST_STRANGE = 0.1  # of characters: bytes that are no UTF-8
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])")
+_OVERSTRUCK = re.compile(r".\x08")
+_FIRST_LINES = 40
+_STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
+_KERNELS = re.compile(r"NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:")
+_OWN_STAMP = re.compile(
+    rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|\w{{3}} \w{{3}} [ \d]\d )"
+)
+
+
+def text_of(raw: bytes, *, name: str) -> str:
+    """Text in UTF-8 or UTF-16, line by line as the tool wrote it."""
+    text = raw.decode(_coding(raw), "replace")
+    if text.count("\0") > len(text) // 100:
+        raise DataError(say("{file} is not text: there are zero bytes in it", file=name))
+    if text[:_LOOKED_AT].count("\ufffd") > _MOST_STRANGE * len(text[:_LOOKED_AT]):
+        raise DataError(say("{file} is not text", file=name))
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "\x08" in text:
+        text = _OVERSTRUCK.sub("", text)
+    return unwrapped(text)
+
+
+def _coding(raw: bytes) -> str:
+    """UTF-16 by its mark, or by the zero in every other byte; else UTF-8."""
+    for mark, coding in _MARKS:
+        if raw.startswith(mark):
+            return coding
+    first = raw[:_LOOKED_AT]
+    for start, coding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        half = first[start::2]
+        other = first[1 - start :: 2]
+        printed = sum(byte > 31 or byte in b"\t\n\r" for byte in other)
+        if half and half.count(0) > _MOST_ZEROS * len(half) and printed == len(other):
+            return coding
+    return "utf-8"
+
+
+def unwrapped(text: str) -> str:
+    """The lines without what a container engine, a cluster or a forum set before each of them."""
+    for form, inner in _WRAPS:
+        first = [line for line in islice(text.splitlines(), _FIRST_LINES) if line.strip()]
+        if first and 2 * sum(form.match(line) is not None for line in first) > len(first):
+            lines = ((form.match(line), line) for line in text.splitlines())
+            text = "\n".join(inner(match) if match else line for match, line in lines)
+    return text
+
+
+def _stamped(at: str, line: str) -> str:
+    """The line under its own stamp; what the kernel said without one under that which was set before it."""
+    if _OWN_STAMP.match(line):
+        return line
+    return f"{at} container kernel: {line}" if _KERNELS.match(line) else f"{at} {line}"
+
+
+def _of_json(match: re.Match[str]) -> str:
+    """One line of Docker's own log files."""
+    try:
+        told = json.loads(match[0])
+    except (ValueError, RecursionError):
+        return match[0]
+    line, at = told.get("log"), told.get("time")
+    if not isinstance(line, str):
+        return match[0]
+    return _stamped(at, line.rstrip("\n")) if isinstance(at, str) else line.rstrip("\n")
+
+
+_WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"> ?(?![ ]*\d)(.*)"), lambda m: m[1]),  # quoted in a mail or a thread
+    (
+        re.compile(rf"(?:/[^\s:]{{1,200}}:)?(?:\d{{1,9}}[:-])?(?={_OWN_STAMP.pattern})(.*)"),
+        lambda m: m[1],
+    ),  # grep
+    (
+        re.compile(r"\S{1,80} \S{1,80} (?=\[\s*\d+\.\d{3,6}\])(.*)"),
+        lambda m: m[1],
+    ),  # stern: a pod, its container
+    (re.compile(r"kernel: (.*)"), lambda m: m[1]),
+    (
+        re.compile(r"[IWEF]\d{4} [\d:.]{8,18}\s+\d+ \S+\] .*?(?=NVRM: )(.*)"),
+        lambda m: m[1],
+    ),  # agents of Kubernetes
+    (re.compile(rf"({_STAMP}) cpu\d+:\d+\)(.*)"), lambda m: f"{m[1]} host kernel: {m[2]}"),  # ESXi
+    (re.compile(r"\[(?:pod|container)/[^\]\s]{1,200}\] (.*)"), lambda m: m[1]),  # kubectl logs --prefix
+    (re.compile(r"[\w./-]{1,80}\s{0,20} \| (.*)"), lambda m: m[1]),  # docker compose logs
+    (re.compile(r'\{"log":.*\}'), _of_json),
+    (re.compile(rf"({_STAMP}) std(?:out|err) [FP] (.*)"), lambda m: _stamped(m[1], m[2])),  # containerd
+    (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
+        re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (.*)"),
+        lambda m: _stamped(m[1], m[2]),
+    ),
+    (  # syslog as RFC 5424 has it
+        re.compile(rf"(?:<\d{{1,3}}>)?1 ({_STAMP}) (\S+) (\S+) \S+ \S+ (?:-|\[.{{0,400}}?\])\s+(.*)"),
+        lambda m: f"{m[1]} {m[2]} {m[3]}: {m[4]}",
+    ),
+)

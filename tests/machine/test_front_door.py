@@ -1,0 +1,388 @@
+"""The front door: whatever a person hands over, in any mix, is read; what is not in it stays unknown."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+
+import pytest
+
+from rigright.base.errors import DataError
+from rigright.machine.opened import open_machine, read_machine
+from rigright.machine.opened.sections import sections
+
+XID = "NVRM: Xid (PCI:0000:38:00): 79, pid=0, GPU has fallen off the bus."
+AT_S = 1_737_434_504.0  # 2025-01-21 04:41:44 UTC
+STAMP = "2025-01-21T04:41:44"
+ENTRY = {"__CURSOR": "s=1", "__REALTIME_TIMESTAMP": "1737434504283302", "_TRANSPORT": "kernel"}
+SMI_L = "GPU 0: NVIDIA L4 (UUID: GPU-11111111-2222-3333-4444-555555555555)\n"
+SMI_CSV = "index, pci.bus_id, memory.total [MiB], driver_version\n0, 00000000:38:00.0, 23034 MiB, 550.54.15\n"
+
+LOGS = {  # how it was printed -> a line of it
+    "dmesg": f"[   12.300000] {XID}",
+    "dmesg -T": f"[Tue Jan 21 04:41:44 2025] {XID}",
+    "dmesg -x": f"kern  :err   : [   12.300000] {XID}",
+    "dmesg -x iso": f"kern  :warn  : {STAMP},283302+00:00 {XID}",
+    "dmesg iso": f"{STAMP},283302+00:00 {XID}",
+    "dmesg -d": f"[   12.300000 <    0.000012>] {XID}",
+    "dmesg -r": f"<3>[   12.300000] {XID}",
+    "dmesg -t": XID,
+    "dmesg with threads": f"[   12.300000][  T123] {XID}",
+    "short": f"Jan 21 04:41:44 node7 kernel: {XID}",
+    "short-precise": f"Jan 21 04:41:44.283302 node7 kernel: {XID}",
+    "short-iso": f"{STAMP}+0000 node7 kernel: {XID}",
+    "short-full": f"Tue 2025-01-21 04:41:44 UTC node7 kernel: {XID}",
+    "short-monotonic": f"[   12.300000] node7 kernel: {XID}",
+    "json": json.dumps({**ENTRY, "MESSAGE": XID}),
+    "json-pretty": json.dumps({**ENTRY, "MESSAGE": XID}, indent=8),
+    "json-seq": "\x1e" + json.dumps({**ENTRY, "MESSAGE": XID}),
+    "json of bytes": json.dumps({**ENTRY, "MESSAGE": list(XID.encode())}),
+    "verbose": f"Tue 2025-01-21 04:41:44.283302 UTC [s=a;i=1]\n    _TRANSPORT=kernel\n    MESSAGE={XID}",
+    "export": f"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1737434504283302\n_TRANSPORT=kernel\nMESSAGE={XID}\n",
+    "kmsg": f"3,3964,12300000,-;{XID}",
+    "pstore": f"Panic#1 Part1\n<3>[   12.300000] {XID}",
+    "rsyslog": f"{STAMP}.283302+00:00 node7 kernel: [   12.3] {XID}",
+    "RFC 5424": f"<3>1 {STAMP}.283302+00:00 node7 kernel - - - [   12.3] {XID}",
+    "containerd": f"{STAMP}.283302123Z stderr F {XID}",
+    "containerd, stamped": f"{STAMP}.283302123Z stdout F [   12.300000] {XID}",
+    "docker": json.dumps({"log": f"[   12.300000] {XID}\n", "stream": "stdout", "time": f"{STAMP}.2Z"}),
+    "compose": f"agent-1  | [   12.300000] {XID}",
+    "kubectl": f"[pod/agent-abc/agent] [   12.300000] {XID}",
+    "docker's syslog": f"Jan 21 04:41:44 node7 docker/agent[77]: [   12.300000] {XID}",
+    "grep": f"/var/log/kern.log:17:[   12.300000] {XID}",
+    "a mail": f"> [   12.300000] {XID}",
+    "colours": f"\x1b[32m[   12.300000] \x1b[0m\x1b[31m{XID}\x1b[0m",
+    "set in": f"      [   12.300000] {XID}",
+}
+
+
+@pytest.mark.parametrize("form", LOGS)
+def test_a_fault_is_seen_in_every_stamp(form):
+    machine = read_machine((LOGS[form] + "\n").encode(), name=form)
+    (event,) = machine.events
+    assert (event.kind, event.code, event.pci, event.text) == ("xid", 79, "0000:38:00.0", XID)
+    if event.at_s is not None:
+        assert event.at_s == pytest.approx(AT_S, abs=1)
+    if event.up_s is not None:
+        assert event.up_s == pytest.approx(12.3)
+    silent = {"dmesg -t", "short", "short-precise"}  # no year, or no stamp at all
+    assert (event.at_s is None and event.up_s is None) == (form in silent)
+
+
+@pytest.mark.parametrize(
+    "line", [f"Jan 21 04:41:44 node7 myapp[7]: {XID}", f"[   12.3] node7 sshd[7]: {XID}"]
+)
+def test_what_a_program_wrote_is_no_word_of_the_kernel(line):
+    assert read_machine(line.encode(), name="x").events == ()
+
+
+PROMPTS = (
+    *(
+        "root@host:~# {}",
+        "$ {}",
+        "# {}",
+        "user@box:/data/my runs$ sudo {}",
+        "[root@gpu1 ~]# {}",
+        "(base) a@b:~$ {}",
+    ),
+    *(
+        "C:\\Users\\me>{}",
+        "PS C:\\Users\\me> {}",
+        "user@mac ~ % {}",
+        "\u276f {}",
+        "!{}",
+        "+ {}",
+        "bash-5.1$ {}",
+    ),
+    *("==== {} ====", "### {}", "__________________________________________\n\n/usr/bin/{}\n"),
+)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_several_commands_pasted_in_one_text_are_each_read(prompt):
+    pieces = (("nvidia-smi -L", SMI_L), ("dmesg -T", f"[Tue Jan 21 04:41:44 2025] {XID}\n"), ("lspci", LSPCI))
+    text = "\n".join(f"{prompt.format(command)}\n{said}" for command, said in pieces)
+    machine = read_machine(text.encode(), name="x")
+    assert [one.name for one in machine.devices] == ["NVIDIA L4"]
+    assert [one.code for one in machine.events] == [79]
+    assert [one.address for one in machine.pci] == ["0000:38:00.0"]
+    assert machine.read_as == ("nvidia-smi", "kernel log", "lspci")
+
+
+LSPCI = "38:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8] (rev a1)\n"
+
+
+def tar(members, mode="w:gz"):
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode=mode) as file:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            file.addfile(info, io.BytesIO(data))
+    return raw.getvalue()
+
+
+def zipped(members):
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return raw.getvalue()
+
+
+MIX = {
+    "case/smi.txt": SMI_L.encode("utf-16"),
+    "case/query.csv": SMI_CSV.replace("\n", "\r\n").encode(),
+    "case/dmesg.log.gz": gzip.compress(f"[   12.300000] {XID}\n".encode()),
+    "case/inner.tgz": tar({"lspci.txt": LSPCI.encode()}),
+    "case/photo.jpg": bytes(range(256)) * 4,
+    "case/notes.txt": b"please help\n",
+}
+
+
+@pytest.mark.parametrize("how", ["folder", "tar", "tgz", "zip", "gzip of a tar in a gzip"])
+def test_any_mix_is_one_machine(how, tmp_path):
+    if how == "folder":
+        for name, raw in MIX.items():
+            (tmp_path / "case").mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(raw)
+        machine = open_machine(tmp_path)
+    else:
+        raw = {"tar": lambda: tar(MIX, "w"), "tgz": lambda: tar(MIX), "zip": lambda: zipped(MIX)}
+        packed = raw.get(how, lambda: gzip.compress(tar({"all.tgz": tar(MIX)})))()
+        machine = read_machine(packed, name="x")
+    (card,) = machine.devices
+    assert (card.name, card.pci, card.mem_total_bytes) == ("NVIDIA L4", "0000:38:00.0", 23034 * 2**20)
+    assert machine.software.driver == "550.54.15"
+    assert [one.code for one in machine.events] == [79]
+    assert [one.id for one in machine.pci] == ["10de:27b8"]
+    assert sorted(name.rpartition("/")[2] for name in machine.unread) == ["notes.txt", "photo.jpg"]
+
+
+REPORT = f"""____________________________________________
+
+Start of NVIDIA bug report log file.  Please include this file.
+nvidia-bug-report.sh Version: 33986346
+
+Date: Tue Jan 21 04:50:00 UTC 2025
+uname: Linux gpu7 5.15.0-91-generic #101-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux
+
+____________________________________________
+
+*** /proc/driver/nvidia/version
+*** ls: -r--r--r-- 1 root root 0 2025-01-21 04:50:00.000000000 +0000 /proc/driver/nvidia/version
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024
+
+____________________________________________
+
+*** /proc/meminfo
+*** ls: -r--r--r-- 1 root root 0 2025-01-21 04:50:00.000000000 +0000 /proc/meminfo
+MemTotal:       263923840 kB
+MemAvailable:   200000000 kB
+
+____________________________________________
+
+/usr/bin/lspci -nn
+
+{LSPCI}
+____________________________________________
+
+/usr/bin/nvidia-smi --query
+
+==============NVSMI LOG==============
+
+Driver Version                            : 550.54.15
+CUDA Version                              : 12.4
+
+Attached GPUs                             : 1
+GPU 00000000:38:00.0
+    Product Name                          : NVIDIA L4
+    FB Memory Usage
+        Total                             : 23034 MiB
+
+____________________________________________
+
+/usr/bin/dmesg
+
+[    0.000000] Linux version 5.15.0-91-generic
+[   12.300000] {XID}
+
+____________________________________________
+
+/usr/bin/journalctl -b -0
+
+Jan 21 04:41:44 gpu7 kernel: {XID}
+____________________________________________
+
+End of NVIDIA bug report log file.
+"""
+
+
+def test_a_bug_report_is_read_with_all_its_sections():
+    machine = read_machine(gzip.compress(REPORT.encode()), name="nvidia-bug-report.log.gz")
+    (card,) = machine.devices
+    assert (card.name, card.pci) == ("NVIDIA L4", "0000:38:00.0")
+    assert (machine.software.driver, machine.software.kernel_driver) == ("550.54.15", "550.54.15")
+    assert (machine.system.host, machine.system.kernel) == ("gpu7", "5.15.0-91-generic")
+    assert machine.memory.total_bytes == 263923840 * 1024
+    assert [one.address for one in machine.pci] == ["0000:38:00.0"]
+    assert [(one.code, one.up_s) for one in machine.events] == [(79, 12.3)], "two logs tell of one moment"
+
+
+def test_what_is_not_in_it_is_unknown():
+    machine = read_machine(
+        ("$ cat /etc/os-release\nID=ubuntu\nVERSION_ID=22.04\n" + SMI_L).encode(), name="x"
+    )
+    assert (machine.system.os_id, machine.system.needs_reboot) == ("ubuntu", None)
+    assert (machine.events, machine.pci, machine.disks, machine.ports) == (None, None, None, None)
+    assert machine.system.modules is None
+    assert machine.unseen == ()
+
+
+def test_an_infiniband_tree_is_read_wherever_it_lies():
+    ports = {"rate": b"400 Gb/sec (4X NDR)\n", "state": b"4: ACTIVE\n", "link_layer": b"InfiniBand\n"}
+    tree = {f"node3/mlx5_0/ports/1/{name}": raw for name, raw in ports.items()}
+    for top in ("", "saved/", "saved/sys/class/infiniband/"):
+        members = {name.replace("node3/", top): raw for name, raw in tree.items()}
+        (port,) = read_machine(tar(members), name="x").ports
+        assert (port.name, port.kind, port.state, port.bytes_per_s) == ("mlx5_0/1", "infiniband", "up", 50e9)
+
+
+HEAD = "       total   used   free  shared  buff/cache  available\n"
+HOSTS = {
+    "lscpu": (
+        """Architecture:        x86_64
+CPU(s):              224
+Model name:          Xeon 8480C
+Thread(s) per core:  2
+Core(s) per socket:  56
+Socket(s):           2
+Vendor ID:           GenuineIntel
+""",
+        lambda one: (
+            (one.cpu.threads, one.cpu.cores, one.cpu.sockets, one.cpu.vendor) == (224, 112, 2, "intel")
+        ),
+    ),
+    "free -m": (
+        HEAD + "Mem:  2063 10 20 5 30 2000\nSwap: 0 0 0\n",
+        lambda one: (one.memory.total_bytes, one.memory.swap_total_bytes) == (2063 * 2**20, 0),
+    ),
+    "free -h": (
+        HEAD + "Mem:  2.0Ti 10Gi 20Gi 5Mi 30Gi 1.9Ti\n",
+        lambda one: one.memory.total_bytes == 2 * 2**40,
+    ),
+    "lsblk -J": (
+        json.dumps(
+            {
+                "blockdevices": [
+                    {
+                        "name": "nvme0n1",
+                        "size": "3.5T",
+                        "type": "disk",
+                        "rota": False,
+                        "model": "PM9A3",
+                        "children": [
+                            {
+                                "name": "nvme0n1p1",
+                                "size": "3.5T",
+                                "type": "part",
+                                "mountpoint": "/",
+                                "fstype": "ext4",
+                            }
+                        ],
+                    },
+                    {"name": "loop0", "size": "4K", "type": "loop"},
+                ]
+            }
+        ),
+        lambda one: (
+            [(disk.name, disk.kind, disk.model) for disk in one.disks] == [("nvme0n1", "nvme", "PM9A3")]
+            and [(mount.path, mount.disk) for mount in one.mounts] == [("/", "nvme0n1")]
+        ),
+    ),
+    "smartctl -j": (
+        json.dumps(
+            {
+                "smartctl": {},
+                "device": {"name": "/dev/nvme0"},
+                "model_name": "PM9A3",
+                "smart_status": {"passed": False},
+                "nvme_smart_health_information_log": {"percentage_used": 104, "media_errors": 3},
+            }
+        ),
+        lambda one: (
+            [(disk.name, disk.worn_share, disk.media_errors, disk.warnings) for disk in one.disks]
+            == [("nvme0n1", 1.04, 3, ("overall health: failed",))]
+        ),
+    ),
+    "smartctl -a /dev/sda": (
+        """smartctl 7.2 2020-12-30
+Device Model:     ST8000
+SMART overall-health self-assessment test result: PASSED
+  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       17
+""",
+        lambda one: (
+            [(disk.name, disk.model, disk.warnings) for disk in one.disks]
+            == [("sda", "ST8000", ("reallocated sectors: 17",))]
+        ),
+    ),
+    "lsmod": (
+        "Module                  Size  Used by\nnvidia_uvm 100 0\nnvidia 200 2 nvidia_uvm,nvidia_modeset\n",
+        lambda one: [module.name for module in one.system.modules] == ["nvidia_uvm", "nvidia"],
+    ),
+    "uname -a": (
+        "Linux gpu7 6.8.0-40-generic #40-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n",
+        lambda one: (one.system.host, one.system.kernel) == ("gpu7", "6.8.0-40-generic"),
+    ),
+    "fabric manager": (
+        """[Feb 27 2025 15:10:01] [INFO] [tid 1] Fabric Manager version 550.54.15 is running
+[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch fatal error 12028 on fid 0 on NVSwitch \
+pci bus id 00000000:86:00.0 physical id 3 port 61
+""",
+        lambda one: (
+            one.software.fabric_manager == "550.54.15"
+            and [(event.kind, event.code, event.pci) for event in one.events]
+            == [("sxid", 12028, "0000:86:00.0")]
+        ),
+    ),
+    "timedatectl": (
+        "               Local time: Tue 2025-01-21\nSystem clock synchronized: no\n",
+        lambda one: one.system.clock_synced is False,
+    ),
+}
+
+
+@pytest.mark.parametrize("command", HOSTS)
+def test_what_common_tools_print_is_read(command):
+    text, holds = HOSTS[command]
+    machine = read_machine(f"root@gpu7:~# {command}\n{text}".encode(), name="x")
+    assert holds(machine), machine
+
+
+def test_what_cannot_be_read_is_named_with_what_can():
+    machine = read_machine(f"$ nvidia-smi -L\n{SMI_L}\n$ ls -la\ntotal 0\n".encode(), name="x")
+    assert machine.unread == ("ls -la",)
+    with pytest.raises(DataError, match=r"not recognised \(ls -la\); supported: nvidia-smi"):
+        read_machine(b"$ ls -la\ntotal 0\n", name="x")
+
+
+def test_nothing_hostile_takes_long_or_falls():
+    """Names that lead out, endless nests, marks said again and again."""
+    evil = {"../../etc/passwd": b"root", "/proc/meminfo": b"MemTotal: 99999999999999999999 kB\n"}
+    read = 0
+    for raw in (
+        tar({**evil, "a.txt": SMI_L.encode()}),
+        (("root@h:~# nvidia-smi\n" + SMI_L) * 2000).encode(),
+        ("```\n" * 50_000).encode() + SMI_L.encode(),
+        ("_" * 40 + "\n\n").encode() * 20_000 + SMI_L.encode(),
+        b'{"__CURSOR": 1, "MESSAGE": 2, "__REALTIME_TIMESTAMP": {}}\n' * 2000 + SMI_L.encode(),
+    ):
+        try:
+            read += len(read_machine(raw, name="x").devices)
+        except DataError:
+            continue
+    assert read >= 3
+    assert len(sections("$ dmesg\nx\n" * 5000)) <= 2001

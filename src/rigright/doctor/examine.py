@@ -16,6 +16,7 @@ from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline
+from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
 from rigright.doctor.record import Case, Checked, Finding, Fine, NotSeen, Verdict, Wanted
 from rigright.machine.bench.record import Result
@@ -128,7 +129,8 @@ def _one(name: str, case: Case) -> Checked:
     try:
         title = shelf.take(CHECKS, name, bears="TITLE")
         check: Callable[[Case], Iterator[Verdict]] = shelf.take(CHECKS, name, bears="check")
-        verdicts.extend(check(case))
+        said = (for_machine(one, case.machine) if isinstance(one, NotSeen) else one for one in check(case))
+        verdicts.extend(one for one in said if one is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
         verdicts.append(NotSeen(why=say("the check itself failed: {why}", why=why)))

@@ -83,6 +83,7 @@ class NotSeen:
     why: Sentence
     see: str | None = None  # what would show it
     about: str | None = None
+    idle: bool = False  # it was looked at, and says nothing while the card rests
 
 
 Verdict = Finding | Fine | NotSeen

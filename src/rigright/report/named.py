@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import PurePath
 
 from rigright.base.words import say
 from rigright.facts.chips import chips
@@ -18,7 +19,8 @@ _MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 def machine_name(machine: Machine) -> Shown:
     """The machine in a few words: its name and its accelerators."""
     kinds = Counter(device.name or f"{device.vendor.upper()} ?" for device in machine.devices)
-    host = machine.system.host or (say("this machine") if machine.origin == "live" else machine.origin)
+    place = PurePath(machine.origin).name if machine.is_capture else machine.origin
+    host = machine.system.host or (say("this machine") if machine.origin == "live" else place)
     if not kinds:
         return say("{host}, no accelerator seen", host=host)
     return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))

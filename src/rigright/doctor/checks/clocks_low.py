@@ -32,6 +32,7 @@ def check(case: Case) -> Iterator[Verdict]:
         if not is_busy(device):
             yield NotSeen(
                 why=say("it rests: clocks are judged under load"),
+                idle=True,
                 see=details(device, "CLOCK"),
                 about=label(device),
             )

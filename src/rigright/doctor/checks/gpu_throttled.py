@@ -47,6 +47,7 @@ def check(case: Case) -> Iterator[Verdict]:
         elif is_busy(device) is False:
             yield NotSeen(
                 why=say("it rests: clocks are judged under load"),
+                idle=True,
                 see=details(device, "PERFORMANCE"),
                 about=label(device),
             )

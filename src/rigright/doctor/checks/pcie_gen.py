@@ -47,7 +47,7 @@ def _of_card(case: Case, device: Device) -> Verdict:
         why = say(
             "it rests: at generation {now} of {most}, which says nothing without load", now=now, most=most
         )
-        return NotSeen(why=why, see=query(device, *_FIELDS), about=label(device))
+        return NotSeen(why=why, see=query(device, *_FIELDS), about=label(device), idle=True)
     return Finding(
         severity="warning",
         title=say("the link runs at generation {now} of {most} under load", now=now, most=most),

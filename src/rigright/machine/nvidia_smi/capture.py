@@ -11,9 +11,15 @@ from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.nvidia_smi import complaints, log, picture, sheets, text, xml
 from rigright.machine.record import Read
+from rigright.machine.system import System
 
 _COMMAND = re.compile(
     r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE
+)
+_WINDOWS = re.compile(  # its driver models, which no other system has
+    r"^\|\s+\d{1,3}\s.{0,80}\s(?:WDDM|TCC|MCDM)(?:/\S+)?\s*\||:\s(?:WDDM|TCC|MCDM)\s*$|<current_dm>[WTM]"
+    r"|,\s?(?:WDDM|TCC|MCDM)(?:,|$)",
+    re.MULTILINE,
 )
 _RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)
 _MOST_SECTIONS = 200
@@ -37,6 +43,8 @@ def read_capture(told: str) -> Read:
         found = laid(found, reader(section))
     # with the cards that nvidia-smi names only to say that it cannot reach them
     fields: dict[str, Any] = dict(found.fields)
+    if _WINDOWS.search(told):
+        fields["system"] = System(os_id="windows")
     devices: tuple[Device, ...] = fields.get("devices", ())
     seen = {one.pci for one in devices}
     first = max((one.index for one in devices), default=-1) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +17,8 @@ from rigright.report.named import bus_cards, machine_name
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
 
+MOST_FORMS = 12
+MOST_COMMANDS = 4
 MOST_EVIDENCE = 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 _SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
@@ -34,8 +37,12 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     for group in shown:
         parts += _finding(group, by_root=is_root(result.case.machine), why=why)
     notes = tuple(_note(group) for group in found if group.first.severity == "note")
+    partly = result.case.machine.is_capture and not everything
+    beside = tuple(_not_there(result)) if partly else ()
     if notes and not everything:
-        parts.append(Points(items=notes, title=say("worth knowing")))
+        parts.append(Points(items=(*notes, *beside), title=say("worth knowing")))
+    elif beside:
+        parts.append(Points(items=beside))
     if everything:
         parts.append(
             Table(
@@ -45,17 +52,19 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
             )
         )
     unseen = blind(result)
-    if unseen:
+    if unseen and not partly:
         parts.append(_unseen(unseen, result.case.machine))
     commands: list[str] = []
     origin = result.case.machine.origin
     doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
-    if any(step.command for _, one in result.findings for step in one.fix):
+    if any(step.command for _, one in result.findings for step in one.fix) and (shown or not partly):
         commands.append(f"{doctor} --fix-script fixes.sh")
-    if not everything:
+    if not everything and not partly:
         commands.append(f"{doctor} --all")
-    commands.append("rigright look-up checks")
-    parts.append(Commands(items=tuple(commands), title=say("next")))
+    if not partly:
+        commands.append("rigright look-up checks")
+    if commands:
+        parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
 
@@ -102,8 +111,8 @@ def _rest(result: Examined) -> Sentence:
         "unseen": result.count(NotSeen),
     }
     if not told["unseen"]:
-        return say("{checks} in {seconds} s: {fine} times fine", **told)
-    return say("{checks} in {seconds} s: {fine} times fine, {unseen} times not observed", **told)
+        return say("{checks} in {seconds} s: {fine} passed", **told)
+    return say("{checks} in {seconds} s: {fine} passed, {unseen} not checked", **told)
 
 
 def _overview(found: tuple[Group, ...]) -> Table:
@@ -196,12 +205,33 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
 
 
+def _not_there(result: Examined) -> Iterator[Shown]:
+    """What a capture does not hold, in a line or two: what was read, what would show the rest."""
+    machine = result.case.machine
+    unseen = [one for checked in result.checked for one in checked.verdicts if isinstance(one, NotSeen)]
+    if len(machine.read_as) > 1 or machine.unread:
+        yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
+    if machine.unread:
+        yield say("not understood: {names}", names=", ".join(machine.unread[:MOST_FORMS]))
+    missing = [one for one in unseen if not one.idle]
+    commands = Counter(one.see.partition(" |")[0] for one in missing if one.see)
+    if missing:
+        shown = ", ".join(f"`{command}`" for command, _ in commands.most_common(MOST_COMMANDS))
+        told = say("1 check") if len(missing) == 1 else say("{count} checks", count=len(missing))
+        yield say("not in this file: {checks}, listed by --all; see {commands}", checks=told, commands=shown)
+    idle = len(unseen) - len(missing)
+    if idle:
+        yield say("idle when captured: clocks and links are judged under load")
+
+
 def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, Any]:
     """Everything, for scripts."""
     wanted = result.case.wanted
     return {
         "machine": tell(machine_name(result.case.machine), language),
         "origin": result.case.machine.origin,
+        "read_as": list(result.case.machine.read_as),
+        "unread": list(result.case.machine.unread),
         "exit_code": result.exit_code,
         "verdict": tell(_verdict(result).said, language),
         "chips": [None if chip is None else chip.id for chip in result.case.chips],

@@ -24,7 +24,7 @@ import numpy as np
 
 from rigright.base.errors import RigError
 from rigright.base.tables import DATA, number, read_cells, read_rows, text
-from rigright.cost.memory_bands import Parts
+from rigright.cost.memory_bands import SIZES, Parts
 from rigright.verbs.validate.door import SURE, enter
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_rows import predict_memory_row
@@ -140,7 +140,11 @@ def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
         return
     if one.unit == 1:  # tokens are as sure as the pool they lie in
         return
-    parts = {part.name: float(getattr(one.parts, part.name)) / one.unit for part in fields(Parts)}
+    parts = {
+        part.name: float(getattr(one.parts, part.name)) / one.unit
+        for part in fields(Parts)
+        if part.name in SIZES
+    }
     yield Figure(
         source=re.split(r"[@:(]", cells["source"])[0].strip(),
         model=cells.get("model") or cells.get("arch") or "",

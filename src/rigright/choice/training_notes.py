@@ -24,7 +24,7 @@ def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate
     """The fullest rank of all stages, with its 80 % band."""
     memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
     worst = float(np.max(memory.least_bytes))
-    low, high = band("device", assumed=False)
+    low, high = band("device", assumed=False, narrow=memory.narrow)
     return Estimate(value=worst, low=worst * low, high=worst * high)
 
 

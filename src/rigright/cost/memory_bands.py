@@ -34,6 +34,11 @@ class Parts:
     beside: Numbers = 0.0  # contexts, collectives, fragments
     loading: Numbers = 0.0  # what copies of a loading may leave, whatever the model's size
     mixed: Numbers = 0.0  # what files of a format differ by, half of it
+    narrow: Numbers = 1.0  # no bytes: how much of the band of what is not counted own starts leave
+
+
+SIZES = tuple(one.name for one in fields(Parts) if one.name != "narrow")
+COUNTED = frozenset({"counted", "mixed"})
 
 
 def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
@@ -45,6 +50,7 @@ def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
         graphs=memory.graphs_bytes,
         beside=memory.collectives_bytes + memory.context_bytes + memory.slack_bytes,
         mixed=mixed * memory.weights_bytes,
+        narrow=memory.narrow,
     )
 
 
@@ -53,11 +59,12 @@ def band(kind: str, value: Numbers, *, parts: Parts, wider: float = 1.0) -> tupl
     terms = corrections(SUBJECT)["bands"][kind]
     wider = 1.0 if kind in SHARES else wider
     below = above = np.asarray(parts.mixed, dtype=float) ** 2
-    for one in fields(Parts):
-        low, high = terms.get(one.name, (1.0, 1.0))
-        size = np.asarray(getattr(parts, one.name), dtype=float)
-        below = below + ((1 - low**wider) * size) ** 2
-        above = above + ((high**wider - 1) * size) ** 2
+    for name in SIZES:
+        low, high = terms.get(name, (1.0, 1.0))
+        size = np.asarray(getattr(parts, name), dtype=float)
+        sure = wider * (1.0 if name in COUNTED else np.asarray(parts.narrow))
+        below = below + ((1 - low**sure) * size) ** 2
+        above = above + ((high**sure - 1) * size) ** 2
     return value - np.sqrt(below), value + np.sqrt(above)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass
 from rigright.base.units import MIB
+from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, largest, own_memory
 from rigright.cost.memory_kv import lanes, mixers_of, rounded
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, settle
@@ -29,6 +30,7 @@ from rigright.cost.memory_step import (
 from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.anchors import RunCase
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
@@ -55,6 +57,7 @@ class ServingMemory:
     unit_tok: Numbers  # each of so many tokens
     device_bytes: Numbers  # what the driver shows as used
     spare_bytes: Numbers  # of the pool, or of the device, after all that was asked; negative: does not fit
+    narrow: Numbers = 1.0  # of its band, what own starts leave
 
     @property
     def need_bytes(self) -> Numbers:
@@ -182,6 +185,8 @@ class _Work:
     forward_bytes: Numbers
     sampler_bytes: Numbers
     unpacked_bytes: Numbers
+    case: RunCase  # how it is started
+    own: OwnMemory  # starts that the user measured
 
 
 def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _Work:
@@ -201,6 +206,7 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         budget_tok=settings.budget_tok,
         element_bytes=find_kv_format(serving.kv).element_bytes,
     )
+    case = _start(serving, layout, settings=settings)
     form = find_format(serving.weights)
     unpack = 0.0 if isinstance(form, Mix) else form.unpack_bytes
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
@@ -221,6 +227,8 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         forward_bytes=forward,
         sampler_bytes=sampler,
         unpacked_bytes=unpacked_bytes(arch, layout, element_bytes=unpack),
+        case=case,
+        own=own_memory(SERVING, engine=engine.id, chip=device.chip, model=arch.name, case=case),
     )
 
 
@@ -274,6 +282,22 @@ class _Parts:
         return self.weights + self.step + self.tables
 
     @property
+    def beside_weights(self) -> Numbers:
+        return self.step + self.libraries + self.collectives + self.context
+
+    def moved(self, own: OwnMemory) -> _Parts:
+        """Each part that was measured, where it was."""
+        beside = own.shift.get(BESIDE, 1.0)
+        return replace(
+            self,
+            step=self.step * own.shift.get(STEP, 1.0),
+            libraries=self.libraries * beside,
+            collectives=self.collectives * beside,
+            context=self.context * beside,
+            graphs=self.graphs * own.shift.get(GRAPHS, 1.0),
+        )
+
+    @property
     def others(self) -> Numbers:
         return self.libraries + self.graphs + self.collectives + self.context
 
@@ -294,7 +318,7 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         collectives=np.where(together, device.collectives_bytes, 0.0),
         context=device.context_bytes,
     )
-    pool, used, spare = _placed(work, parts, caches=caches)
+    parts, (pool, used, spare) = _anchored(work, parts, caches=caches)
     return ServingMemory(
         weights_bytes=parts.weights,
         cache_bytes=caches.cache_bytes,
@@ -311,7 +335,43 @@ def _rank(work: _Work, stage: Stage) -> ServingMemory:
         unit_tok=caches.unit_tok,
         device_bytes=np.maximum(used, parts.tensors + parts.others),
         spare_bytes=spare,
+        narrow=work.own.narrow.get(ALL, 1.0),
     )
+
+
+def _start(serving: Serving, layout: Layout, *, settings: Settings) -> RunCase:
+    """What tells one start from another: a choice among several counts as its largest."""
+    return RunCase(
+        weights=serving.weights,
+        chips=largest(np.asarray(layout.tp) * np.asarray(layout.pp)),
+        load=largest(settings.budget_tok),
+        prompt_tok=largest(serving.context_tok),
+        output_tok=largest(settings.max_seqs),
+    )
+
+
+def start_of(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> RunCase:
+    """How an engine is started, as own starts are told apart."""
+    return _work(arch, serving, layout=layout, device=device).case
+
+
+def _anchored(work: _Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:
+    """Parts, and where they leave the cache, by own starts; what no part explains stands with the context."""
+    own = work.own
+    if not own.shift:
+        return bare, _placed(work, bare, caches=caches)
+    parts = bare.moved(own)
+    pool, used, spare = _placed(work, parts, caches=caches)
+    if ALL not in own.shift:
+        return parts, (pool, used, spare)
+    more = bare.beside_weights * (own.shift[ALL] - 1)
+    if work.engine.pool == "share":
+        more = pool - (_placed(work, bare, caches=caches)[0] - more)
+        pool = pool - more
+    else:
+        more = more - (parts.beside_weights - bare.beside_weights)
+        used = used + more
+    return replace(parts, context=parts.context + more), (pool, used, spare - more)
 
 
 def _graphs_bytes(work: _Work, stage: Stage) -> Numbers:

@@ -12,6 +12,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
+from rigright.cost.memory_anchors import PEAK, TRAINING, own_memory, trained_case
 from rigright.cost.training_acts import Acts, activations
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states, unit_bytes
 from rigright.cost.training_setup import Setup, set_up
@@ -55,6 +56,7 @@ class TrainingMemory:
     least_bytes: Numbers  # on the device once the allocator gave back all it can: decides whether it fits
     host_bytes: Numbers  # moved to the host's memory
     nvme_bytes: Numbers
+    narrow: float = 1.0  # of its band, what own peaks leave
 
     @property
     def parts(self) -> Parts:
@@ -66,6 +68,11 @@ class TrainingMemory:
             taken = taken | here
             found = {part: np.where(here, parts.get(part, 0.0), size) for part, size in found.items()}
         return found
+
+    @property
+    def passing_bytes(self) -> Numbers:
+        """What comes and goes with a step, of the highest phase."""
+        return _passing(self.parts)
 
 
 def training_memory(
@@ -85,6 +92,14 @@ def training_memory(
         states = _Held(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
     held, host = _offloaded(setup, states)
     phases = _phases(here, held, acts=activations(here))
+    own = own_memory(
+        TRAINING,
+        engine=setup.trainer.program or setup.trainer.id,
+        chip="",
+        model=arch.name,
+        case=trained_case(training),
+    )
+    phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
     reserved = np.maximum(_reserved(phases, setup, terms=terms), allocated)
@@ -101,7 +116,15 @@ def training_memory(
         least_bytes=allocated * SQUEEZED + context,
         host_bytes=host * (not on_nvme),
         nvme_bytes=host * on_nvme,
+        narrow=own.narrow.get(PEAK, 1.0),
     )
+
+
+def _moved(parts: Parts, shift: float) -> Parts:
+    """What comes and goes with a step, where own peaks put it."""
+    if shift == 1.0:
+        return parts
+    return {name: size if name in LASTING else size * shift for name, size in parts.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ class Basis:
     engine: str = ""
     model: str = ""
     case: RunCase = ANY
+    of: float = 0.0  # not 0: the figure differs from its prediction by a share of this, in its own unit
     stand_in: bool = False  # something that the row names is not known: the nearest known was taken
 
 
@@ -32,7 +33,7 @@ class Prediction:
     low: float | None = None
     high: float | None = None
     why: Sentence | None = None  # what was missing, or what was assumed
-    basis: Basis | None = None  # of a speed
+    basis: Basis | None = None  # where own runs are kept
 
     @property
     def error(self) -> float | None:

@@ -36,7 +36,7 @@ def page(result: Anchored) -> Page:
 
 def _anchor(one: AnchorMade) -> tuple[Shown, ...]:
     return (
-        one.chip, one.engine or "-", one.figure, str(one.runs),
+        one.chip or "-", one.engine or "-", one.figure, str(one.runs),
         f"{one.measured_ratio:.2f}x", f"{one.shift:.2f}x", f"{one.elsewhere:.2f}x",
         f"{one.low_before:.2f}-{one.high_before:.2f}", f"{one.low:.2f}-{one.high:.2f}",
     )  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, shared_part
 from rigright.cost.known import Known, Ran, known_of_one
+from rigright.cost.memory_anchors import SERVING, TRAINING
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
@@ -32,11 +33,24 @@ from rigright.verbs.validate.frame import validate
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted
+LEAST_RATIO = 0.01
+LEAST_SPREAD = 0.01  # logarithm
+SAME_START = 0.02  # logarithm: as near as roundings of one start lie
+MEMORY = frozenset({SERVING, TRAINING})
+SHARED = 0.5  # of the variance of a start's parts: what other models on that card and engine have too
 HEAD = "# Runs of your own, measured over predicted, as far as believed; made by `rigright calibrate --from`."
 
 Place = tuple[str, str, str, str]  # subject, chip, engine, figure
 Measured = tuple[str, RunCase]  # the model, and how it ran
 _ALWAYS = ("subject", "chip", "engine", "figure", "shift", "narrow", "runs", "as_of")
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What was measured in one place: logarithms by case, and how far bands were open."""
+
+    cases: dict[Measured, list[float]] = field(default_factory=dict)
+    spreads: list[float] = field(default_factory=list)
 
 
 def calibrate(
@@ -49,24 +63,21 @@ def calibrate(
     """Hold own runs against predictions, and save how far each place moves figures."""
     with store.use(store.NONE):
         read = validate(asked, setup=setup, progress=progress)
-    found: dict[Place, dict[Measured, list[float]]] = {}
+    found: dict[Place, Runs] = {}
     faults: list[Sentence] = []
     for row in read.rows:
         faults += row.faults
         for one in row.predictions:
             faults += _collect(row, one, found=found)
     found = {
-        place: cases for place, cases in found.items() if any(_believed(logs) for logs in cases.values())
+        place: runs for place, runs in found.items() if any(_believed(logs) for logs in runs.cases.values())
     }
     if not found:
-        hint = say("speeds move figures; `rigright validate` holds memory against what is predicted")
-        raise DataError(
-            _nothing(read, faults[0] if faults else None), hint=hint if "memory" in read.kind else None
-        )
+        raise DataError(_nothing(read, faults[0] if faults else None))
     made: list[AnchorMade] = []
     anchors: list[Anchor] = []
-    for place, cases in sorted(found.items()):
-        shown, kept = _made(place, cases)
+    for place, runs in sorted(found.items()):
+        shown, kept = _made(place, runs)
         made.append(shown)
         anchors += kept
     path = Path(out) if out is not None else store.place()
@@ -108,47 +119,60 @@ def toml_anchors(path: Path) -> list[Anchor]:
         return list(store.anchors())
 
 
-def _collect(
-    row: Judged, one: Prediction, *, found: dict[Place, dict[Measured, list[float]]]
-) -> list[Sentence]:
+def _collect(row: Judged, one: Prediction, *, found: dict[Place, Runs]) -> list[Sentence]:
     """Put a run's ratio where it belongs; what is odd is told."""
-    if one.measured is None:
+    if one.measured is None or (one.predicted and one.basis is None):
         return []
-    if not one.predicted:
+    if not one.predicted or one.basis is None:
         return [] if one.why is None else [say("row {id}: {why}", id=row.id, why=one.why)]
-    if one.basis is None:
-        return []
     if one.basis.stand_in:
         return [say("row {id}: {why}; ignored", id=row.id, why=one.why or "")]
-    ratio = one.measured / one.predicted
     basis = one.basis
     place = (basis.subject, basis.chip, basis.engine, basis.figure)
-    logs = found.setdefault(place, {}).setdefault((basis.model, basis.case), [])
-    logs.append(math.log(ratio))
-    if abs(math.log(ratio)) > WILD:
-        return [
-            say(
-                "row {id}: {times}x the prediction; ignored",
-                id=row.id,
-                times=f"{ratio:.2g}",
-            )
-        ]
+    runs = found.setdefault(place, Runs())
+    logs = runs.cases.setdefault((basis.model, basis.case), [])
+    log = _log(one, one.measured)
+    if basis.of and any(abs(log - known) < SAME_START for known in logs):
+        return []  # a log tells the same in GiB, blocks and tokens
+    logs.append(log)
+    if one.low is not None and one.high is not None:
+        runs.spreads.append(abs(_log(one, one.high) - _log(one, one.low)) / 2 / TAIL)
+    if abs(log) > WILD:
+        return [say("row {id}: {times}x the prediction; ignored", id=row.id, times=f"{math.exp(log):.2g}")]
     return []
+
+
+def _log(one: Prediction, value: float) -> float:
+    """How far a value is from what was predicted: as its logarithm, or that of a part it is told by."""
+    of = one.basis.of if one.basis is not None else 0.0
+    predicted = one.predicted or 1.0
+    ratio = 1 + (value - predicted) / of if of else value / predicted
+    return math.log(max(ratio, LEAST_RATIO))
 
 
 def _believed(logs: Sequence[float]) -> tuple[float, ...]:
     return tuple(one for one in logs if abs(one) <= WILD)
 
 
-def _made(place: Place, cases: Mapping[Measured, Sequence[float]]) -> tuple[AnchorMade, list[Anchor]]:
+def _band(place: Place, runs: Runs) -> tuple[float, float, float]:
+    """The edges of a figure's band where nobody measured, and what part of it all runs of a place share."""
     subject, chip, engine, figure = place
+    if subject in MEMORY:  # its bands are of parts: each run has its own
+        edge = math.exp(max(float(np.median(runs.spreads)), LEAST_SPREAD) * TAIL)
+        return 1 / edge, edge, SHARED
     with store.use(store.NONE):
         listed = by_id().get(chip)  # processors are too many to be listed
         known = (
             Known(source=False) if listed is None else known_of_one(subject, listed, what=Ran(engine=engine))
         )
         low, high = (float(edge) for edge in band(subject, figure, known=known))
-    shared = shared_part(subject, figure, known=known)
+    return low, high, shared_part(subject, figure, known=known)
+
+
+def _made(place: Place, told: Runs) -> tuple[AnchorMade, list[Anchor]]:
+    subject, chip, engine, figure = place
+    cases = told.cases
+    low, high, shared = _band(place, told)
     spread = (math.log(high) - math.log(low)) / 2 / TAIL
     cells = [
         Cell(model=model, case=case, logs=_believed(logs), seen=tuple(logs))

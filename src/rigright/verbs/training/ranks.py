@@ -22,7 +22,7 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
     """One entry for each pipeline stage."""
     memory, layout = case.memory(), case.layout
     layers = len(trunk_of(case.arch).layers)
-    low, high = band("device", assumed=False)
+    low, high = band("device", assumed=False, narrow=memory.narrow)
     at_peak = memory.parts
     uses = []
     for stage in range(layout.pp):

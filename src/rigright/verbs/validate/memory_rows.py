@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_bands import LOADING_BYTES, Parts, away, band, parts_of, pool_band, widened
+from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, own_memory
+from rigright.cost.memory_bands import LOADING_BYTES, SIZES, Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of, engine_terms
-from rigright.cost.memory_serving import ServingMemory, stage_memories
+from rigright.cost.memory_serving import ServingMemory, stage_memories, start_of
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.unsaid import priors
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.anchors import RunCase
 from rigright.facts.formats import Format, Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
+from rigright.report.validation import Basis
 from rigright.verbs.validate.memory_notes import Told, read_notes
 from rigright.verbs.validate.models import model_of
 
@@ -42,6 +45,8 @@ class MemoryFigure:
     low_bytes: float
     high_bytes: float
     assumed: tuple[Sentence, ...] = ()
+    own: tuple[str, float] | None = None  # the part that a run of one's own moves; as `Basis.of` has it
+    basis: Basis | None = None
 
 
 def predict_memory_row(row: Row) -> MemoryFigure:
@@ -86,6 +91,13 @@ def predict_memory_row(row: Row) -> MemoryFigure:
         parts = replace(found.parts, mixed=float(np.hypot(found.parts.mixed, moved)))
         low, high = band(found.kind, found.value_bytes, parts=parts, wider=widened(found.away))
         found = replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high))
+    if found.own is not None:
+        part, of = found.own
+        basis = Basis(
+            subject=SERVING, figure=part, chip=told.card.chip.id, engine=told.engine.id, model=arch.name,
+            case=case.start, of=of / found.unit,
+        )  # fmt: skip
+        found = replace(found, basis=basis)
     return replace(found, assumed=(*notes, *assumed))
 
 
@@ -102,6 +114,7 @@ class _Case:
     weights: WeightBytes
     device: Device
     ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
+    start: RunCase  # how it was started, as own starts are told apart
 
     @property
     def fullest(self) -> ServingMemory:
@@ -110,9 +123,14 @@ class _Case:
     def summed(self) -> Parts:
         """Parts of every rank together."""
         each = [parts_of(rank, mixed=self.mixed) for rank in self.ranks]
-        return Parts(
-            **{one.name: sum(float(getattr(part, one.name)) for part in each) for one in fields(Parts)}
-        )
+        sums = {name: sum(float(getattr(part, name)) for part in each) for name in SIZES}
+        return Parts(**sums, narrow=max(float(part.narrow) for part in each))
+
+    @property
+    def beside_bytes(self) -> float:
+        """What stands beside the weights of the fullest rank."""
+        rank = self.fullest
+        return float(rank.step_bytes + rank.libraries_bytes + rank.collectives_bytes + rank.context_bytes)
 
     @property
     def wider(self) -> float:
@@ -123,9 +141,20 @@ class _Case:
         """By how much files of the format differ."""
         return mixed_share(find_format(self.told.weights), self.model)
 
-    def figure(self, kind: str, value_bytes: float, **parts: Numbers) -> MemoryFigure:
+    @property
+    def own(self) -> OwnMemory:
+        """Starts of this engine that the user measured."""
+        return own_memory(
+            SERVING,
+            engine=self.told.engine.id,
+            chip=self.told.card.chip.id,
+            model=self.arch.name,
+            case=self.start,
+        )
+
+    def figure(self, kind: str, value_bytes: float, *, part: str = ALL, **parts: Numbers) -> MemoryFigure:
         """A figure with its band."""
-        made = Parts(**parts)
+        made = Parts(**{"narrow": self.own.narrow.get(part, 1.0)} | parts)
         missing = away(self.told.engine, self.told.card.chip.id)
         low, high = map(float, band(kind, value_bytes, parts=made, wider=widened(missing)))
         return MemoryFigure(
@@ -176,8 +205,9 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     if not told.versioned:
         notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
     case = _Case(
-        told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks
-    )
+        told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks,
+        start=start_of(arch, serving, layout=layout, device=device),
+    )  # fmt: skip
     return case, tuple(notes)
 
 
@@ -215,12 +245,13 @@ def _beside_torch(case: _Case) -> MemoryFigure:
     sizes = {name: float(getattr(rank, f"{name}_bytes")) for name in counted}
     libraries = sizes.pop("libraries", 0.0)
     beside = sum(sizes.values())
-    return case.figure("start", libraries + beside, libraries=libraries, beside=beside)
+    found = case.figure("start", libraries + beside, part=BESIDE, libraries=libraries, beside=beside)
+    return replace(found, own=(BESIDE, 0.0))
 
 
 def _step(case: _Case) -> MemoryFigure:
     size = float(case.fullest.step_bytes)
-    return case.figure("start", size, step=size)
+    return replace(case.figure("start", size, part=STEP, step=size), own=(STEP, 0.0))
 
 
 def _pool(case: _Case) -> MemoryFigure:
@@ -229,7 +260,8 @@ def _pool(case: _Case) -> MemoryFigure:
     low, high = pool_band(case.fullest, wider=case.wider, mixed=case.mixed)
     found = case.figure("start", value)
     parts = replace(parts_of(case.fullest), counted=case.fullest.weights_bytes, loading=LOADING_BYTES)
-    return replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high))
+    own = (ALL, -case.beside_bytes) if case.told.engine.pool == "share" else None
+    return replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high), own=own)
 
 
 def _pool_tokens(case: _Case) -> MemoryFigure:
@@ -245,7 +277,8 @@ def _pool_count(case: _Case, number: float) -> MemoryFigure:
     found = _pool(case)
     value = max(found.value_bytes, 1.0)
     low, high = (number * side / value for side in (found.low_bytes, found.high_bytes))
-    return replace(found, unit=1.0, value_bytes=number, low_bytes=low, high_bytes=high)
+    own = found.own and (found.own[0], found.own[1] * number / value)
+    return replace(found, unit=1.0, value_bytes=number, low_bytes=low, high_bytes=high, own=own)
 
 
 def _cache(case: _Case) -> MemoryFigure:
@@ -275,7 +308,9 @@ def _device(case: _Case, kind: str) -> MemoryFigure:
     if kind == "preallocated":
         return case.figure(kind, used, counted=used)
     parts = case.summed()
-    return case.figure(kind, used, **{one.name: getattr(parts, one.name) for one in fields(Parts)})
+    found = case.figure(kind, used, **{name: getattr(parts, name) for name in (*SIZES, "narrow")})
+    is_sum = case.told.engine.pool != "share" and len(case.ranks) == 1
+    return replace(found, own=(ALL, case.beside_bytes)) if is_sum else found
 
 
 def _preallocated(case: _Case) -> MemoryFigure:
@@ -285,7 +320,8 @@ def _preallocated(case: _Case) -> MemoryFigure:
 def _graphs(case: _Case) -> MemoryFigure:
     """What the device has less of after them: the framework may hand back as much meanwhile."""
     size = float(case.fullest.graphs_bytes)
-    return case.figure("start", size, graphs=size, mixed=case.told.engine.graph_freed_mib * MIB)
+    found = case.figure("start", size, part=GRAPHS, graphs=size, mixed=case.told.engine.graph_freed_mib * MIB)
+    return replace(found, own=(GRAPHS, 0.0))
 
 
 def _graphs_estimated(case: _Case) -> MemoryFigure:

@@ -20,6 +20,7 @@ def _predict(row: Row) -> tuple[Prediction, ...]:
             low=found.low_bytes / found.unit,
             high=found.high_bytes / found.unit,
             why=with_semicolons(found.assumed),
+            basis=found.basis,
         ),
     )
 

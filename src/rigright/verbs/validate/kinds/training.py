@@ -13,6 +13,8 @@ from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import known_of_one, ran
+from rigright.cost.memory_anchors import PEAK as PEAK_PART
+from rigright.cost.memory_anchors import TRAINING, trained_case
 from rigright.cost.training_bands import KINDS, band
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_time import own_case
@@ -49,7 +51,10 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
 
     case = asked.open_on(room)
-    found = case.within(case.integrated(peak, band=band(kind, assumed=bool(asked.assumed)), but=("host",)))
+    told = training_memory(asked.arch, case.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
+    edges = band(kind, assumed=bool(asked.assumed), narrow=told.narrow)
+    found = case.within(case.integrated(peak, band=edges, but=("host",)))
+    trainer = find_trainer(case.training.trainer)
     return _speed(row, asked, room_bytes=room), Prediction(
         metric=PEAK,
         group=kind,
@@ -58,7 +63,18 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         low=to_gib(found.low),
         high=to_gib(found.high),
         why=with_semicolons((*asked.assumed, *decided(found, show=show_bytes))),
-    )
+        basis=Basis(
+            subject=TRAINING, figure=PEAK_PART, chip="", engine=trainer.program or trainer.id,
+            model=asked.arch.name, case=trained_case(case.training), of=to_gib(_passing_bytes(told)),
+        ),
+    )  # fmt: skip
+
+
+def _passing_bytes(memory: TrainingMemory) -> float:
+    """What comes and goes on the stage with the highest peak."""
+    peaks = np.atleast_1d(memory.allocated_bytes)
+    passing = np.broadcast_to(memory.passing_bytes, peaks.shape)
+    return max(float(passing[int(np.argmax(peaks))]), 1.0)
 
 
 def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:

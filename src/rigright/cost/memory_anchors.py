@@ -1,0 +1,62 @@
+"""Where own runs put memory: a start's step, what stands beside it, the cache; a training's peak.
+
+Weights and states are counted and never moved. A log that tells the cache alone says what everything beside
+weights takes together: its factor is of that sum, so that it means the same for another share of the card or
+another model. A training's peak says the same of what comes and goes with a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+import numpy as np
+
+from rigright.base.record import dataclass
+from rigright.cost.anchored import moved
+from rigright.demand import Numbers, Training
+from rigright.facts.anchors import RunCase, anchors
+
+SERVING, TRAINING = "memory_serving", "memory_training"
+STEP, BESIDE, GRAPHS, ALL = "activations", "beside tensors", "CUDA graphs", "beside weights"
+PEAK = "peak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMemory:
+    """Factors by part, and what is left of each band's width; empty where nobody measured."""
+
+    shift: dict[str, float] = field(default_factory=dict)
+    narrow: dict[str, float] = field(default_factory=dict)
+
+
+NONE = OwnMemory()
+
+
+def own_memory(subject: str, *, engine: str, chip: str, model: str, case: RunCase) -> OwnMemory:
+    """What own runs say of an engine on a chip, of a model there, near a case."""
+    own = [
+        one for one in anchors() if one.subject == subject and one.engine == engine and one.chip in {chip, ""}
+    ]
+    if not own:
+        return NONE
+    placed = {
+        name: moved([one for one in own if one.figure == name], model=model, asked=case)
+        for name in sorted({one.figure for one in own})
+    }
+    return OwnMemory(
+        shift={name: shift for name, (shift, _) in placed.items()},
+        narrow={name: narrow for name, (_, narrow) in placed.items()},
+    )
+
+
+def largest(asked: Numbers) -> float:
+    """A choice among several counts as its largest; what has no end says nothing."""
+    most = float(np.max(np.asarray(asked, dtype=float)))
+    return most if np.isfinite(most) else 0.0
+
+
+def trained_case(training: Training) -> RunCase:
+    """What tells one training from another, as own peaks are told apart."""
+    return RunCase(
+        weights=training.method, load=largest(training.micro_batch), prompt_tok=largest(training.seq_tok)
+    )

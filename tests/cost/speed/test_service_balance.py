@@ -69,8 +69,8 @@ def test_everybody_is_served_later_the_more_arrive(engine, prompt, output, share
     most = capacity(**asked)
     less, later = (served(rate_per_s=most * part, **asked) for part in (share, min(share * more, 0.95)))
     for name in ("ttft_s", "running", "tpot_s", "busy"):
-        # the law bends a little: TTFT falls by 0.21 % for SGLang with 16 tokens in and 33 out
-        assert one(getattr(later, name)) >= one(getattr(less, name)) * 0.997, name
+        # the law bends a little where a pass takes several prompts, each of them cheaper
+        assert one(getattr(later, name)) >= one(getattr(less, name)) * 0.998, name
 
 
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, copies=st.integers(2, 16))
@@ -209,7 +209,7 @@ def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, out
     offline = served(engine, prompt=prompt, output=output, limits=limits)
     best = max(one(found.output_tok_per_s) for found in rows)
     # with two tokens an answer, prompts of thousands at once cost SGLang 2.2 % beside 64
-    assert one(full.output_tok_per_s) >= best * 0.975
+    assert one(full.output_tok_per_s) >= best * 0.97
     assert one(offline.running) <= one(full.running), "an offline run fills up and drains"
 
 

@@ -18,7 +18,7 @@ from rigright.cost.speed.step import Pass, StepTime, overlap_of, pipeline_gain, 
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
-ROUNDS = 4  # of chords to the fixed point of an open load
+ROUNDS = 8  # of chords to the fixed point of an open load
 P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
@@ -82,6 +82,7 @@ class _Load:
     decode: StepTime  # a pass that only makes next tokens
     decode_s: Numbers
     prompt_s: Numbers  # what one prompt adds to the passes it is part of
+    met_s: Numbers  # what all prompts of such a pass add to it: who comes then waits for them
     alone_s: Numbers  # from a prompt's first pass to its first token
     tpot_s: Numbers
     itl_s: Numbers  # half of the passes are shorter
@@ -185,7 +186,8 @@ def _load(
         for once, full in ((decode.compute_s, mixed.compute_s), (decode.work_s, mixed.work_s))
     )
     return _Load(
-        decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
+        decode=decode, decode_s=decode_s, prompt_s=added_s / gain,
+        met_s=added_s * np.maximum(prompts, 1) / gain, alone_s=alone,
         tpot_s=tpot, itl_s=decode_s + usual * added_s, life_s=alone + rest,
         compute_s=compute_s, work_s=work_s,
     )  # fmt: skip
@@ -211,7 +213,7 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         high, long = np.where(gap > 0, high, running), np.where(gap > 0, long, gap)
     busy = arriving / capacity
     line = np.minimum(arriving * load.prompt_s, SLOWEST)  # share of the time somebody's prompt is worked on
-    after = load.prompt_s / (1 - line) / 2  # who waits at all waits so long on average
+    after = load.met_s / (1 - line) / 2  # who waits at all waits so long on average
     endless = np.where(busy < 1, 0.0, np.inf)
     flows = np.minimum(arriving, capacity)
     if traffic.requests is not None:  # the queue grows until the last has come; the end is slower
@@ -270,7 +272,7 @@ def _within(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limit
 def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, ...]:
     """Waiting for others' prompts where requests come at random: on average, and half, 95, 99 of 100."""
     line = np.minimum(per_s * load.prompt_s, SLOWEST)
-    after = load.prompt_s / (1 - line) / 2
+    after = load.met_s / (1 - line) / 2
     late = (np.maximum(np.log(np.maximum(line, LEAST) / part), 0) * after for part in (0.5, 0.05, 0.01))
     return line * after, *late
 

@@ -51,7 +51,7 @@ def own_memory(subject: str, *, engine: str, chip: str, model: str, case: RunCas
 
 def largest(asked: Numbers) -> float:
     """A choice among several counts as its largest; what has no end says nothing."""
-    most = float(np.max(np.asarray(asked, dtype=float)))
+    most = float(np.max(np.asarray(asked, dtype=float), initial=0.0))
     return most if np.isfinite(most) else 0.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from enum import StrEnum
 
 from rigright.base.record import dataclass
@@ -11,6 +10,8 @@ from rigright.base.words import Sentence
 
 class Cut(StrEnum):
     """How tensor or expert parallelism cuts a weight."""
+
+    __hash__ = str.__hash__  # an Enum's own is slow, and every weight has one
 
     OUT = "out"  # by output rows (column-parallel): q, gate, up
     IN = "in"  # by input columns (row-parallel): o, down
@@ -22,6 +23,8 @@ class Cut(StrEnum):
 
 class Mix(StrEnum):
     """What lets the tokens of a layer see each other."""
+
+    __hash__ = str.__hash__
 
     FULL = "full"  # causal attention over everything before
     WINDOW = "window"  # causal attention over the last `window_tok`
@@ -104,15 +107,8 @@ class Tower:
     sample_tok: int | None = None  # tokens one sample makes (ViT 197, Whisper 1500); None: the prompt's
 
 
-class _Hashed:
-    """A place for a hash: caches ask for it often, and it goes through every layer."""
-
-    __slots__ = ("_hash",)
-    _hash: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arch(_Hashed):
+class Arch:
     """A neural architecture. Counts speak of `towers`; `spare` is stored by some and run by few (MTP)."""
 
     name: str
@@ -134,11 +130,3 @@ class Arch(_Hashed):
     def trunk(self) -> Tower:
         """The tower that makes the output: the decoder of a language model, else the last."""
         return next((tower for tower in self.towers if tower.name in {"text", "decoder"}), self.towers[-1])
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            found = hash(tuple(getattr(self, one.name) for one in fields(self)))
-            object.__setattr__(self, "_hash", found)
-            return found

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "kept"]
+
+R = TypeVar("R")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _MANY = 500  # from so many records of a class on, a compiled `__init__` is worth its price
 _put = object.__setattr__
+_answers = operator.attrgetter("_answers")
+
+
+class _Kept:
+    """Places for what was worked out about a record: its hash, which goes through all it holds, and laws."""
+
+    __slots__ = ("_answers", "_hash")
+    _answers: dict[object, Any]
+    _hash: int
 
 
 class _Asked:
@@ -33,6 +47,23 @@ class _Asked:
         found = self._ask()
         setattr(owner, self._name, found)
         return found
+
+
+def kept(law: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """A law about a record that is asked often: its answers stay with the record, and go with it."""
+
+    @wraps(law)
+    def asked(record: R, *more: P.args, **named: P.kwargs) -> T:
+        try:
+            answers: dict[object, T] = _answers(record)
+        except AttributeError:
+            _put(record, "_answers", answers := {})
+        key = (law, more, *named.items())
+        if key not in answers:
+            answers[key] = law(record, *more, **named)
+        return answers[key]
+
+    return cast("Callable[Concatenate[R, P], T]", asked)
 
 
 def _record(
@@ -77,7 +108,8 @@ def _record(
             "__signature__": _Asked(signature),
             "__init__": _init(names, given, compiled=compiled, at_once="__post_init__" in space),
         }
-        made = type(plain.__name__, plain.__bases__, own | _methods(names, order=order) | space)
+        bases = tuple(base for base in plain.__bases__ if base is not object)
+        made = type(plain.__name__, (*bases, _Kept), own | _methods(names, order=order) | space)
         return made
 
     return lay
@@ -120,11 +152,18 @@ def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:
         else lambda record: tuple(getattr(record, name) for name in names)
     )
 
-    def compare(by: Callable[[object, object], bool]) -> Callable[[object, object], object]:
+    def hashed(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            _put(self, "_hash", found := hash(values(self)))
+            return found
+
+    def compare(by: Callable[[Any, Any], bool]) -> Callable[[object, object], object]:
         def compared(self: object, other: object) -> object:
             if other.__class__ is not self.__class__:
                 return NotImplemented
-            return by(values(self), values(other))
+            return (by is operator.eq and other is self) or by(values(self), values(other))
 
         return compared
 
@@ -139,7 +178,7 @@ def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:
     orders = (operator.lt, operator.le, operator.gt, operator.ge) if order else ()
     return {
         **{f"__{by.__name__}__": compare(by) for by in (operator.eq, *orders)},
-        "__hash__": lambda self: hash(values(self)),
+        "__hash__": hashed,
         "__repr__": shown,
         "__getstate__": lambda self: [getattr(self, name) for name in names],
         "__setstate__": restore,

@@ -9,6 +9,7 @@ import numpy as np
 
 from rigright.arch.cache import BOUNDED, ELEM_BYTES, GROWING, STATE_BYTES, entry_elems
 from rigright.arch.record import Arch, Layer, Mix, Mixer
+from rigright.base.record import kept
 from rigright.cost.shards import attention_share, cache_share
 from rigright.demand import Layout, Numbers
 
@@ -25,6 +26,7 @@ def _keeps(mixer: Mixer) -> bool:
     return mixer.kind in CACHED or bool(mixer.state16_elems or mixer.state32_elems)
 
 
+@kept
 def lanes(arch: Arch) -> Mapping[Mixer, int]:
     """Every distinct mixer of the trunk that keeps something, and in how many layers it stands."""
     times = Counter(map(id, arch.trunk.layers))
@@ -55,11 +57,13 @@ def is_generator(arch: Arch) -> bool:
     return arch.task == "image" and arch.family != "vae"
 
 
+@kept
 def unlike_layers(arch: Arch) -> tuple[Layer, ...]:
     """Each layer object of the trunk once: equal layers are mostly one object, and hashing them is slow."""
     return tuple({id(layer): layer for layer in arch.trunk.layers}.values())
 
 
+@kept
 def cross_tok(arch: Arch) -> int:
     """Tokens cross-attention remembers of each sequence: those of the other tower's sample."""
     return max((tower.sample_tok or 0 for tower in arch.towers if tower is not arch.trunk), default=0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.weights import ByCut, WeightBytes
@@ -37,18 +37,15 @@ def unlike_stages(
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
     lengths, index = np.unique(np.asarray(pp, dtype=int), return_inverse=True)
     count = len(arch.trunk.layers)
-    sums = _sums(arch, weights)
     tables = [
-        _unlike(_table(arch, weights, sums=sums, bounds=bounds, host_embed=host_embed))
-        for bounds in (even_bounds(count, int(length), split=split) for length in lengths)
+        _unlike(weights, arch, bounds=even_bounds(count, length, split=split), host_embed=host_embed)
+        for length in lengths.tolist()
     ]
-    most = max(len(table) for table in tables)
-    padded = np.stack(
-        [np.pad(table, ((0, most - len(table)), (0, 0)), mode="edge") for table in tables], axis=2
-    )
+    places = np.arange(max(len(table) for table in tables))
+    padded = np.stack([table[np.minimum(places, len(table) - 1)] for table in tables], axis=2)
     index = index.reshape(np.shape(pp))
     cuts = cuts_of(weights)
-    return tuple(_stage(cuts, np.take(padded[place], index, axis=1)) for place in range(most))
+    return tuple(_stage(cuts, np.take(padded[place], index, axis=1)) for place in places)
 
 
 def stages(
@@ -56,10 +53,11 @@ def stages(
 ) -> tuple[Stage, ...]:
     """Every stage of one pipeline, in order; the token table may stay on the host."""
     cuts = cuts_of(weights)
-    table = _table(arch, weights, sums=_sums(arch, weights), bounds=bounds, host_embed=host_embed)
+    table = _table(arch, weights, bounds=bounds, host_embed=host_embed)
     return tuple(_stage(cuts, row) for row in table)
 
 
+@kept
 def cuts_of(weights: WeightBytes) -> tuple[Cut, ...]:
     """The ways in which anything of this model is cut."""
     unlike = {id(by_cut): by_cut for by_cut in weights.layers}.values()
@@ -78,14 +76,16 @@ def _stage(cuts: tuple[Cut, ...], columns: Numbers) -> Stage:
     )
 
 
-def _unlike(table: Numbers) -> Numbers:
-    """Each row once, in order."""
+@kept
+def _unlike(weights: WeightBytes, arch: Arch, *, bounds: Bounds, host_embed: bool) -> Numbers:
+    """The rows of a table that differ, each once and in order."""
+    table = _table(arch, weights, bounds=bounds, host_embed=host_embed)
     return np.array(sorted(set(map(tuple, table.tolist()))))
 
 
-def _table(arch: Arch, weights: WeightBytes, *, sums: Numbers, bounds: Bounds, host_embed: bool) -> Numbers:
+def _table(arch: Arch, weights: WeightBytes, *, bounds: Bounds, host_embed: bool) -> Numbers:
     """A row a stage: bytes by cut, layers by mixer, layers, whether it makes logits."""
-    cuts = cuts_of(weights)
+    cuts, sums = cuts_of(weights), _sums(weights, arch)
     width = len(cuts)
     table = np.stack([sums[end] - sums[start] for start, end in bounds])
     table[0, :width] += _cut_row(cuts, weights.beside)
@@ -100,7 +100,8 @@ def _table(arch: Arch, weights: WeightBytes, *, sums: Numbers, bounds: Bounds, h
     return np.concatenate([table, head], axis=1)
 
 
-def _sums(arch: Arch, weights: WeightBytes) -> Numbers:
+@kept
+def _sums(weights: WeightBytes, arch: Arch) -> Numbers:
     """What the layers before each hold: bytes by cut, layers by mixer, layers."""
     cuts = cuts_of(weights)
     kinds = tuple(lanes(arch))

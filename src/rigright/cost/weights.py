@@ -11,7 +11,7 @@ from functools import cache
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
 from rigright.demand import Offload
 from rigright.facts import formats
@@ -85,6 +85,7 @@ def file_band(arch: Arch, format_id: str, *, least_spread: float = 0.0) -> tuple
     return weights_bytes(arch, format_id) * (1 - spread), file_bytes(arch, format_id) * (1 + spread)
 
 
+@kept
 def weigh(arch: Arch, format_id: str) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
     form = find_format(format_id)
@@ -205,6 +206,7 @@ def _mix_weights(mix: formats.Mix, weights: tuple[Weight, ...], *, where: Place)
     )
 
 
+@kept
 def has_experts(arch: Arch) -> bool:
     """Whether any layer of the trunk routes tokens to experts."""
     return any(layer.ffn is not None and layer.ffn.experts for layer in arch.trunk.layers)

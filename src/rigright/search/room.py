@@ -168,12 +168,6 @@ def whole_rates(dealt: Dealt, engine: Engine, *, weights: str, work: Work, chunk
     return blended(even, dealt.shares)  # type: ignore[no-any-return]
 
 
-def evenness(arch: Arch, way: Way, *, card: Card, pp: int, work: Work, context_tok: int) -> float:
-    """What is left of a pipeline's gain on cards alike: the one with the head and most layers holds it up."""
-    dealt = mix_dealt(arch, way, mix=(card,) * pp, work=work, context_tok=context_tok)
-    return float((1 / dealt.parts.max() - 1) / (pp - 1))
-
-
 def _held(way: Way, tokens: int, *, batch: Numbers) -> Serving:
     return Serving(
         engine=way.engine.asked,

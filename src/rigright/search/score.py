@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.base.units import GIB
 from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran
-from rigright.cost.memory_kv import token_bytes
+from rigright.cost.memory_split import even_bounds
 from rigright.cost.speed.apart import serve_apart
+from rigright.cost.speed.dealt import evenness
 from rigright.cost.speed.rates import Rates, beside, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.told import case_of, most_output
 from rigright.cost.speed.work import Work, work_of
-from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.anchors import anchors
 from rigright.facts.engines import Engine
@@ -30,7 +29,7 @@ from rigright.search.columns import at, joined
 from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
-from rigright.search.room import Asked, Room, evenness, mix_dealt, room_of, whole_rates
+from rigright.search.room import Asked, Room, mix_dealt, room_of, whole_rates
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
 SERVED = (
@@ -41,11 +40,6 @@ SERVED = (
 COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
 DEFAULT_SEQS = 256
-FULL_BYTES = 2.0  # an entry of a cache in 16 bit
-ROOMY, ROOMY_BYTES = (
-    1.5,
-    3 * GIB,
-)  # times its share of the model, and beside it: with so much no card hands layers on
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -351,26 +345,14 @@ def _serve(
 def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way: Way) -> Numbers:
     """[kind, stages]: the share of a pipeline's gain that prompts get, layers dealt out as they are.
 
-    Cards with room for more than their share are dealt alike, whatever they are.
+    Points have room for layers dealt alike: nothing else is dealt to cards alike.
     """
-    arch, tokens = question.arch, context_tok(question)
-    kinds = [question.kinds[place] for place in way.kinds]
-    gain = np.ones((len(kinds), int(points.pp.max(initial=1)) + 1))
-    if way.engine.split == "layer" and not kinds[0].mix:
-        cache = float(token_bytes(arch, Layout(), element_bytes=FULL_BYTES)) * tokens
-        held, alike = weights_bytes(arch, way.weights) + cache, dict[int, float]()
-        for row, pp in {*zip(points.row.tolist(), points.pp.tolist(), strict=True)}:
-            if pp == 1:
-                continue
-            card = kinds[row].card
-            roomy = card.room_bytes > ROOMY * held / pp + ROOMY_BYTES
-            known = alike.get(pp) if roomy else None
-            if known is None:
-                known = evenness(arch, way, card=card, pp=pp, work=work, context_tok=tokens)
-            if roomy:
-                alike[pp] = known
-            gain[row, pp] = known
-    return np.broadcast_to(rates.piped, len(kinds))[:, None] * gain
+    gain = np.ones(int(points.pp.max(initial=1)) + 1)
+    if way.engine.split == "layer" and not question.kinds[way.kinds[0]].mix:
+        for pp in {*points.pp.tolist()} - {1}:
+            bounds = even_bounds(len(question.arch.trunk.layers), pp, split=way.engine.split)
+            gain[pp] = evenness(work, bounds)
+    return np.broadcast_to(rates.piped, len(way.kinds))[:, None] * gain
 
 
 def _budget_tok(question: Question, way: Way) -> float:

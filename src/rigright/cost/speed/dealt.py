@@ -43,12 +43,24 @@ def deal(chips: Sequence[Chip], work: Work, *, bounds: Sequence[tuple[int, int]]
     """Cards, each with its first and past-last layer; the last has the head too."""
     kinds = {chip.id: chip for chip in chips}
     order = list(kinds)
+    return Dealt(
+        chips=tuple(kinds.values()),
+        kinds=tuple(order.index(chip.id) for chip in chips),
+        parts=parts_of(work, bounds),
+    )
+
+
+def parts_of(work: Work, bounds: Sequence[tuple[int, int]]) -> Numbers:
+    """What part of a pass each card does, by its first and past-last layer."""
     head = head_share(work)
     parts = np.array([last - first for first, last in bounds]) / work.layers * (1 - head)
     parts[-1] += head
-    return Dealt(
-        chips=tuple(kinds.values()), kinds=tuple(order.index(chip.id) for chip in chips), parts=parts
-    )
+    return parts
+
+
+def evenness(work: Work, bounds: Sequence[tuple[int, int]]) -> float:
+    """What is left of a pipeline's gain on cards alike: the one with the head and most layers holds it up."""
+    return float((1 / parts_of(work, bounds).max() - 1) / (len(bounds) - 1))
 
 
 def head_share(work: Work) -> float:

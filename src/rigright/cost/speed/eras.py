@@ -20,7 +20,13 @@ def table_of(tables: Mapping[str, Any], engine: Engine, *, chip: Chip) -> str | 
     """The name of an engine's table on a chip; None where these corrections bear none."""
     asked = tables.get("same", {}).get(engine.id, engine.id)
     eras = ((name, era) for name, era in tables.get("eras", {}).items() if era["engine"] == asked)
-    found = next((name for name, era in eras if _is_of(era, engine, chip=chip)), None)
+    kind = class_of(chip)
+    here = {
+        "backend": {engine.backend_on(chip.vendor)},
+        "vendor": {chip.vendor},
+        "classes": {kind.id, kind.kin},
+    }
+    found = next((name for name, era in eras if _is_of(era, engine, here=here)), None)
     return found or (asked if asked in tables["engines"] else None)
 
 
@@ -29,20 +35,12 @@ def is_dated(version: str) -> bool:
     return any(pattern.search(version) for pattern in (_DATE, _BUILD)) or bool(_NUMBER.match(version))
 
 
-def _is_of(era: Mapping[str, Any], engine: Engine, *, chip: Chip) -> bool:
-    kind = class_of(chip)
-    here = {
-        "backend": {engine.backend_on(chip.vendor)},
-        "vendor": {chip.vendor},
-        "classes": {kind.id, kind.kin},
-    }
-    meant = all(
-        own & {era[name]} if isinstance(era[name], str) else own & {*era[name]}
-        for name, own in here.items()
-        if name in era
-    )
+def _is_of(era: Mapping[str, Any], engine: Engine, *, here: Mapping[str, set[str]]) -> bool:
+    for name, own in here.items():
+        if name in era and own.isdisjoint([era[name]] if isinstance(era[name], str) else era[name]):
+            return False
     built = "option" not in era or era["option"] in engine.options
-    return meant and built and _is_before(era, engine.version.lower())
+    return built and _is_before(era, engine.version.lower())
 
 
 def _is_before(era: Mapping[str, Any], version: str) -> bool:

@@ -24,7 +24,7 @@ _MOST_DEPTH = 8
 _MOST_DOCUMENTS = 16
 _TELLING = {
     *("asic", "mem_usage", "usage", "bus", "process_list", "links", "power", "vram", "bdf", "retired"),
-    "partition",
+    *("partition", "pcie", "throttle", "link_type", "clock", "temperature", "ecc", "driver", "xgmi_err"),
 }
 _CARD = re.compile(r"card(\d{1,3})\Z")
 _SHARED = ("mi300a",)  # CPU and GPU in one package, one memory
@@ -52,7 +52,9 @@ def documents(text: str) -> list[Any]:
 
 def cards_of(document: Any) -> list[Mapping[str, Any]]:
     """The cards of one answer of amd-smi; none where it is something else."""
-    listed = document.get("gpu_data") if isinstance(document, dict) else document
+    lists = ("gpu_data", "xgmi_metric")
+    told = document if isinstance(document, dict) else {}
+    listed = next((told[name] for name in lists if name in told), None) if told else document
     if not isinstance(listed, list):
         return []
     return [
@@ -79,7 +81,7 @@ def read_answers(*answers: Any) -> Read:
         told.setdefault(index, {}).update(_flat(card))
         if isinstance(card.get("process_list"), list):
             programs[index] = tuple(_programs(card["process_list"]))
-        links += _links(index, card.get("links"))
+        links += _links(index, card.get("links", card.get("link_type")))
     found = {index: read_fields(TABLE, "amd_smi", values=values) for index, values in sorted(told.items())}
     devices, places = whole_cards(
         _device(fields, index, programs=programs.get(index)) for index, fields in found.items()
@@ -179,7 +181,12 @@ def _programs(listed: list[Any]) -> Iterator[Program]:
 
 
 def _links(index: int, links: Any) -> Iterator[tuple[int, int, str]]:
-    """How a card reaches each other, of `amd-smi topology`."""
+    """How a card reaches each other, of `amd-smi topology`: a list, or kinds by the names of cards."""
+    if isinstance(links, dict):
+        pairs = ((name.removeprefix("gpu_"), kind) for name, kind in list(links.items())[:_MOST_DEVICES])
+        links = [
+            {"gpu": int(other), "link_type": kind} for other, kind in pairs if re.fullmatch(r"\d{1,4}", other)
+        ]
     for link in links[:_MOST_DEVICES] if isinstance(links, list) else ():
         other = link.get("gpu") if isinstance(link, dict) else None
         kind = link.get("link_type") if isinstance(link, dict) else None

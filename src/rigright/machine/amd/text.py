@@ -23,10 +23,22 @@ _COLUMNS = {
     "MEM_T": ("temperature", "mem"),
     "MEM_TEMP": ("temperature", "mem"),
     "GFX_CLK": ("clock", "gfx_0", "clk"),
+    "GFX_CLOCK": ("clock", "gfx_0", "clk"),
+    "MEM_CLK": ("clock", "mem_0", "clk"),
+    "MEM_CLOCK": ("clock", "mem_0", "clk"),
+    "GFX_UTIL": ("usage", "gfx_activity"),
+    "MEM_UTIL": ("usage", "umc_activity"),
     "GFX%": ("usage", "gfx_activity"),
     "MEM%": ("usage", "umc_activity"),
     "VRAM_USED": ("mem_usage", "used_vram"),
     "VRAM_TOTAL": ("mem_usage", "total_vram"),
+}
+_HELD = {  # columns that tell in which share of the time something held the card back
+    "PVIOL": "ppt_violation_status",
+    "TVIOL": "socket_thermal_violation_status",
+    "PHOT_TVIOL": "prochot_violation_status",
+    "VR_TVIOL": "vr_thermal_violation_status",
+    "HBM_TVIOL": "hbm_thermal_violation_status",
 }
 _FIRST = re.compile(
     r"\|\s(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\s(?P<name>[^|]{1,60})\|"
@@ -125,6 +137,10 @@ def _row(gpu: int, cells: dict[str, str]) -> Iterator[dict[str, Any]]:
             for name in path[:-1]:
                 record = record.setdefault(name, {})
             record[path[-1]] = cells[column]
+    shares = {name: re.match(r"\d{1,3}(?=\s?%|\Z)", cells.get(column, "")) for column, name in _HELD.items()}
+    held = {name: "NOT ACTIVE" if int(share[0]) == 0 else "ACTIVE" for name, share in shares.items() if share}
+    if held:
+        card["throttle"] = held
     if len(card) > 1:
         yield card
 

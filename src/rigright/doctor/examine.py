@@ -16,6 +16,7 @@ from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline
+from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
 from rigright.doctor.record import Case, Checked, Finding, Fine, NotSeen, Verdict, Wanted
@@ -85,7 +86,7 @@ def case_of(
 def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:
     """Every check, or those asked for."""
     start = time.perf_counter()
-    checked = tuple(_one(name, case) for name in chosen(only))
+    checked = joined(case, tuple(_one(name, case) for name in chosen(only)))
     return Examined(case=case, checked=checked, seconds=time.perf_counter() - start)
 
 

@@ -24,7 +24,18 @@ _PLACES = {  # what a pattern of the table may name
 }
 _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most lines have none
     *("NVRM", "SXid", "amdgpu", "kfd kfd", "nvidia", "nouveau", "i915", "xe ", "GPU HANG", "knvlink"),
-    *("AER", "PCIe Bus", "AMD-Vi", "DMAR", "Hardware Error", "ardware error", "BERT", "achine check"),
+    *(
+        "AER",
+        "PCIe Bus",
+        "pciehp",
+        "DPC: ",
+        "AMD-Vi",
+        "DMAR",
+        "Hardware Error",
+        "ardware error",
+        "BERT",
+        "achine check",
+    ),
     *("achine Check", "mce:", "Memory failure", "EDAC", "emperature", "throttled", "ut of memory"),
     *("blocked for", "lockup", "LOCKUP", "INFO: rcu_", "nvme", "I/O error", "medium error", "target error"),
     *(f"ata{digit}" for digit in range(10)),

@@ -1,0 +1,155 @@
+"""What happened one after another to one card, as one finding: AER -> link down -> Xid 79 -> Xid 154.
+
+Findings of the log that only repeat a link of such a chain join the one of its worst Xid, which tells all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.happened import when
+from rigright.doctor.log_lines import LINE_CHARS
+from rigright.doctor.record import Case, Checked, Evidence, Finding, Verdict
+from rigright.doctor.xid_asked import AFTER
+from rigright.facts.xids import xids
+from rigright.machine.pci.link import pci_key
+from rigright.machine.system import Event
+
+BEFORE_S, AFTER_S = 30.0, 120.0  # around the Xid: what led to it, and what came of it
+_NEAR = 12  # events, where no stamp tells the time
+_HARD = ("links", "cables", "recovery", "reset", "drain", "reboot")  # actions, the hardest last
+_CAUSES = {"aer", "link", "thermal"}  # told of a port above the card too
+_FOLLOWS = {"xid", "driver", "nvlink", "aer"}
+_KINDS = {"aer": say("PCIe error"), "driver": say("driver error"), "nvlink": say("NVLink error")}
+MOST_LINKS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The places of its events in the log, in order, and of the Xid that it is about."""
+
+    anchor: int
+    places: tuple[int, ...]
+
+
+def joined(case: Case, checked: tuple[Checked, ...]) -> tuple[Checked, ...]:
+    """The same, where each chain is one finding."""
+    events = case.machine.events or ()
+    for chain in _chains(case, events):
+        checked = _with_chain(checked, chain, events=events)
+    return checked
+
+
+def _chains(case: Case, events: tuple[Event, ...]) -> Iterator[_Chain]:
+    """Of each card the chain around its worst Xid: the first that asks for the hardest action."""
+    hard = [place for place, event in enumerate(events) if _is_hard(event) and not event.earlier]
+    cards = dict.fromkeys(pci_key(events[place].pci) for place in hard)
+    for card in cards:
+        mine = [place for place in hard if pci_key(events[place].pci) == card]
+        anchor = max(mine, key=lambda place: (_HARD.index(xids()[events[place].code or 0].action), -place))
+        places = tuple(
+            place for place in range(len(events)) if _belongs(case, events, place=place, anchor=anchor)
+        )
+        if len({_name(events[place]) for place in places}) > 1:
+            yield _Chain(anchor, places[:MOST_LINKS])
+
+
+def _is_hard(event: Event) -> bool:
+    """Whether it is an Xid after which a card does not go on by itself."""
+    xid = xids().get(event.code or 0) if event.kind == "xid" and event.pci else None
+    return xid is not None and xid.action in _HARD and xid.code not in AFTER
+
+
+def _belongs(case: Case, events: tuple[Event, ...], *, place: int, anchor: int) -> bool:
+    """Whether an event led to the Xid, or came of it."""
+    event, xid = events[place], events[anchor]
+    if place == anchor:
+        return True
+    gap = _gap_s(event, xid)
+    near = abs(place - anchor) <= _NEAR if gap is None else -BEFORE_S <= gap <= AFTER_S
+    if not near or event.kind not in _CAUSES | _FOLLOWS:
+        return False
+    if event.pci is None or (event.kind == "xid" and place < anchor and not _is_hard(event)):
+        return False
+    if pci_key(event.pci) == pci_key(xid.pci):
+        return True
+    return event.kind in _CAUSES and (gap is None or gap <= 0) and _is_above(case, event.pci, card=xid.pci)
+
+
+def _gap_s(event: Event, xid: Event) -> float | None:
+    """Seconds from the Xid to the event; None where no stamp tells."""
+    if event.at_s is not None and xid.at_s is not None:
+        return event.at_s - xid.at_s
+    return event.up_s - xid.up_s if event.up_s is not None and xid.up_s is not None else None
+
+
+def _is_above(case: Case, port: str, *, card: str | None) -> bool:
+    """Whether a port leads to the card; unknown without the bus, so a neighbour of its domain is believed."""
+    bus = {pci_key(one.address): one for one in case.machine.pci or ()}
+    function = bus.get(pci_key(card))
+    if function is not None and (function.parents or pci_key(port) in bus):
+        return pci_key(port) in map(pci_key, function.parents)
+    return port.partition(":")[0] == (card or "").partition(":")[0] and pci_key(port) not in {
+        pci_key(one.pci) for one in case.machine.devices
+    }
+
+
+def _with_chain(
+    checked: tuple[Checked, ...], chain: _Chain, *, events: tuple[Event, ...]
+) -> tuple[Checked, ...]:
+    """The findings of its links gone, but for that of its Xid, which tells them all."""
+    xid = events[chain.anchor]
+    inside = {events[place] for place in chain.places}
+    found: list[Checked] = []
+    told = False
+    for each in checked:
+        verdicts: list[Verdict] = []
+        for one in each.verdicts:
+            shown = _shown_by(one, events) if isinstance(one, Finding) else []
+            if isinstance(one, Finding) and not told and any(_same(event, xid) for event in shown):
+                verdicts.append(_telling(one, chain, events=events))
+                told = True
+            elif not shown or not _all_inside(shown, inside, events=events):
+                verdicts.append(one)
+        found.append(replace(each, verdicts=tuple(verdicts)))
+    return tuple(found) if told else checked
+
+
+def _shown_by(one: Finding, events: tuple[Event, ...]) -> list[Event]:
+    """The events that a finding of the log shows."""
+    shown = {item.shows for item in one.evidence if isinstance(item.shows, str)}
+    return [event for event in events if event.text[:LINE_CHARS] in shown]
+
+
+def _same(event: Event, other: Event) -> bool:
+    return (event.kind, pci_key(event.pci), event.code) == (other.kind, pci_key(other.pci), other.code)
+
+
+def _all_inside(shown: list[Event], inside: set[Event], *, events: tuple[Event, ...]) -> bool:
+    """Whether all that the log tells of these kinds and places stands in the chain."""
+    return all(one in inside for event in shown for one in events if _same(one, event))
+
+
+def _telling(one: Finding, chain: _Chain, *, events: tuple[Event, ...]) -> Finding:
+    """The finding with the chain as its first evidence, and a line of each link."""
+    links = [events[place] for place in chain.places]
+    names = dict.fromkeys(str(_name(event)) for event in links)
+    first: dict[str, Event] = {}
+    for event in links:
+        first.setdefault(str(_name(event)), event)
+    lines = tuple(
+        Evidence(shows=say("{when}: {text}", when=when(event), text=event.text[:LINE_CHARS]))
+        for event in first.values()
+    )
+    head = Evidence(shows=say("chain: {steps}", steps=" -> ".join(names)), command=one.evidence[0].command)
+    return replace(one, evidence=(head, *lines))
+
+
+def _name(event: Event) -> Sentence:
+    if event.kind == "xid":
+        return say("Xid {code}", code=event.code or 0)
+    if event.kind == "aer" and ("pciehp" in event.text or "DPC" in event.text):
+        return say("PCIe link down")
+    return _KINDS.get(event.kind, say("{text}", text=event.kind))

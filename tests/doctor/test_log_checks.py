@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from boxes import UP_S, eight, finding, findings, rtx4090
 
+from rigright.doctor.examine import case_of, examine
 from rigright.machine.running.kernel_log import parsed
 from rigright.machine.running.log_lines import events_of
 
@@ -154,3 +155,24 @@ def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
     assert weighed(*pair, "-- Boot 0123456789abcdef0123456789abcdef --") == [("log_nvlink", "note")]
     without = replace(logged(*pair), devices=(rtx4090(0), rtx4090(1)))
     assert findings(without, *LOGS) == []
+
+
+def test_a_job_that_met_its_own_limit_is_not_the_machine_out_of_memory():
+    job = "Memory cgroup out of memory: Killed process 4242 (python) total-vm:9kB, anon-rss:8kB"
+    machine = "Out of memory: Killed process 17 (mysqld) total-vm:9kB, anon-rss:8kB"
+    shown = [str(one.title) for _, one in examine(case_of(logged(job, machine)), ("log_memory",)).findings]
+    assert shown == [
+        "programs were killed at the memory limit of their own job: python",
+        "programs were killed because main memory ran out: mysqld",
+    ]
+    (alone,) = examine(case_of(logged(job)), ("log_memory",)).findings
+    assert "--mem" in str(alone[1].fix[0].says)
+
+
+def test_an_array_is_not_blamed_for_its_disk():
+    failed = "md/raid1:md0: Disk failure on nvme0n1p2, disabling device."
+    after = "Buffer I/O error on dev md0, logical block 0, lost async page write"
+    shown = [str(one.title) for _, one in examine(case_of(logged(failed, after)), ("log_disks",)).findings]
+    assert shown == ["nvme0n1 failed reads or writes"]
+    (alone,) = examine(case_of(logged(after)), ("log_disks",)).findings
+    assert str(alone[1].title).startswith("md0 ")

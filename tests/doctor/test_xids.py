@@ -11,6 +11,7 @@ from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import NotSeen
 from rigright.facts.xids import xids
 from rigright.machine.opened import open_machine
+from rigright.machine.record import Machine
 from rigright.machine.running.log_lines import events_of
 from rigright.machine.system import Event
 from rigright.verbs.look_up.frame import look_up
@@ -134,7 +135,54 @@ def test_the_captured_log_tells_of_a_firmware_that_did_not_answer(shared):
     (found,) = [one for check, one in examine(case_of(machine)).findings if check == "xid_events"]
     assert found.title.text == "XID {code}: {meaning}"
     assert "XID 119" in str(found.title)
-    assert found.fix[0].command == "systemctl reboot"  # the card is not seen: nothing else can be reset
+    # a log lists no cards: that none is listed does not make the card a dead one
+    assert found.fix[0].command == "nvidia-smi --gpu-reset -i 0000:9b:00.0"
+
+
+def commands_of(machine, check="xid_events"):
+    return [one.command for one in finding(machine, check).fix if one.command]
+
+
+RESET, REBOOT = "nvidia-smi --gpu-reset -i 2", "systemctl reboot"
+
+
+def test_a_reset_goes_before_a_reboot_unless_the_card_is_gone():
+    events = (xid(119),)
+    assert commands_of(eight(events=events))[0] == RESET
+    assert commands_of(eight({2: {"pci": "0000:ee:00.0"}}, events=events))[0] == REBOOT
+    assert commands_of(eight({2: {"state": "lost"}}, events=events))[0] == REBOOT
+    nowhere = Machine(events=(replace(events[0], pci=None),))
+    assert commands_of(nowhere)[0] == "nvidia-smi --gpu-reset"
+
+
+def test_what_a_reboot_mended_asks_for_no_other_and_what_it_did_not_goes_further():
+    old, new = xid(79, ago_s=UP_S + 3600), xid(79)
+    assert commands_of(eight(events=(new,)))[0] == REBOOT
+    assert REBOOT not in commands_of(eight(events=(old,)))
+    again = finding(eight(events=(old, new)), "xid_events")
+    assert again.severity == "fault"
+    assert "another start does not mend it" in str(again.fix[0].says)
+    assert "replace the card" in str(again.fix[1].says)
+
+
+def test_a_silent_firmware_is_tied_to_its_card():
+    beat = "NVRM: {gpu}_kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 1 heartbeat 0"
+    told = xid(119, text="NVRM: Xid (PCI:0000:1b:00): 119, Timeout after 6s of waiting for RPC response")
+    for line, beside, place in (
+        (beat.format(gpu="GPU3 "), (), "0000:1c:00.0"),
+        (beat.format(gpu=""), (told,), told.pci),
+        (beat.format(gpu=""), (), None),
+    ):
+        event = Event(kind="driver", text=line, at_s=told.at_s + 2)
+        machine = eight(events=(*beside, event))
+        assert finding(machine, "log_driver").about == place
+        want = (
+            f"nvidia-smi --gpu-reset -i {3 if 'GPU3' in line else 2}" if place else "nvidia-smi --gpu-reset"
+        )
+        assert commands_of(machine, "log_driver")[:2] == [want, REBOOT]
+    alone = eight(events=(Event(kind="driver", text=beat.format(gpu=""), at_s=NOW_S - 9),))
+    one_card = replace(alone, devices=alone.devices[:1])
+    assert finding(one_card, "log_driver").about == alone.devices[0].pci
 
 
 def test_lines_of_the_log_come_to_the_same_findings_as_events():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pynvml
@@ -11,12 +12,14 @@ import pytest
 from rigright.base import shelf
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.words import CHINESE, ENGLISH, sentences, tell
-from rigright.doctor.examine import CHECKS, entries, group_of
+from rigright.doctor.examine import CHECKS, case_of, entries, group_of
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import xids
 from rigright.machine.device import Device
+from rigright.machine.record import Machine
 from rigright.machine.running.log_lines import event_of
+from rigright.machine.system import Event
 
 NOW = {  # how the list words the action at once -> our word; the first that stands there, the longer first
     "workflow 48": "reset",
@@ -34,7 +37,7 @@ NOW = {  # how the list words the action at once -> our word; the first that sta
     "ignore": "none",
     "no action": None,
 }
-CARD = Device(index=3, vendor="nvidia", name="NVIDIA H100 80GB HBM3", uuid="GPU-3", pci="0000:5d:00.0")
+CARD = Device(index=3, vendor="nvidia", name="NVIDIA H100 80GB HBM3", uuid="GPU-3", pci="0000:1b:00.0")
 
 
 def codes_of(cell):
@@ -84,10 +87,21 @@ def test_an_xid(xid):
         assert xid.hardware == "n", "what asks for nothing blames nobody's hardware"
 
 
-@pytest.mark.parametrize("card", [CARD, None], ids=["the card answers", "the card is gone"])
-def test_what_to_do_is_told_for_every_code_that_asks_for_something(card):
+@pytest.mark.parametrize(
+    "machine",
+    [Machine(devices=(CARD,)), Machine(devices=(replace(CARD, pci="0000:99:00.0"),)), Machine()],
+    ids=["the card answers", "the card is gone", "a log alone"],
+)
+def test_what_to_do_is_told_for_every_code_that_asks_for_something(machine):
     for xid in xids().values():
-        steps = steps_of(xid, card)
+        event = Event(kind="xid", text="", code=xid.code, pci="0000:1b:00.0")
+        steps = steps_of(xid, case_of(machine), [event])
+        whole = [one.command for one in steps if one.command]
+        if xid.action == "reset":
+            gone = machine.devices and machine.devices[0].pci != event.pci
+            assert ("systemctl reboot" in whole) == bool(gone), (
+                "a reset goes before a reboot where one can be"
+            )
         quiet = {"none"}
         assert bool(steps) == (xid.action not in quiet or xid.next not in quiet), xid.code
         for step in steps:

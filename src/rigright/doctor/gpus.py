@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.record import Case, NotSeen, Step, as_root, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
+from rigright.machine.pci.link import pci_key
 from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
@@ -95,6 +97,27 @@ def reset(device: Device) -> Step:
     if device.vendor == "amd":
         command = f"amd-smi reset --gpureset -g {of_amd(device)}"
     return as_root(_RESET, command, disturbs=True)
+
+
+def reset_at(case: Case, pci: str | None) -> Step:
+    """A step that resets the NVIDIA card at an address; a card that is there no more needs a reboot.
+
+    A log alone lists no cards: what is not listed there is not gone.
+    """
+    device = device_at(case, pci)
+    if device is not None:
+        return reboot() if device.state == "lost" else reset(device)
+    listed = [one for one in case.machine.devices if one.vendor == "nvidia"]
+    if pci is not None and listed and all(one.pci for one in listed):
+        return reboot()
+    command = f"nvidia-smi --gpu-reset -i {shlex.quote(pci)}" if pci else "nvidia-smi --gpu-reset"
+    return as_root(_RESET, command, disturbs=True)
+
+
+def device_at(case: Case, pci: str | None) -> Device | None:
+    """The card at an address."""
+    wanted = pci_key(pci)
+    return next((one for one in case.machine.devices if one.pci and pci_key(one.pci) == wanted), None)
 
 
 def reboot() -> Step:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Severity
-from rigright.machine.device import Device
-from rigright.machine.pci.link import pci_key
+from rigright.doctor.record import Case, Severity, Step, step
 from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
+_ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
+_STARTED = step(say("the machine was started anew since: act on it only if it comes again"))
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
 
 
@@ -20,12 +21,6 @@ def events(case: Case, *kinds: str) -> list[Event] | None:
     if case.machine.events is None:
         return None
     return [event for event in case.machine.events if event.kind in kinds]
-
-
-def device_at(case: Case, pci: str | None) -> Device | None:
-    """The card at an address."""
-    wanted = pci_key(pci)
-    return next((one for one in case.machine.devices if one.pci and pci_key(one.pci) == wanted), None)
 
 
 def age_s(case: Case, event: Event) -> float | None:
@@ -44,6 +39,14 @@ def is_before_boot(case: Case, event: Event) -> bool:
         return True
     age, up = age_s(case, event), case.machine.system.up_s
     return age is not None and up is not None and age > up
+
+
+def done_by_boot(case: Case, same: list[Event], fix: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A fix for events of before the last boot alone: a reset or a reboot has been had since."""
+    if not all(is_before_boot(case, event) for event in same):
+        return fix
+    rest = tuple(step for step in fix if step.command is None or not _ANEW.search(step.command))
+    return rest if rest == fix else (_STARTED, *rest)
 
 
 def quieter(severity: Severity, *, case: Case, event: Event) -> Severity:

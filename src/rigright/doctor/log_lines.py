@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.happened import events, quieter, when
+from rigright.doctor.happened import done_by_boot, events, quieter, when
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
 from rigright.machine.system import Event
 
@@ -38,13 +39,13 @@ def finding(
 ) -> Finding:
     """One finding for events of a kind; long past ones weigh less."""
     last = same[-1]
-    show = "journalctl -k --no-pager | grep -F " + repr(last.text[:40])
+    show = "journalctl -k --no-pager | grep -F " + shlex.quote(last.text[:40])
     return Finding(
         severity=quieter(severity, case=case, event=last),
         title=title,
         evidence=told(same, show),
         why=why,
-        fix=fix,
+        fix=done_by_boot(case, same, fix),
         confidence="likely",
         about=last.pci,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rigright.base.words import say
-from rigright.doctor.gpus import DRAIN, REPLACE, details, reboot, reset
-from rigright.doctor.record import Step, as_root, step
+from rigright.doctor.gpus import DRAIN, REPLACE, details, device_at, reboot, reset_at
+from rigright.doctor.happened import done_by_boot, is_before_boot
+from rigright.doctor.record import Case, Step, as_root, step
 from rigright.facts.xids import Xid
-from rigright.machine.device import Device
+from rigright.machine.system import Event
 
 _RESTART = step(say("restart the program that was ended; other programs are not struck"))
 _LINKS = "nvidia-smi nvlink -e"
@@ -27,6 +28,7 @@ _NOW = {
     ),
     "support": as_root(say("keep a report for the vendor's support"), "nvidia-bug-report.sh"),
 }
+_AGAIN = step(say("it came again after the machine was started anew: another start does not mend it"))
 _THEN = {
     "app": step(
         say("find the bug in the program: run it alone with CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer")
@@ -49,12 +51,14 @@ _THEN = {
 }
 
 
-def steps_of(xid: Xid, device: Device | None, *, action: str | None = None) -> tuple[Step, ...]:
-    """Steps for one card (None: it does not answer any more); of another action than the catalog's."""
+def steps_of(xid: Xid, case: Case, same: list[Event], *, action: str | None = None) -> tuple[Step, ...]:
+    """What to do about the events of one code and card; `action`: another than the catalog's."""
     action = action or xid.action
+    place = same[-1].pci
+    device = device_at(case, place)
     now: tuple[Step | None, ...] = (_NOW.get(action),)
     then = _THEN.get(xid.next)
-    anew = reset(device) if device and action != "reboot" else reboot()
+    anew = reboot() if action == "reboot" else reset_at(case, place)
     if action in {"reset", "reboot"}:
         now = (anew,)
     elif action == "drain":
@@ -62,4 +66,9 @@ def steps_of(xid: Xid, device: Device | None, *, action: str | None = None) -> t
     if xid.next == "rows":
         command = details(device, "ROW_REMAPPER,ECC") if device else None
         then = step(say("see whether rows of memory wait to be replaced, or could not be"), command)
-    return tuple(step for step in (*now, then) if step is not None)
+    steps = tuple(step for step in (*now, then) if step is not None)
+    past = [is_before_boot(case, event) for event in same]
+    if xid.pages(action) and any(past) and not all(past):
+        # a start of the machine did not mend it: what comes after goes before another one
+        return (_AGAIN, *(step for step in (then, *now) if step is not None))
+    return done_by_boot(case, same, steps)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence
-from rigright.facts.xids import xids
+from rigright.facts.xids import codes_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,14 @@ class PanelRow:
 @cache
 def alerts() -> tuple[Alert, ...]:
     """Every alert, in the order of the table."""
-    hardware = "|".join(str(code) for code, xid in sorted(xids().items()) if xid.hardware == "y")
+    codes = {f"{severity}_xids": codes_of(severity) for severity in ("fault", "warning", "note")}
     return tuple(
         Alert(
             **row
             | {
-                "expr": row["expr"].format(hardware_xids=hardware),
+                "expr": row["expr"].format(**codes),
                 "says": Sentence(row["says"]),
-                "fix": Sentence(row["fix"]),
+                "fix": Sentence(row["fix"], (("gpu", "{{ $labels.gpu }}"),)),
             }
         )
         for row in read_toml(DATA / "alerts.toml")["alert"]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from rigright.base.tables import DATA, CellReader, read_rows, text, whole
 from rigright.base.words import Sentence
+
+MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
+_PAGES = frozenset({"reset", "reboot", "drain", "cables", "links", "recovery"})
+_TICKETS = frozenset({"support", "update"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,20 @@ class Xid:
     as_of: str
     confidence: str
 
+    def pages(self, action: str | None = None) -> bool:
+        """Whether somebody must come: the card, or its node, is no good until something is done."""
+        return (action or self.action) in _PAGES
+
+    def severity(self, action: str | None = None, *, times: int = 1) -> Literal["note", "warning", "fault"]:
+        """How bad it is, by what it asks for: the one law of doctor, fleet and alerts."""
+        action = action or self.action
+        if self.pages(action):
+            return "fault"
+        if action == "none" and self.hardware != "y":
+            return "note"
+        wears = action == "none" and self.next != "rows"
+        return "warning" if wears or action in _TICKETS or times >= MANY else "note"
+
 
 @cache
 def xids() -> dict[int, Xid]:
@@ -32,3 +51,8 @@ def xids() -> dict[int, Xid]:
     readers: dict[str, CellReader] = {"code": whole, "meaning": Sentence, **dict.fromkeys(names, text)}
     rows = read_rows(DATA / "xids.csv", readers, required=tuple(readers))
     return {row["code"]: Xid(**row) for row in rows}
+
+
+def codes_of(severity: str) -> str:
+    """The codes that one line of is so bad, as a pattern for labels: "46|48|62"."""
+    return "|".join(str(code) for code, xid in sorted(xids().items()) if xid.severity() == severity)

@@ -21,7 +21,7 @@ def propose(standing: Standing) -> Iterator[Change]:
         title=say("clean filters and air paths, faster fans, free slots between cards"),
         helps={"cooling": _FREED},
         usd=None,
-        command="rigright doctor --only thermal*",
+        command="rigright doctor --only heat",
         source="rule of experience, not measured here",
     )
     for part in parts("cooling"):

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.happened import device_at, events
+from rigright.doctor.gpus import device_at
+from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
 from rigright.doctor.record import Case, Verdict, step
 

@@ -10,6 +10,7 @@ warning. Longer ago than a week or before the last boot: one step less. Source: 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
@@ -22,6 +23,7 @@ TITLE = say("the log holds no failures of disks")
 _NAME = re.compile(
     r"\b(nvme\d+(?:n\d+)?|mmcblk\d+|(?:sd|vd|xvd)[a-z]{1,2}|ata\d+|(?:md|nbd|loop|fd|sr|dm-)\d+)(?:p?\d+)?\b"
 )
+_OVER = ("md", "dm-")  # made of disks
 _LIGHT = ("loop", "fd", "sr")  # no disks
 _GRAVE = (
     "i/o error",
@@ -46,12 +48,20 @@ def check(case: Case) -> Iterator[Verdict]:
         yield closed
     elif fine is not None:
         yield fine
+    told = [
+        (event, [match[1] for match in _NAME.finditer(event.text)]) for event in events(case, "disk") or []
+    ]
+    # an array or a mapping that is named beside a disk of its own failed because of that disk
+    beneath: dict[str, str] = {}
+    for _, names in told:
+        disk = next((one for one in names if not one.startswith(_OVER)), None)
+        if disk is not None:
+            beneath |= {one: disk for one in names if one.startswith(_OVER)}
     groups: dict[str, list[Event]] = {}
-    for event in events(case, "disk") or []:
-        match = _NAME.search(event.text)
-        name = match[1] if match else "?"
+    for event, names in told:
+        name = next((one for one in names if not one.startswith(_OVER)), next(iter(names), "?"))
         if not name.startswith(_LIGHT):
-            groups.setdefault(name, []).append(event)
+            groups.setdefault(beneath.get(name, name), []).append(event)
     for name, same in groups.items():
         grave = [one for one in same if any(word in one.text.lower() for word in _GRAVE)]
         title = (
@@ -59,7 +69,8 @@ def check(case: Case) -> Iterator[Verdict]:
             if grave
             else say("{disk} had to be reset", disk=name)
         )
-        tool = f"smartctl -a /dev/{name}" if name.startswith(("nvme", "sd")) else "dmesg | grep " + name
+        seen = name.startswith(("nvme", "sd"))
+        tool = f"smartctl -a /dev/{name}" if seen else f"dmesg | grep -F {shlex.quote(name)}"
         yield finding(
             case,
             grave or same,

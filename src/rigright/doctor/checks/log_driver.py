@@ -11,10 +11,12 @@ a week or before the last boot: one step less. Source: data/kernel_lines.csv.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import reboot
+from rigright.doctor.gpus import reboot, reset_at
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, finding, none_told, unseen
 from rigright.doctor.record import Case, Severity, Step, Verdict, step
@@ -24,7 +26,10 @@ from rigright.machine.system import Event
 TITLE = say("drivers report no failure")
 _SETUP = "rigright setup"
 _LOST_XID = 79
+_FIRMWARE_XIDS, _NEAR_S = {119, 120, 154}, 120.0  # told of a GSP that is silent; how near they stand
+_NUMBER = re.compile(r"\bGPU(\d{1,2})\b")
 Meaning = tuple[tuple[str, ...], Severity, Sentence, Sentence, tuple[Step, ...]]
+_RESET = step(say("reset the card once nothing runs on it"))  # of the card that its lines tell of
 _POWER = step(say("check power plugs, seat and riser, then switch the machine off and on"), disturbs=True)
 _LARGE = step(say("in the firmware, switch on addressing above 4 GiB and large BARs"))
 _SIGN = step(say("see how the module can be signed"), "rigright doctor --only driver_signing")
@@ -92,7 +97,7 @@ _MEANINGS: tuple[Meaning, ...] = (
     (
         ("needs to be reset", "reset_required", "global fatal error"), "fault",
         say("the driver says that a card needs a reset"), say("programs on it wait or die"),
-        (reboot(), _NEWER),
+        (_RESET, reboot(), _NEWER),
     ),
     (
         ("assert",), "note",
@@ -102,7 +107,7 @@ _MEANINGS: tuple[Meaning, ...] = (
     (
         ("gsp", "heartbeat", "gfw"), "warning",
         say("a card's system processor failed"), say("the card may hang: programs on it die"),
-        (_NEWER, reboot()),
+        (_RESET, reboot(), _NEWER),
     ),
     (
         ("page fault", "vm fault"), "note",
@@ -128,12 +133,43 @@ def check(case: Case) -> Iterator[Verdict]:
     if fine is not None and case.machine.devices:
         yield fine
     lost = {pci_key(one.pci) for one in events(case, "xid") or [] if one.code == _LOST_XID}
-    told = [one for one in events(case, "driver") or [] if not _is_known(one, lost)]
+    told = [_placed(case, one) for one in events(case, "driver") or [] if not _is_known(one, lost)]
     for meaning in _MEANINGS:
         _, severity, title, why, fix = meaning
         mine = [event for event in told if _meaning_of(event) is meaning]
-        for same in by_place(mine).values():
-            yield finding(case, same, title=title, why=why, fix=fix, severity=severity)
+        for place, same in by_place(mine).items():
+            own = tuple(reset_at(case, place) if one is _RESET else one for one in fix)
+            yield finding(case, same, title=title, why=why, fix=own, severity=severity)
+
+
+def _placed(case: Case, event: Event) -> Event:
+    """A line of the card's firmware that names no address, with that of its card.
+
+    The driver counts its cards as nvidia-smi does ("GPU0 _kgspRpcRecvPoll"); older ones name none, and then
+    it is the card whose XID of the firmware stands beside the line, or the only card there is.
+    """
+    line = event.text.lower()
+    if event.pci or not any(word in line for word in ("gsp", "heartbeat", "gfw")):
+        return event
+    cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.pci]
+    number = _NUMBER.search(event.text)
+    if number is not None and cards:
+        return replace(event, pci=next((one.pci for one in cards if one.index == int(number[1])), None))
+    near = {
+        pci_key(one.pci): one.pci
+        for one in events(case, "xid") or []
+        if one.code in _FIRMWARE_XIDS and one.earlier == event.earlier and _apart_s(one, event) <= _NEAR_S
+    }
+    if not near and len(cards) == 1:
+        return replace(event, pci=cards[0].pci)
+    return replace(event, pci=next(iter(near.values()))) if len(near) == 1 else event
+
+
+def _apart_s(one: Event, other: Event) -> float:
+    for first, second in ((one.at_s, other.at_s), (one.up_s, other.up_s)):
+        if first is not None and second is not None:
+            return abs(first - second)
+    return float("inf")
 
 
 def _is_known(event: Event, lost: set[str]) -> bool:

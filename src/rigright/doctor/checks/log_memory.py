@@ -4,8 +4,9 @@ An uncorrected error of memory ends a program or the machine, and one in a check
 by nobody. Corrected ones that come again and again announce a module that fails.
 
 Uncorrected: fault. Corrected: warning from ten lines on, else note. Programs killed because memory ran
-out: warning. Longer ago than a week or before the last boot: one step less. Source: Linux RAS
-documentation; mm/oom_kill; Intel's and AMD's manuals on the state of machine check banks.
+out, or at the limit of their own job (a control group): warning. Longer ago than a week or before the last
+boot: one step less. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the state of
+machine check banks.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from rigright.base.words import say
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import finding, none_told, unseen
 from rigright.doctor.record import Case, Verdict, as_root, step
+from rigright.machine.system import Event
 
 TITLE = say("the log holds no errors of memory, and no program killed for it")
 _MANY = 10
+_ROOM = say(
+    "ask for more memory for the job (Slurm --mem, docker --memory, a pod's limit), or use fewer workers"
+)
 _BANK = re.compile(r"bank \d+: [2367abef][0-9a-f]{15}")  # bit 61 of the state: not corrected
 _WORDS = "Hardware Error|EDAC|Out of memory"
 _UNCORRECTED = (
@@ -45,21 +50,31 @@ def check(case: Case) -> Iterator[Verdict]:
         yield fine
     yield from _errors(case)
     found = events(case, "oom") or []
-    if found:
-        names = ", ".join(sorted({one.program for one in found if one.program})) or "?"
-        yield finding(
-            case,
-            found,
-            title=say("programs were killed because main memory ran out: {names}", names=names),
-            why=say(
-                "a killed DataLoader worker or server ends the run, often without any message of its own"
-            ),
-            fix=(
-                step(say("use fewer workers, or shorter queues of batches")),
-                step(say("watch main memory while it runs"), "rigright watch"),
-            ),
-            severity="warning",
-        )
+    ours = [one for one in found if _of_a_job(one)]
+    for own, killed in ((True, ours), (False, [one for one in found if one not in ours])):
+        if killed:
+            names = ", ".join(sorted({one.program for one in killed if one.program})) or "?"
+            yield finding(
+                case,
+                killed,
+                title=say("programs were killed at the memory limit of their own job: {names}", names=names)
+                if own
+                else say("programs were killed because main memory ran out: {names}", names=names),
+                why=say(
+                    "a killed DataLoader worker or server ends the run, often without any message of its own"
+                ),
+                fix=(
+                    step(_ROOM) if own else step(say("use fewer workers, or shorter queues of batches")),
+                    step(say("watch main memory while it runs"), "rigright watch"),
+                ),
+                severity="warning",
+            )
+
+
+def _of_a_job(event: Event) -> bool:
+    """Whether the limit of a control group was met (Slurm, a container, a service), not the machine's end."""
+    line = event.text.lower()
+    return "memory cgroup" in line or "constraint_memcg" in line
 
 
 def _errors(case: Case) -> Iterator[Verdict]:

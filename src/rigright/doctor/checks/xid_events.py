@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import label
-from rigright.doctor.happened import device_at, events, quieter
+from rigright.doctor.gpus import device_at, label
+from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import LINE_CHARS, told
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.doctor.xid_asked import AFTER, action_of, followed
@@ -28,7 +28,6 @@ from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors that the NVIDIA driver reported (XID)")
-MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 _UNKNOWN = step(say("look the code up in the driver's documentation"))
 
@@ -54,13 +53,13 @@ def check(case: Case) -> Iterator[Verdict]:
             xid, last = xids().get(code), same[-1]
             device = device_at(case, last.pci)
             action = action_of(xid, same, after=after) if xid else ""
-            severity = _severity(xid, same, action=action)
+            severity = xid.severity(action, times=len(same)) if xid else "warning"
             yield Finding(
                 severity=quieter(severity, case=case, event=last),
                 title=_title(xid, code),
                 evidence=(*told(same, _SEE), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
                 why=_why(xid, severity),
-                fix=steps_of(xid, device, action=action) if xid else (_UNKNOWN,),
+                fix=steps_of(xid, case, same, action=action) if xid else (_UNKNOWN,),
                 confidence="sure" if severity == "fault" else "likely",
                 about=label(device) if device else last.pci,
             )
@@ -70,18 +69,6 @@ def _title(xid: Xid | None, code: int) -> Sentence:
     if xid is None:
         return say("XID {code}: not in our table", code=code)
     return say("XID {code}: {meaning}", code=code, meaning=xid.meaning)
-
-
-def _severity(xid: Xid | None, same: list[Event], *, action: str) -> Severity:
-    if xid is None or action in {"support", "update"}:
-        return "warning"
-    if action in {"reset", "reboot", "drain", "cables", "links", "recovery"}:
-        return "fault"
-    if action == "none" and xid.hardware != "y":
-        return "note"
-    if action == "none" and xid.next != "rows":
-        return "warning"
-    return "warning" if len(same) >= MANY else "note"
 
 
 def _why(xid: Xid | None, severity: Severity) -> Sentence:

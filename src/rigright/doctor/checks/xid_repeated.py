@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.gpus import label
-from rigright.doctor.happened import device_at, events
+from rigright.doctor.gpus import device_at, label
+from rigright.doctor.happened import events
 from rigright.doctor.record import Case, Evidence, Finding, Verdict, as_root, step
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event

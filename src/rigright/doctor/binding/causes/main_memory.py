@@ -15,7 +15,7 @@ SIDE = WAITING
 CHECKS = ("memory*", "swap*")
 REMEDIES = (
     step(say("fewer workers, smaller prefetch, memory-mapped files instead of copies")),
-    step(say("more main memory, in all channels"), "rigright doctor --only memory*"),
+    step(say("more main memory, in all channels"), "rigright doctor --only memory"),
 )
 _MUCH_SWAP_BYTES_PER_S = 20 * MEGA
 _WAITED = 0.1  # of ten seconds

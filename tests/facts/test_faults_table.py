@@ -95,7 +95,7 @@ def test_an_xid(xid):
 def test_what_to_do_is_told_for_every_code_that_asks_for_something(machine):
     for xid in xids().values():
         event = Event(kind="xid", text="", code=xid.code, pci="0000:1b:00.0")
-        steps = steps_of(xid, case_of(machine), [event])
+        steps = steps_of(xid, case_of(machine), same=[event])
         whole = [one.command for one in steps if one.command]
         if xid.action == "reset":
             gone = machine.devices and machine.devices[0].pci != event.pci

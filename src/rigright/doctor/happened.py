@@ -41,7 +41,7 @@ def is_before_boot(case: Case, event: Event) -> bool:
     return age is not None and up is not None and age > up
 
 
-def done_by_boot(case: Case, same: list[Event], fix: tuple[Step, ...]) -> tuple[Step, ...]:
+def done_by_boot(case: Case, same: list[Event], *, fix: tuple[Step, ...]) -> tuple[Step, ...]:
     """A fix for events of before the last boot alone: a reset or a reboot has been had since."""
     if not all(is_before_boot(case, event) for event in same):
         return fix

@@ -45,7 +45,7 @@ def finding(
         title=title,
         evidence=told(same, show),
         why=why,
-        fix=done_by_boot(case, same, fix),
+        fix=done_by_boot(case, same, fix=fix),
         confidence="likely",
         about=last.pci,
     )

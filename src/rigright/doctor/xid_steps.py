@@ -51,7 +51,7 @@ _THEN = {
 }
 
 
-def steps_of(xid: Xid, case: Case, same: list[Event], *, action: str | None = None) -> tuple[Step, ...]:
+def steps_of(xid: Xid, case: Case, *, same: list[Event], action: str | None = None) -> tuple[Step, ...]:
     """What to do about the events of one code and card; `action`: another than the catalog's."""
     action = action or xid.action
     place = same[-1].pci
@@ -71,4 +71,4 @@ def steps_of(xid: Xid, case: Case, same: list[Event], *, action: str | None = No
     if xid.pages(action) and any(past) and not all(past):
         # a start of the machine did not mend it: what comes after goes before another one
         return (_AGAIN, *(step for step in (then, *now) if step is not None))
-    return done_by_boot(case, same, steps)
+    return done_by_boot(case, same, fix=steps)

@@ -59,7 +59,7 @@ def check(case: Case) -> Iterator[Verdict]:
                 title=_title(xid, code),
                 evidence=(*told(same, _SEE), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
                 why=_why(xid, severity),
-                fix=steps_of(xid, case, same, action=action) if xid else (_UNKNOWN,),
+                fix=steps_of(xid, case, same=same, action=action) if xid else (_UNKNOWN,),
                 confidence="sure" if severity == "fault" else "likely",
                 about=label(device) if device else last.pci,
             )

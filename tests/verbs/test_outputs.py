@@ -354,10 +354,11 @@ def test_a_run_without_a_figure_is_an_error(tmp_path):
         validate(str(tmp_path / "zero.json"), setup=NOTHING_SAID)
 
 
-def test_a_start_up_log_moves_no_speed_and_says_so(files, capsys):
-    assert main(["calibrate", "--from", str(files / "vllm.log"), "--out", str(files / "a.toml")]) == 3
-    assert "validate" in capsys.readouterr().err
-    assert not (files / "a.toml").exists()
+def test_a_start_up_log_moves_memory_and_no_speed(files, capsys):
+    words = ["--from", str(files / "vllm.log"), "--on", "h100", "--out", str(files / "a.toml"), "--json"]
+    assert main(["calibrate", *words]) == 0
+    made = json.loads(capsys.readouterr().out)["anchors"]
+    assert {one["subject"] for one in made} == {"memory_serving"}
 
 
 def test_one_command_anchors_to_a_benchmark(files, capsys):

@@ -15,6 +15,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.training_bands import band
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import GATHERED, mixed_of
+from rigright.cost.training_unsaid import Open
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.training import find_precision, find_trainer
@@ -26,6 +27,23 @@ def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate
     worst = float(np.max(memory.least_bytes))
     low, high = band("device", assumed=False, narrow=memory.narrow)
     return Estimate(value=worst, low=worst * low, high=worst * high)
+
+
+def length_decides(arch: Arch, training: Training, *, layout: Layout) -> Iterator[Sentence]:
+    """What hangs on the length of a sequence that nobody said."""
+    if not arch.vocab:
+        return
+    cut = bool(layout.tp > 1 or layout.pp > 1)
+    work = "pretraining" if training.method == "full" and cut else "training"
+    case = Open(arch=arch, training=training, layout=layout, unsaid=("seq_tok",), work=work)
+    found = case.integrated(
+        lambda other: fullest_bytes(arch, other, layout=layout).value, band=(1.0, 1.0)
+    ).decides
+    if found is not None:
+        yield say(
+            "{option} decides between {least} and {most} per GPU",
+            option=found.prior.option, least=show_bytes(found.least), most=show_bytes(found.most),
+        )  # fmt: skip
 
 
 def training_notes(

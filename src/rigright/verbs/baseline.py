@@ -27,7 +27,25 @@ class SavedBaseline:
     baseline: Baseline
 
 
-def save(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
+def baseline(
+    *,
+    save: str | None = None,
+    check: str | None = None,
+    from_file: str | None = None,
+    bench: str | None = None,
+) -> SavedBaseline | tuple[Examined, Baseline]:
+    """Write what a good node is like to the file `save`, or hold a node against the file `check`."""
+    if (save is None) == (check is None):
+        raise AskError(
+            say("baseline wants one of --save FILE and --check FILE"),
+            hint=say("write for example {example}", example="rigright baseline --save h100.toml"),
+        )
+    if save is not None:
+        return save_from(save, from_file=from_file, bench=bench)
+    return check_against(str(check), from_file=from_file, bench=bench)
+
+
+def save_from(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
     """Take it from a good node: this one, or the one a file tells of."""
     machine, results = _node(from_file, bench)
     found = baseline_of(machine, results, file=file)
@@ -38,13 +56,15 @@ def save(file: str, *, from_file: str | None = None, bench: str | None = None) -
     return SavedBaseline(machine=machine, baseline=found)
 
 
-def check(file: str, *, from_file: str | None = None, bench: str | None = None) -> tuple[Examined, Baseline]:
+def check_against(
+    file: str, *, from_file: str | None = None, bench: str | None = None
+) -> tuple[Examined, Baseline]:
     """Hold a node against it."""
     start = time.perf_counter()
-    baseline = read_baseline(file)
+    expected = read_baseline(file)
     machine, results = _node(from_file, bench)
-    case = case_of(machine, results=results, baseline=baseline)
-    return replace(examine(case, ONLY), seconds=time.perf_counter() - start), baseline
+    case = case_of(machine, results=results, baseline=expected)
+    return replace(examine(case, ONLY), seconds=time.perf_counter() - start), expected
 
 
 def _node(from_file: str | None, bench: str | None) -> tuple[Machine, tuple[Result, ...]]:

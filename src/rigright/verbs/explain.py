@@ -21,6 +21,7 @@ from rigright.verbs.serving.ram import ram_use
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
 from rigright.verbs.serving.speed import speed
+from rigright.verbs.serving.unsaid import LENGTHS, deciding
 
 
 def explain(
@@ -34,6 +35,9 @@ def explain(
     arch = arch if wish.image_size is None else resized(arch, wish.image_size)
     found = single(arch, node, wish=wish)
     told = explain_case(found.case, machine=node.shown, why=why, image_px=wish.image_size)
+    if told.speed is not None:
+        open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
+        told = replace(told, notes=(*deciding(found.case, unsaid=open_ones), *told.notes))
     return replace(told, asked=asked, work=found.wish.work)
 
 

@@ -12,7 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.words import Sentence, say
 from rigright.cost.money import local_tariff, tariff_of
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.facts.tariffs import HOME, find_place, places
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
     from rigright.cost.memory_kv import generates
-    from rigright.search.find import SERVED, find
+    from rigright.search.find import SERVED, TRAINED, find
     from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
@@ -61,6 +61,8 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         asked=asked,
         model_asked=model,
     )
+    if filled.work in SERVED or filled.work in TRAINED:
+        planned = replace(planned, notes=(*_open(arch, wish, planned=planned), *planned.notes))
     if generates(arch) and filled.work in SERVED and (wish.on is not None or wish.owned is not None):
         from rigright.verbs.planning.steps import steps
 
@@ -70,6 +72,27 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.reasons import reasons
 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+
+
+def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]:
+    """Which input that nobody said decides most about the first plan."""
+    from rigright.cost.memory_kv import generates
+
+    first = planned.found.plans[0] if planned.found.plans else None
+    if first is None:
+        return
+    if isinstance(first.work, Training):
+        if wish.seq_tok is None:
+            from rigright.choice.training_notes import length_decides
+
+            yield from length_decides(arch, first.work, layout=first.layout)
+    elif isinstance(first.work, Serving) and generates(arch):
+        from rigright.verbs.planning.reasons import case_of, traffic_of
+        from rigright.verbs.serving.unsaid import LENGTHS, deciding
+
+        load = traffic_of(first, planned.wish, arch=arch)
+        unsaid = tuple(name for name in LENGTHS if getattr(wish, name) is None)
+        yield from deciding(case_of(arch, first), unsaid=unsaid, traffic=load)
 
 
 def arch_of(model: str, wish: PlanWish) -> Arch:

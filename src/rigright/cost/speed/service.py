@@ -212,7 +212,8 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         low, short = np.where(gap > 0, running, low), np.where(gap > 0, gap, short)
         high, long = np.where(gap > 0, high, running), np.where(gap > 0, long, gap)
     busy = arriving / capacity
-    line = np.minimum(arriving * load.prompt_s, SLOWEST)  # share of the time somebody's prompt is worked on
+    # share of the time somebody's prompt is worked on: of no more than get through
+    line = np.minimum(np.minimum(arriving, capacity) * load.prompt_s, SLOWEST)
     after = load.met_s / (1 - line) / 2  # who waits at all waits so long on average
     endless = np.where(busy < 1, 0.0, np.inf)
     flows = np.minimum(arriving, capacity)

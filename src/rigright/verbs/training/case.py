@@ -10,13 +10,11 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
-from rigright.choice.training_notes import batch_notes, fullest_bytes, training_notes
+from rigright.choice.training_notes import batch_notes, fullest_bytes, length_decides, training_notes
 from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_setup import Setup, set_up
 from rigright.cost.training_towers import trunk_of
-from rigright.cost.training_unsaid import Open
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
 from rigright.search.training_settled import settle
@@ -157,20 +155,8 @@ def _length_notes(
     """The length where nobody said it, and what hangs on it; a length beyond what the model was made for."""
     if wish.seq_tok is None and arch.vocab:
         tokens = say("{tokens} tokens per sequence", tokens=f"{int(training.seq_tok):,}")
-        cut = bool(layout.tp > 1 or layout.pp > 1)
-        work = "pretraining" if training.method == "full" and cut else "training"
-        case = Open(arch=arch, training=training, layout=layout, unsaid=("seq_tok",), work=work)
-        found = case.integrated(
-            lambda other: fullest_bytes(arch, other, layout=layout).value, band=(1.0, 1.0)
-        ).decides
-        if found is None:
-            yield say("assumed: {parts}", parts=tokens)
-        else:
-            yield say(
-                "assumed: {parts}; {option} decides between {least} and {most} per GPU",
-                parts=tokens, option=found.prior.option,
-                least=show_bytes(found.least), most=show_bytes(found.most),
-            )  # fmt: skip
+        yield say("assumed: {parts}", parts=tokens)
+        yield from length_decides(arch, training, layout=layout)
     if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
         yield say(
             "{tokens} tokens exceed the model's context of {most}",

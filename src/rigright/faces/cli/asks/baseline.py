@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_from
@@ -32,20 +31,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Save one, or check against one."""
     from rigright.report.pages import baseline as pages
-    from rigright.verbs import baseline
+    from rigright.verbs.baseline import SavedBaseline, baseline
 
-    if (options.save is None) == (options.check is None):
-        raise AskError(
-            say("baseline wants one of --save FILE and --check FILE"),
-            hint=say("write for example {example}", example="rigright baseline --save h100.toml"),
-        )
-    if options.save is not None:
-        saved = baseline.save(options.save, from_file=options.from_file, bench=options.bench)
+    found = baseline(save=options.save, check=options.check, from_file=options.from_file, bench=options.bench)
+    if isinstance(found, SavedBaseline):
+        saved = found
         return Answer(
             page=lambda: pages.page(saved.machine, saved.baseline),
             plain=lambda _language: pages.plain(saved.baseline),
         )
-    result, expected = baseline.check(options.check, from_file=options.from_file, bench=options.bench)
+    result, expected = found
     return Answer(
         page=lambda: pages.check_page(result, expected),
         plain=lambda language: pages.check_plain(result, expected, language=language),

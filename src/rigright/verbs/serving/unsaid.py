@@ -1,0 +1,38 @@
+"""Which length that nobody said decides the speed of an answer, and between what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.base.units import show_short
+from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
+from rigright.cost.unsaid import integrated, priors
+from rigright.demand import Traffic
+from rigright.verbs.serving.speed import speed, traffic_of
+
+LENGTHS = ("prompt_tok", "output_tok")
+WORTH = 1.5  # most over least, from which a length is worth a word
+
+
+def deciding(case: Case, *, unsaid: tuple[str, ...], traffic: Traffic | None = None) -> Iterator[Sentence]:
+    """The one length of those unsaid (`prompt_tok`, `output_tok`) that moves tokens a second most."""
+    most = case.arch.max_context_tok or case.serving.context_tok
+    load = traffic or traffic_of(case)
+    if load.rate_per_s is not None:  # what comes in at a rate goes out at it
+        return
+
+    def rate(told: object) -> float:
+        asked = replace(load, **dict(told))  # type: ignore[call-overload]
+        if asked.prompt_tok + asked.output_tok > most:
+            return float("nan")
+        return float(speed(case, traffic=asked).output_tok_per_s.value)
+
+    open_ones = [prior for name, prior in priors("serving").items() if name in unsaid]
+    found = integrated(rate, open_ones).decides
+    if found is not None and found.most >= WORTH * found.least:
+        yield say(
+            "{option} decides between {least} and {most} tok/s",
+            option=found.prior.option, least=show_short(found.least), most=show_short(found.most),
+        )  # fmt: skip

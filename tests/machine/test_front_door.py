@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -386,3 +387,58 @@ def test_nothing_hostile_takes_long_or_falls():
             continue
     assert read >= 3
     assert len(sections("$ dmesg\nx\n" * 5000)) <= 2001
+
+
+HANDED = {  # how a text comes to us -> what becomes of it on the way
+    "Windows lines": lambda raw: raw.replace(b"\n", b"\r\n"),
+    "PowerShell": lambda raw: raw.decode("utf-8", "replace").encode("utf-16"),
+    "colours": lambda raw: b"".join(b"\x1b[0m" + line + b"\x1b[K\n" for line in raw.splitlines()),
+    "a mail": lambda raw: b"".join(b"> " + line + b"\n" for line in raw.splitlines()),
+    "a thread": lambda raw: b"see below\n```console\n" + raw + b"\n```\nthanks!\n",
+    "set in": lambda raw: b"".join(b"    " + line + b"\n" for line in raw.splitlines()),
+    "prose around": lambda raw: b"It hangs since Monday.\nThis is what it says:\n\n" + raw + b"\n\nRegards\n",
+    "a container's log": lambda raw: b"".join(
+        b"2025-01-21T04:41:44.283302123Z stdout F " + line + b"\n" for line in raw.splitlines()
+    ),
+}
+MOST_BYTES = 16_000  # larger ones take their time, and tell nothing more
+
+
+@pytest.mark.parametrize("way", HANDED)
+def test_the_way_it_was_handed_over_changes_no_fact(shared, way):
+    """Every capture that is not too large, against itself as it was taken."""
+    seen = 0
+    for path in sorted((shared / "captures").rglob("*")):
+        if not path.is_file() or path.suffix in {".md", ".gz"} or not 0 < path.stat().st_size < MOST_BYTES:
+            continue
+        raw = path.read_bytes()
+        if path.name == "bare.log":  # gains a time
+            continue
+        assert said(HANDED[way](raw)) == said(raw), path.name
+        seen += 1
+    assert seen > 30
+
+
+def said(raw):
+    try:
+        return replace(read_machine(raw, name="x"), read_as=(), unread=())
+    except DataError as error:
+        return str(error)[:30]
+
+
+def test_captures_one_after_another_in_one_text(shared):
+    """Cards, their faults and the bus of one machine, in any order, each as it is alone."""
+    folder = shared / "captures"
+    pieces = [
+        (folder / "nvidia-smi-text/linux-x86_64__nvidia-l40s__595.80.txt").read_bytes(),
+        (folder / "new/logs/components_memory_testdata_dmesg.decode.iso.log").read_bytes(),
+        (folder / "pci/lspci.nn.a10.txt").read_bytes(),
+        (folder / "new/logs/pkg_host_testdata_dmidecode").read_bytes(),
+    ]
+    alone = [read_machine(raw, name="x") for raw in pieces]
+    for order in (pieces, pieces[::-1]):
+        machine = read_machine(b"\n".join(order), name="x")
+        assert [one.uuid for one in machine.devices] == [one.uuid for one in alone[0].devices]
+        assert [one.text for one in machine.events] == [one.text for one in alone[1].events]
+        assert machine.pci == alone[2].pci
+        assert machine.system.product == alone[3].system.product

@@ -17,7 +17,7 @@ _DEVICE = re.compile(r"^Device (\d{1,3}): (\S.{0,80}?) \(([0-9a-fA-F:.]{7,16})\)
 _DRIVER = re.compile(r"^Driver Version: (\d{3}\.[\d.]{1,12})", re.MULTILINE)
 _MARKS = re.compile(
     r"^nvbandwidth Version|^# nThread |^#\s+size\s+count\s+type"
-    r"|^(?:cpu|gpu)\w{0,12}_to_(?:cpu|gpu)\w{0,60} [\d.]+$"
+    r"|^(?:cpu|gpu)\w{0,12}_to_(?:cpu|gpu)\w{0,60} [\d.]+\s*$"
     r"|^GPU \d+: .*\bGflop/s|^\d+(?:\.\d+)?%\s+proc'd:|^\s*READ: bw=|^\s*WRITE: bw=|^fio-\d"
     r'|^\{"node": ?"|"fio version"|^\s*"nvbandwidth"',
     re.MULTILINE,

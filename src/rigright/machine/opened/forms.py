@@ -42,7 +42,7 @@ _PASSED_ON = re.compile(
     re.MULTILINE,
 )
 _LOOKED_AT = 400  # lines, to tell what most of them are
-_ALPHA = 0.5
+_LEAST_SHARE = 0.3  # of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def _is_log(text: str) -> bool:
     """Whether most of its first lines bear the stamp of a log."""
     lines = [line for line in text[: _LOOKED_AT * 200].splitlines()[:_LOOKED_AT] if line.strip()]
     stamped = sum(is_stamped(line) or _PANIC.match(line) is not None for line in lines)
-    return stamped > 0 and stamped >= _ALPHA * len(lines)
+    return stamped > 0 and stamped >= _LEAST_SHARE * len(lines)
 
 
 def _holds_log(section: Section) -> bool:
@@ -89,11 +89,6 @@ def _holds_log(section: Section) -> bool:
         return True
     text = _log_text(section)
     return _is_log(text) or any(map(_is_kernels, text.splitlines()))
-
-
-def _is_lspci(section: Section) -> bool:
-    first = section.text.lstrip().partition("\n")[0]
-    return _LSPCI.match(first) is not None
 
 
 FORMS: tuple[PastedForm, ...] = (
@@ -110,7 +105,9 @@ FORMS: tuple[PastedForm, ...] = (
     ),
     PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
     PastedForm(
-        name="lspci", matches=_is_lspci, read=lambda one: Read(fields=(("pci", read_lspci(one.text)),))
+        name="lspci",
+        matches=lambda one: _LSPCI.search(one.text),
+        read=lambda one: Read(fields=(("pci", read_lspci(one.text)),)),
     ),
     PastedForm(
         name="amd-smi",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable
 from itertools import islice
 
@@ -18,9 +19,10 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x
 _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
+_FINER = re.compile(r"(?<=\.\d{6})\d+")
 _KERNELS = re.compile(r"NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:")
 _OWN_STAMP = re.compile(
-    rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|\w{{3}} \w{{3}} [ \d]\d )"
+    rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
 
 
@@ -36,7 +38,9 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    return unwrapped(text)
+    text = unwrapped(text)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
 
 
 def _coding(raw: bytes) -> str:
@@ -68,7 +72,7 @@ def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
     if _OWN_STAMP.match(line):
         return line
-    return f"{at} container kernel: {line}" if _KERNELS.match(line) else f"{at} {line}"
+    return f"{_FINER.sub('', at)} container kernel: {line}" if _KERNELS.match(line) else line
 
 
 def _of_json(match: re.Match[str]) -> str:
@@ -84,7 +88,7 @@ def _of_json(match: re.Match[str]) -> str:
 
 
 _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"> ?(?![ ]*\d)(.*)"), lambda m: m[1]),  # quoted in a mail or a thread
+    (re.compile(r"> ?(.*)"), lambda m: m[1]),  # quoted in a mail or a thread
     (
         re.compile(rf"(?:/[^\s:]{{1,200}}:)?(?:\d{{1,9}}[:-])?(?={_OWN_STAMP.pattern})(.*)"),
         lambda m: m[1],

@@ -442,3 +442,67 @@ def test_captures_one_after_another_in_one_text(shared):
         assert [one.text for one in machine.events] == [one.text for one in alone[1].events]
         assert machine.pci == alone[2].pci
         assert machine.system.product == alone[3].system.product
+
+
+NARROW = {  # what it is -> its text, and what the first card then is
+    "dmon": (
+        """# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk
+# Idx      W      C      C      %      %    MHz    MHz
+    0     70     34     45      0      0   2619    345
+    1     75     36     46     10     40   2619   1980
+# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk
+    0     73     35      -     50      0   2619    345
+""",
+        lambda one: (
+            (one.power.draw_w, one.thermal.gpu_c, one.busy_share, one.clocks.sm_hz) == (73, 35, 0.5, 345e6)
+        ),
+    ),
+    "pmon": (
+        """# gpu         pid   type     sm    mem    command
+# Idx           #    C/G      %      %    name
+    0      12345     C     99     40    python
+""",
+        lambda one: [(each.pid, each.name) for each in one.programs] == [(12345, "python")],
+    ),
+    "compute apps": (
+        "gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-1a, 77, python, 1024 MiB\n",
+        lambda one: (one.uuid, one.programs[0].mem_bytes) == ("GPU-1a", 2**30),
+    ),
+    "mig -lgi": (
+        "| GPU instances:          |\n|   0  MIG 1g.10gb         19        9          2:1     |\n",
+        lambda one: [(part.gpu_instance, part.profile) for part in one.slices] == [(9, "1g.10gb")],
+    ),
+    "gpustat": (
+        "[0] NVIDIA L4        | 34'C,   7 % |     3 / 23034 MB |\n",
+        lambda one: (one.name, one.busy_share, one.mem_total_bytes) == ("NVIDIA L4", 0.07, 23034 * 2**20),
+    ),
+    "collect_env of ROCm": (
+        """PyTorch version: 2.5.1+rocm6.2
+Python platform: Linux-5.15.0-91-generic-x86_64-with-glibc2.35
+Is CUDA available: True
+GPU models and configuration: AMD Instinct MI300X (gfx942:sramecc+:xnack-)
+Nvidia driver version: Could not collect
+""",
+        lambda one: (one.vendor, one.name, one.isa) == ("amd", "AMD Instinct MI300X", "gfx942"),
+    ),
+    "amd-smi monitor": (
+        """GPU     PVIOL     TVIOL  PHOT_TVIOL  VR_TVIOL  HBM_TVIOL
+  0      12 %       0 %         0 %       0 %        3 %
+""",
+        lambda one: one.slowed_by == ("hw_thermal", "sw_power_cap"),
+    ),
+    "amd-smi topology": (
+        """LINK TYPE TABLE:
+             0000:0c:00.0 0000:22:00.0
+0000:0c:00.0 SELF         XGMI
+0000:22:00.0 XGMI         SELF
+""",
+        lambda one: (one.vendor, one.pci) == ("amd", "0000:0c:00.0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", NARROW)
+def test_narrow_tables_are_read(form):
+    text, holds = NARROW[form]
+    assert holds(read_machine(text.encode(), name="x").devices[0]), form

@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
-from rigright.machine.nvidia_smi import complaints, log, picture, sheets, text, xml
+from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
 from rigright.machine.record import Read
 from rigright.machine.system import System
 
@@ -92,6 +92,7 @@ _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest 
     (_LINKS.search, _links),
     (_LIST.search, lambda section: Read(fields=(("devices", text.listed(section)),))),
     (picture.is_picture, picture.read_picture),
+    (monitors.is_monitor, monitors.read_monitor),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 

@@ -18,15 +18,18 @@ _CARD = re.compile(
     r"^[ \t]{0,20}(?:GPU models and configuration[ \t]*:[ \t]*)?GPU (\d{1,3}(?:,\d{1,3})*): (\S.{0,100})$",
     re.MULTILINE,
 )
+_AMD = re.compile(r"\bAMD\b|Radeon|Instinct")
+_ISA = re.compile(r"\((gfx[0-9a-f]{3,4})\b")
 _KERNEL = re.compile(r"Linux-(\S{1,100})-(x86_64|aarch64|ppc64le)-with")
 _DRIVER = ("nvidia driver version", "cuda driver version")
 _TORCH = ("pytorch version", "pytorch")
 
 
 def matches(text: str) -> bool:
-    """Whether it names a PyTorch and a driver as collect_env does."""
+    """Whether it names a PyTorch, and a driver or a platform, as collect_env does."""
     said = _said(text)
-    return _first(said, _DRIVER) is not None and _first(said, _TORCH) is not None
+    told = _first(said, _DRIVER) is not None or {"python platform", "is cuda available"} <= said.keys()
+    return told and _first(said, _TORCH) is not None
 
 
 def read(text: str) -> Read:
@@ -35,9 +38,11 @@ def read(text: str) -> Read:
     found: dict[int, Device] = {}
     for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
         for index in map(int, indexes.split(",")[:_MOST_CARDS]):
-            card = Device(index=index, vendor="nvidia", name=name.partition(" (UUID")[0].strip())
             if len(found) < _MOST_CARDS:
-                found.setdefault(index, card)
+                found.setdefault(index, _card(index, name))
+    alone = said.get("gpu models and configuration", "")  # of ROCm: the first card, without its number
+    if not found and _AMD.search(alone):
+        found[0] = _card(0, alone)
     kernel = _KERNEL.search(said.get("python platform", ""))
     # the Python that ran it, with its PyTorch
     torch = _first(said, _TORCH) or ""
@@ -52,6 +57,7 @@ def read(text: str) -> Read:
     )
     ran = (_first(said, ("python version", "python")) or "").split()
     python = Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
+    name = said["os"].partition(" (")[0] if "os" in said else None
     own = Read(
         fields=(
             ("devices", tuple(found[index] for index in sorted(found))),
@@ -59,7 +65,8 @@ def read(text: str) -> Read:
             (
                 "system",
                 System(
-                    os_name=said["os"].partition(" (")[0] if "os" in said else None,
+                    os_id="windows" if name and "Windows" in name else None,
+                    os_name=name,
                     kernel=kernel.group(1) if kernel else None,
                     arch=kernel.group(2) if kernel else None,
                     virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
@@ -68,6 +75,14 @@ def read(text: str) -> Read:
         )
     )
     return laid(read_capture(text), own) if is_capture(text) else own
+
+
+def _card(index: int, said: str) -> Device:
+    """A card by its name; ROCm writes its instruction set behind it."""
+    name = said.partition(" (")[0].strip()
+    isa = _ISA.search(said)
+    vendor = "amd" if isa or _AMD.search(said) else "nvidia"
+    return Device(index=index, vendor=vendor, name=name, isa=isa[1] if isa else None)
 
 
 def _said(text: str) -> dict[str, str]:

@@ -164,6 +164,16 @@ FORMS: tuple[PastedForm, ...] = (
         read=lambda one: host_text.read_uname(one.text),
     ),
     PastedForm(
+        name="df",
+        matches=lambda one: host_text.DF_HEAD.search(one.text) and "inode" not in one.text.lower(),
+        read=lambda one: host_text.read_df(one.text, one.head),
+    ),
+    PastedForm(
+        name="hostnamectl",
+        matches=lambda one: host_text.HOSTNAMECTL.search(one.text),
+        read=lambda one: host_text.read_hostnamectl(one.text),
+    ),
+    PastedForm(
         name="lsblk",
         matches=lambda one: (
             host_text.LSBLK_ROW.search(one.text) or "blockdevices" in host_text.json_of(one.text)

@@ -18,8 +18,15 @@ from rigright.machine.smbios.text import read_modules, read_slots, title_fields
 from rigright.machine.system import System
 
 MOST_ROWS = 4096
+DF_HEAD = re.compile(r"^Filesystem +(?:Type +)?\S+.* Mounted on\s*$", re.MULTILINE)
+_DF_ROW = re.compile(
+    r"^(?P<source>/dev/\S+|[\w.-]+:/\S*) +(?:(?P<kind>[a-z]\w{1,12}) +)?(?P<size>[\d.]+[KMGTP]?i?) +"
+    r"[\d.]+[KMGTP]?i? +(?P<free>[\d.]+[KMGTP]?i?) +\d{1,3}% +(?P<path>/\S*)$",
+    re.MULTILINE,
+)
+HOSTNAMECTL = re.compile(r"^ *Operating System: \S.*\n(?:.*\n){0,4} *Kernel: Linux \S+", re.MULTILINE)
 LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
-_SAID = re.compile(r"^[ \t]{0,8}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
+_SAID = re.compile(r"^[ \t]{0,24}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
 FREE_HEAD = re.compile(r"^\s*total +used +free\b", re.MULTILINE)
@@ -112,6 +119,42 @@ def read_uname(text: str) -> Read:
         return Read()
     virtual = "wsl2" if "microsoft" in match[2].lower() else None
     return Read(fields=(("system", System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)),))
+
+
+def read_df(text: str, head: str) -> Read:
+    """File systems with a disk or a server below them; numbers alone are KiB, or what was asked for."""
+    unit = MIB if re.search(r"-\w*m\b", head) else KIB
+    found = []
+    for match in [*_DF_ROW.finditer(text)][:MOST_ROWS]:
+        size, free = (
+            float(told) * unit if told.isdecimal() else _size(told.removesuffix("i"))
+            for told in (match["size"], match["free"])
+        )
+        found.append(
+            Mount(
+                path=match["path"],
+                source=match["source"],
+                kind=match["kind"] or ("nfs" if ":/" in match["source"] else "unknown"),
+                size_bytes=size,
+                free_bytes=free,
+            )
+        )
+    return Read(fields=(("mounts", tuple(found)),))
+
+
+def read_hostnamectl(text: str) -> Read:
+    """Name, system, kernel and maker."""
+    said = {name.strip(): value.strip() for name, value in _SAID.findall(text)}
+    system = System(
+        host=said.get("Static hostname"),
+        os_name=said.get("Operating System"),
+        kernel=said.get("Kernel", "").removeprefix("Linux ") or None,
+        arch={"x86-64": "x86_64", "arm64": "aarch64"}.get(said.get("Architecture", "")),
+        virtual=said.get("Virtualization"),
+        maker=said.get("Hardware Vendor"),
+        product=said.get("Hardware Model"),
+    )
+    return Read(fields=(("system", system),))
 
 
 def read_lsblk(text: str) -> Read:

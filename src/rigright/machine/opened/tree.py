@@ -35,6 +35,12 @@ _ANSWERS: tuple[
     (re.compile(r"ipmitool sdr"), ("ipmitool", "sdr")),
     (re.compile(r"ipmitool sensor"), ("ipmitool", "sensor")),
 )
+_SPOKEN: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (  # a command by what it prints
+    (re.compile(r"\s*nvcc: NVIDIA \(R\) Cuda compiler"), ("nvcc", "--version")),
+    (re.compile(r"\s*SecureBoot (?:enabled|disabled)"), ("mokutil", "--sb-state")),
+    (re.compile(r"\s*Reference ID +: "), ("chronyc", "-n", "tracking")),
+    (re.compile(r"\s*Local time: "), ("timedatectl", "show", "-p", "NTPSynchronized", "--value")),
+)
 _SYNCED = re.compile(r"(?:System clock synchronized|NTP synchronized|NTPSynchronized)[:=] *(yes|no)")
 _INFINIBAND = re.compile(
     r"(?:.*/)?(?P<inside>[^/]+/(?:ports/\d{1,3}/.+|hca_type|fw_ver|board_id|node_guid|node_type|hw_rev))\Z"
@@ -51,7 +57,9 @@ def answered(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] 
     path = head if _FILE.fullmatch(head) else next((at for form, at in _BEGINNINGS if form.match(text)), None)
     if path is not None:
         return path, _loaded(text) if path == "/proc/modules" else text.strip("\n") + "\n"
-    argv = next((argv for form, argv in _ANSWERS if form.match(head)), None)
+    asked = ((form.match(head), argv) for form, argv in _ANSWERS)
+    spoken = ((form.match(text), argv) for form, argv in _SPOKEN)
+    argv = next((argv for match, argv in (*asked, *spoken) if match), None)
     if argv is not None and argv[0] == "timedatectl":
         synced = _SYNCED.search(text)
         return None if synced is None else (argv, synced[1] + "\n")

@@ -32,6 +32,8 @@ def one(changes, severity, about="gpu 3"):
     return ({"cards": {3: changes}}, severity, about)
 
 
+RACK = {"every": {"name": "NVIDIA GB200", "pci_id": "10de:2941", "isa": "10.0"}}
+
 ROWS = {
     "alike_names": Row(
         finds=(
@@ -123,10 +125,21 @@ ROWS = {
         unseen={"every": {"ecc__uncorrected_volatile": None, "ecc__uncorrected_aggregate": None}},
         apart=DESKTOP,
     ),
+    "fabric_imex": Row(
+        finds=(
+            (RACK | {"system__services": (("nvidia-imex", "failed"),)}, "warning", None),
+            (RACK | {"system__services": (("chrony", "active"),)}, "warning", None),
+        ),
+        fine=RACK | {"system__services": (("nvidia-imex", "active"),)},
+        unseen=RACK | {"system__services": ()},
+        apart={},
+    ),
     "fabric_state": Row(
         finds=(
             one({"fabric__state": "not started", "fabric__status": None}, "fault"),
             one({"fabric__health": "unhealthy"}, "fault"),
+            one({"fabric__bandwidth": "degraded"}, "warning"),
+            one({"fabric__recovering": True}, "warning"),
         ),
         fine={},
         unseen=LEFT_OUT,

@@ -183,9 +183,14 @@ ROWS = {
             (ports(ib(0, counters=(("link_downed", 40),))), "warning", "mlx5_0/1"),
             (ports(ib(0, counters=(("symbol_error", 10**7),))), "warning", "mlx5_0/1"),
             (ports(ib(0, kind="roce", counters=(("out_of_sequence", 10**9),))), "warning", "mlx5_0/1"),
+            (
+                ports(ib(0, counters=(("link_downed", 40),))) | {"system__up_s": None},
+                "note",
+                "mlx5_0/1",
+            ),
         ),
         fine={},
-        unseen=NO_KEEPER,
+        unseen=ports(ib(0, counters=(("excessive_buffer_overrun_errors", 15), ("link_downed", 255)))),
         apart=DESKTOP,
     ),
     "ib_firmware": Row(
@@ -196,11 +201,21 @@ ROWS = {
         unseen="a card that does not tell its firmware is left out",
         apart={"ports": ()},
     ),
+    "nic_affinity": Row(
+        finds=(
+            (ports(*(ib(n, numa_node=0) for n in range(8))), "warning", "gpu 6"),
+            (ports(ib(0, numa_node=0)), "note", "gpu 6"),
+        ),
+        fine={},
+        unseen="cards and ports that do not tell their domain are left out",
+        apart=DESKTOP,
+    ),
     "ib_ports": Row(
         finds=(
             (ports(ib(0), ib(1, state="down")), "warning", "mlx5_1/1"),
             (ports(ib(0), ib(1), ib(2, bytes_per_s=25e9)), "warning", "mlx5_2/1"),
             (ports(ib(0, lanes=4), ib(1, lanes=1)), "warning", "mlx5_1/1"),
+            (ports(ib(0, board="MT_0000000838", bytes_per_s=25e9)), "warning", "mlx5_0/1"),
         ),
         fine={},
         unseen="a port that tells no state is not called down",

@@ -22,6 +22,13 @@ QUIET_LOG = {"events": ()}
 ONLY_FINDS = "it has a word for what is set, and none for the rest"
 
 
+NIC = "mlx5_core 0000:9c:00.0: "
+SLOW_SLOT = (
+    "63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link at 0000:9b:01.0 "
+    "(capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)"
+)
+
+
 def log(*lines, times=1):
     """What the kernel wrote an hour ago."""
     told = [event_of(line) for line in lines * times]
@@ -390,6 +397,28 @@ ROWS = {
         fine=log(FLAP),
         unseen=LOCKED_LOG,
         apart={"ports": ()},
+    ),
+    "log_nics": Row(
+        finds=(
+            (log(NIC + "device's health compromised - reached miss count"), "fault", "0000:9c:00.0"),
+            (log(NIC + "Detected insufficient power on the PCIe slot (27W)."), "warning", "0000:9c:00.0"),
+            (
+                log(NIC + "temp_warn:122: High temperature on sensors with bit set 0 1"),
+                "warning",
+                "0000:9c:00.0",
+            ),
+            (
+                log(NIC + "Port module event[error]: module 0, Cable error, Bus stuck"),
+                "warning",
+                "0000:9c:00.0",
+            ),
+            (log("infiniband mlx5_4: dump_cqe:272:(pid 6312): dump error cqe"), "note", None),
+            (log("infiniband mlx5_4: dump_cqe:272:(pid 6312): dump error cqe", times=12), "warning", None),
+            (log(NIC + SLOW_SLOT), "warning", "0000:9c:00.0"),
+        ),
+        fine=QUIET_LOG,
+        unseen=LOCKED_LOG,
+        apart={"ports": (), "pci": ()},
     ),
     "log_memory": Row(
         finds=(

@@ -11,7 +11,7 @@ from rigright.doctor.examine import case_of, examine
 from rigright.machine.running.kernel_log import parsed
 from rigright.machine.running.log_lines import events_of
 
-LOGS = ("log_bus", "log_disks", "log_driver", "log_memory", "log_nvlink")
+LOGS = ("log_bus", "log_disks", "log_driver", "log_memory", "log_nics", "log_nvlink")
 
 
 def logged(*lines, ago_s=60.0):
@@ -80,7 +80,7 @@ def record(severity, section):
         ),
         (
             ["mlx5_core 0000:5e:00.0: device's health compromised - reached miss count"],
-            [("log_driver", "fault")],
+            [("log_nics", "fault")],
         ),
         (
             [

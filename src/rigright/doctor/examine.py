@@ -77,10 +77,13 @@ def case_of(
     results: tuple[Result, ...] = (),
     wanted: Wanted | None = None,
     baseline: Baseline | None = None,
+    before: Machine | None = None,
 ) -> Case:
     """All that checks may look at, each device with the chip it is."""
     chips = tuple(chip_of(device) for device in machine.devices)
-    return Case(machine=machine, chips=chips, results=results, wanted=wanted, baseline=baseline)
+    return Case(
+        machine=machine, chips=chips, results=results, wanted=wanted, baseline=baseline, before=before
+    )
 
 
 def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:

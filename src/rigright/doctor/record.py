@@ -110,6 +110,7 @@ class Case:
     results: tuple[Result, ...] = ()  # the last benchmarks, where there are any
     wanted: Wanted | None = None
     baseline: Baseline | None = None  # what nodes of this type should be like
+    before: Machine | None = None  # the same machine at an earlier time: for what grows
 
     @property
     def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:

@@ -39,6 +39,10 @@ class Fabric:
     state: str | None = None  # "completed", "in progress", "not started", "not supported"
     status: str | None = None  # "success" or the driver's error
     health: str | None = None
+    bandwidth: str | None = None  # "full", "degraded"
+    recovering: bool | None = None  # its routes are being set anew
+    route_broken: bool | None = None
+    timed_out: bool | None = None  # accesses over it
     clique: int | None = None
 
 

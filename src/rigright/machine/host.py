@@ -162,7 +162,9 @@ class Port:
     """One port of a network card; InfiniBand's too."""
 
     name: str  # "eth0", "mlx5_0/1"
-    kind: str  # "ethernet", "infiniband", "roce", "wifi", "virtual"
+    kind: str  # "ethernet", "infiniband", "roce", "iwarp", "rdma", "wifi", "virtual"
+    model: str | None = None  # "MT4129"
+    board: str | None = None  # the board's own number: "MT_0000000838"
     state: str | None = None  # "up", "down", "polling", "init"
     bytes_per_s: float | None = None
     max_bytes_per_s: float | None = None

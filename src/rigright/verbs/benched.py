@@ -1,11 +1,13 @@
-"""The last benchmarks of a machine, where its history holds any."""
+"""What the history holds of a machine: its last benchmarks, and how it was before."""
 
 from __future__ import annotations
 
 from rigright.base.errors import RigError
 from rigright.machine.bench.record import Result
-from rigright.machine.history.store import open_history
+from rigright.machine.history.store import machine_key, open_history
 from rigright.machine.record import Machine
+
+_LEAST_BETWEEN_S = 600.0  # two readings: less is no rate
 
 
 def results_of(machine: Machine) -> tuple[Result, ...]:
@@ -15,3 +17,17 @@ def results_of(machine: Machine) -> tuple[Result, ...]:
             return history.last_results(machine)
     except (RigError, OSError):
         return ()
+
+
+def before_of(machine: Machine) -> Machine | None:
+    """The machine as it was last read since its start, and long enough ago for a rate."""
+    now_s, up_s = machine.system.now_s, machine.system.up_s
+    if now_s is None:
+        return None
+    try:
+        with open_history(writes=False) as history:
+            seen = history.machines(None if up_s is None else now_s - up_s, now_s - _LEAST_BETWEEN_S)
+    except (RigError, OSError):
+        return None
+    key = machine_key(machine)
+    return next((one.machine for one in reversed(seen) if one.key == key), None)

@@ -3,7 +3,7 @@
 On boards with NVSwitch chips (HGX, DGX) cards compute together only after nvidia-fabricmanager has set
 the switches up. It must be of exactly the driver's version. Without it CUDA says "system not yet
 initialized" (802), on every card, or cards work alone: machines ran twenty days like that and looked
-healthy. GB200 racks keep it elsewhere.
+healthy. racks (NVL72) keep it on their switch trays.
 
 Not running on a machine that needs it: fault; another version than the driver: fault. Machines without
 switches are not asked. Source: NVIDIA fabric manager user guide.
@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
+from rigright.doctor.gpus import RACK_CHIPS
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Verdict, as_root, seen, step
 from rigright.doctor.stack import driver, is_contained, numbers, service
+from rigright.facts.fabrics import fabric_of
 
 TITLE = say("the switches' manager runs, in the driver's version")
 _NAME = "nvidia-fabricmanager"
@@ -31,7 +33,11 @@ def check(case: Case) -> Iterator[Verdict]:
         one.id.startswith("10de:") and (one.pci_class or "").startswith(_SWITCH_CLASS)
         for one in case.machine.pci or ()
     )
-    waiting = any(one.fabric is not None and one.fabric.state in _BAD_STATES for one in case.machine.devices)
+    waiting = any(
+        one.fabric is not None and one.fabric.state in _BAD_STATES
+        for one, chip in case.pairs
+        if chip is None or fabric_of(chip).domain <= RACK_CHIPS  # a rack keeps it on its switch trays
+    )
     if not (shown or waiting) or is_contained(case) or case.machine.system.is_virtual:
         return
     state, version = service(case, _NAME), case.machine.software.fabric_manager

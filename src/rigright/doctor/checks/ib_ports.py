@@ -1,12 +1,14 @@
-"""Ports of InfiniBand and RoCE cards: up, at the rate of their neighbours, with all lanes.
+"""Ports of InfiniBand and RoCE cards: up, at the rate of their board and of their neighbours, with all lanes.
 
-Cards of one kind in a machine are cabled alike. A port that is down or polling among ports that are up, one
+Cards of one board in a machine are cabled alike. A port that is down or polling among ports that are up, one
 that runs at a lower rate, or on fewer lanes, makes each collective over several machines wait for it. A
-port that is down where none of its kind is up may simply not be cabled.
+port that is down where none of its kind is up may simply not be cabled. Cards of other boards, other link
+layers (storage, iWARP, plain Ethernet) and second ports are not held against them.
 
-Warning: down among others that are up, a lower rate than most, or fewer than four lanes on an InfiniBand
-port. Expectations come from the other ports of the machine. Source: azurehpc-health-checks (IB rate);
-leptonai/gpud (expected rate and ports only where configured).
+Warning: down among others that are up, a lower rate than most or than its very board is made for, or fewer
+than four lanes on an InfiniBand port that could have four. Where several ports share a lower rate, they may
+serve another network: a note. Sources: azurehpc-health-checks (IB rate); leptonai/gpud (expected rate and
+ports); data/nics.csv (boards and their rates).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Finding, Fine, Verdict, seen, step
+from rigright.doctor.nic import alike, nic_at
+from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.machine.host import Port
 
 TITLE = say("InfiniBand and RoCE ports are up, alike and fast")
@@ -26,55 +29,52 @@ BITS = 8
 
 
 def check(case: Case) -> Iterator[Verdict]:
-    """A verdict a port that stands out, else one for all."""
-    ports = [one for one in case.machine.ports or () if one.kind in {"infiniband", "roce"}]
-    kinds = {(port.kind, _card(case, port)) for port in ports}
-    for kind in sorted(kinds):
-        alike = [port for port in ports if (port.kind, _card(case, port)) == kind]
-        yield from _of_kind(alike)
+    """A verdict a port that stands out, else one for all of a kind."""
+    for group in alike(case):
+        up = [port for port in group if port.state == "up"]
+        if not up and all(port.state is not None for port in group):
+            yield Fine(says=say("none cabled; ports: {count}", count=len(group)))
+            continue
+        rates = Counter(port.bytes_per_s for port in up if port.bytes_per_s)
+        usual = max(rates, key=lambda rate: (rates[rate], rate), default=0.0)
+        found = [
+            _finding(port, told)
+            for port in group
+            if (told := _odd(case, port, usual=usual, rates=rates)) is not None
+        ]
+        yield from found
+        if not found:
+            yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=_gbit(usual)))
 
 
-def _card(case: Case, port: Port) -> str:
-    return next((one.id for one in case.machine.pci or () if one.address == port.pci), "")
+def _gbit(rate: float) -> Sentence:
+    return say("{rate} Gb/s", rate=f"{rate * BITS / GIGA:g}")
 
 
-def _of_kind(alike: list[Port]) -> Iterator[Verdict]:
-    up = [port for port in alike if port.state == "up"]
-    if not up:
-        yield Fine(says=say("none cabled; ports: {count}", count=len(alike)))
-        return
-    usual = Counter(port.bytes_per_s for port in up).most_common(1)[0][0]
-    found = [
-        _finding(port, title)
-        for port in alike
-        if (title := _odd(port, usual or 0.0, most=len(up))) is not None
-    ]
-    yield from found
-    if not found:
-        yield Fine(
-            says=say(
-                "{rate} Gb/s each; ports: {count}", count=len(up), rate=f"{(usual or 0.0) * BITS / GIGA:g}"
-            )
-        )
-
-
-def _odd(port: Port, usual: float, *, most: int) -> Sentence | None:
-    """What stands out, where others show how it should be."""
+def _odd(case: Case, port: Port, *, usual: float, rates: Counter[float]) -> tuple[Severity, Sentence] | None:
+    """What stands out, where others or its board show how it should be."""
+    most = sum(rates.values())
     if port.state not in {"up", None}:
-        return say("the port is {state} while {count} like it are up", state=port.state, count=most)
-    if port.kind == "infiniband" and port.lanes is not None and port.lanes < FULL_LANES:
-        return say("the port runs on {lanes} of {most} lanes", lanes=port.lanes, most=FULL_LANES)
-    if port.bytes_per_s is not None and port.bytes_per_s < usual:
-        rates = (f"{rate * BITS / GIGA:g}" for rate in (port.bytes_per_s, usual))
-        return say("the port runs at {now} Gb/s, others at {usual}", now=next(rates), usual=next(rates))
-    return None
+        title = say("the port is {state} while {count} like it are up", state=port.state, count=most)
+        return ("warning", title) if most else None
+    nic, rate = nic_at(case, port), port.bytes_per_s or usual
+    made_for = nic.bytes_per_s if nic is not None and nic.board is not None else 0.0
+    lanes = port.lanes or FULL_LANES
+    if port.kind == "infiniband" and lanes < FULL_LANES and not 0 < made_for <= rate:
+        return "warning", say("the port runs on {lanes} of {most} lanes", lanes=lanes, most=FULL_LANES)
+    if rate < usual:
+        title = say("the port runs at {now}, others at {usual}", now=_gbit(rate), usual=_gbit(usual))
+        return ("warning" if rates[rate] == 1 else "note"), title
+    title = say("the port runs at {now}, its board is made for {most}", now=_gbit(rate), most=_gbit(made_for))
+    return ("warning", title) if 0 < rate < made_for else None
 
 
-def _finding(port: Port, title: Sentence) -> Finding:
+def _finding(port: Port, told: tuple[Severity, Sentence]) -> Finding:
+    severity, title = told
     card, number = (shlex.quote(one) for one in port.name.partition("/")[::2])
     command = f"ibstat {card} {number}" if port.kind == "infiniband" else f"rdma link show {card}/{number}"
     return Finding(
-        severity="warning",
+        severity=severity,
         title=title,
         evidence=seen(title, command),
         why=say("collectives over several machines wait for the slowest port"),

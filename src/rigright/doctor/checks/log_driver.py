@@ -39,7 +39,6 @@ _NEAR = step(say("move the card to a slot that hangs on the processor itself"), 
 _KNOWS = step(say("install a branch that knows it"), _SETUP)
 _PROGRAM = say("a program asked with a library of another version than the module")
 _KIND = step(say("cards from Blackwell on need the open one, cards before Turing the other"), _SETUP)
-_NIC = step(say("bring its firmware and driver to versions that go together"))
 _ENDED = say("the program that did it was ended")
 _USELESS = say("no program can use it")
 _LOST = say("what ran on it was lost")
@@ -62,11 +61,6 @@ _MEANINGS: tuple[Meaning, ...] = (
     (
         ("use of the nvidia open", "open nvidia.ko"), "fault",
         say("the kernel module is of the wrong kind for a card: open or closed"), _USELESS, (_KIND,),
-    ),
-    (
-        ("health compromised", "health poll failed", "leak of a command"), "fault",
-        say("the firmware of a network card does not answer"),
-        say("collectives across it wait, and jobs end at their time limit"), (reboot(), _NIC),
     ),
     (
         ("uncorrectable hardware errors",), "fault",

@@ -24,7 +24,9 @@ from rigright.machine.system import Event
 TITLE = say("network links stay up")
 _OFTEN = 3
 _FAST_BYTES_PER_S = 10 * GIGA / 8
-_NAME = re.compile(r"(mlx\d_\d+|(?:en|ib|eth|bond)[\w.]+|\S+(?=: (?:NIC )?Link))")
+_NAME = re.compile(
+    r"(mlx\d_\d+|(?:en|ib|eth|bond)[\w.]+|\S+(?=: (?:(?:NIC )?Link|Lost carrier|carrier lost)))"
+)
 
 
 def check(case: Case) -> Iterator[Verdict]:

@@ -3,7 +3,8 @@
 On boards with switches, and where cards are wired to each other (SXM), all links must be up: fewer is a
 fault, for collectives run at the pace of the slowest link or fall back to PCIe. Cards with a slot take a
 bridge: without one no link is up, and that is no finding; with one, some links up and some down is a
-warning. A card that stands alone needs none. Chips without NVLink, and GB10, are not asked.
+warning. A card that stands alone needs none; that all links of a card of a board are inactive is told on
+metal even where it is the only one seen. Chips without NVLink, and GB10, are not asked.
 
 Source of links by model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100 PCIe 12,
 A800 8, V100 6).
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import FABRIC_LOG, answering, label, reboot, reset
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, seen, step
+from rigright.doctor.wires import is_real
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.link_counts import link_count
@@ -43,10 +45,15 @@ def check(case: Case) -> Iterator[Verdict]:
         untold = sum(link.active is None for link in device.links)
         if active < count <= active + untold and together:
             yield NotSeen(why=say("the driver does not tell it"), see=_command(device), about=label(device))
-        elif active >= count or not together or (bridged and not active):
+        elif active >= count or (not together and not _is_dark(case, device)) or (bridged and not active):
             yield Fine(says=_fine(active, count, together=together), about=label(device))
         else:
             yield _down(device, chip, active=active, bridged=bridged)
+
+
+def _is_dark(case: Case, device: Device) -> bool:
+    """Whether a card that is seen alone tells that all its links are inactive; lent ones may be cut off."""
+    return bool(device.links) and not any(link.active for link in device.links or ()) and is_real(case)
 
 
 def _fine(active: int, count: int, *, together: bool) -> Sentence:

@@ -25,6 +25,7 @@ _COUNTERS = (
 _RDMA_COUNTERS = (
     *("symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "port_xmit_discards"),
     *("local_link_integrity_errors", "excessive_buffer_overrun_errors", "VL15_dropped"),
+    "port_rcv_remote_physical_errors",
 )
 _RDMA_HARDWARE = (
     *("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err"),
@@ -108,6 +109,13 @@ def _counted(world: World, folder: str, *, names: tuple[str, ...]) -> tuple[tupl
     return tuple((name, count) for name, count in found if count is not None)
 
 
+def rdma_kind(layer: str, *, node: str = "") -> str:
+    """What a port of an RDMA card speaks: by its link layer, and by the kind of its node."""
+    if "RNIC" in node or "iwarp" in node.lower():
+        return "iwarp"
+    return {"InfiniBand": "infiniband", "Ethernet": "roce", "": "infiniband"}.get(layer, "rdma")
+
+
 def _rdma_port(world: World, card: str, *, number: str) -> Port:
     """One port of an InfiniBand or RoCE card."""
     at = f"{RDMA}/{card}/ports/{number}"
@@ -116,9 +124,12 @@ def _rdma_port(world: World, card: str, *, number: str) -> Port:
     state = (word_of(world, f"{at}/state") or "").partition(": ")[2]
     is_polling = phys in {"polling", "disabled", "sleep", "training"}
     driver = world.link(f"{RDMA}/{card}/device/driver")
+    layer, node = (word_of(world, path) or "" for path in (f"{at}/link_layer", f"{RDMA}/{card}/node_type"))
     return Port(
         name=f"{card}/{number}",
-        kind="roce" if word_of(world, f"{at}/link_layer") == "Ethernet" else "infiniband",
+        kind=rdma_kind(layer, node=node),
+        model=word_of(world, f"{RDMA}/{card}/hca_type"),
+        board=word_of(world, f"{RDMA}/{card}/board_id"),
         state=phys if is_polling else _STATES.get(state, state.lower() or None),
         bytes_per_s=float(rate.group(1)) * GIGA / BITS if rate else None,
         lanes=int(rate.group(2)) if rate and rate.group(2) else None,

@@ -40,6 +40,9 @@ _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat wh
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
     r" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
+_OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
+    r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
+)
 _OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
 _BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
@@ -100,7 +103,8 @@ def parsed(
 def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
     """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
-    for line in text.splitlines():
+    for written in text.splitlines():
+        line = _OF_NETWORK.sub("kernel: ", written, count=1) if "arrier" in written else written
         if (wanted is not None and not wanted(line)) or _is_of_a_program(line):
             if kept:
                 yield kept

@@ -40,6 +40,7 @@ _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most line
     *("blocked for", "lockup", "LOCKUP", "INFO: rcu_", "nvme", "I/O error", "medium error", "target error"),
     *(f"ata{digit}" for digit in range(10)),
     *("md/raid", "EXT4-fs", "XFS", "BTRFS", "read-only", "ink down", "ink Down", "ink DOWN", "ink is down"),
+    *("cqe", "CQE", "PCIe bandwidth", "ost carrier", "arrier lost", "bnxt_en", "ice ", "ionic", "nfp "),
     *("ink is Down", "link status", "NETDEV", "_core", "thermal", "ockdown", "unsigned", "Loading of"),
     *("Linux version", "-- Boot", "-- Reboot"),  # and those that begin a boot
 )

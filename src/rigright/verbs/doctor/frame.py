@@ -12,7 +12,7 @@ from rigright.base.files import unwritten
 from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
-from rigright.verbs.benched import results_of
+from rigright.verbs.benched import before_of, results_of
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.probe import probe
 
@@ -23,15 +23,26 @@ def doctor(
     only: tuple[str, ...] = (),
     plan: str | None = None,
     baseline: str | None = None,
+    before: str | None = None,
 ) -> Examined:
-    """Examine this machine, or the one a file tells of; `plan` is what it shall run."""
+    """Examine this machine, or the one a file tells of; `plan` is what it shall run.
+
+    `before` is an earlier reading of it, for what is judged by how fast it grows.
+    """
     start = time.perf_counter()
     chosen(only)  # a wrong name is told before the machine is read
     wanted = None if plan is None else wanted_of(plan)
     expected = load(baseline)
     machine = probe(from_file)
-    results = results_of(machine) if from_file is None else ()
-    case = case_of(machine, results=results, wanted=wanted, baseline=expected)
+    is_here = from_file is None
+    earlier = probe(before) if before is not None else before_of(machine) if is_here else None
+    case = case_of(
+        machine,
+        results=results_of(machine) if is_here else (),
+        wanted=wanted,
+        baseline=expected,
+        before=earlier,
+    )
     return replace(examine(case, only), seconds=time.perf_counter() - start)
 
 

@@ -29,6 +29,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=str(say('what it shall run: an answer of `plan --json`, or cards such as "8x h100"')),
     )
     add_baseline(parser)
+    parser.add_argument(
+        "--before",
+        metavar="FILE",
+        help=str(say("an earlier reading of the same machine: errors are judged by how fast they grow")),
+    )
     parser.add_argument("--all", action="store_true", help=str(say("notes in full, and all that is fine")))
     parser.add_argument(
         "--why",
@@ -49,7 +54,9 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.doctor.frame import doctor, write_script
 
     only = tuple(word for words in options.only for word in words.split(",") if word.strip())
-    result = doctor(options.from_file, only=only, plan=options.plan, baseline=options.baseline)
+    result = doctor(
+        options.from_file, only=only, plan=options.plan, baseline=options.baseline, before=options.before
+    )
     if options.fix_script is not None:
         write_script(options.fix_script, script(result, options.language))
     return Answer(

@@ -1,0 +1,85 @@
+"""Network cards by model and board: ports, rate; and the counters of their ports, with width and limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from rigright.base.tables import DATA, number, read_rows, text, whole
+from rigright.base.units import GIGA
+
+_BITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicModel:
+    """A card, or one board of it where the board's number is known."""
+
+    type: str | None  # as its driver tells it: "MT4129"
+    board: str | None  # "MT_0000000838"
+    pci: str | None  # "15b3:1021"
+    name: str
+    ports: int
+    bytes_per_s: float  # the most of one port
+    counters: str  # "pma": as wide as InfiniBand has them; "own": 64 bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortCounter:
+    """An error counter of a port: how far it counts, and how fast a sound port lets it grow."""
+
+    name: str
+    kinds: tuple[str, ...]  # of ports
+    bits: int
+    per_hour: float
+    least: int  # so few say nothing
+    weight: str  # "wear": cable or transceiver; "link": it went down; "flow": the way is jammed
+
+    def is_full(self, count: int, *, nic: NicModel | None) -> bool:
+        """Whether it stands where it can count no further, so that it says nothing any more."""
+        return (nic is None or nic.counters == "pma") and count == 2**self.bits - 1
+
+
+def nic_of(*, model: str | None = None, board: str | None = None, pci: str | None = None) -> NicModel | None:
+    """The card: by its board, else by its model, else by its number on the bus."""
+    rows = nics()
+    by_board = next((one for one in rows if board and one.board == board), None)
+    plain = [one for one in rows if one.board is None]
+    by_type = next((one for one in plain if model and one.type == model), None)
+    return by_board or by_type or next((one for one in plain if pci and one.pci == pci), None)
+
+
+@cache
+def nics() -> tuple[NicModel, ...]:
+    """Every row."""
+    readers = dict.fromkeys(("type", "board", "pci", "name", "counters"), text) | {
+        "ports": whole,
+        "gb_per_s": number,
+    }
+    rows = read_rows(DATA / "nics.csv", readers, required=("name", "ports", "gb_per_s", "counters"))
+    return tuple(
+        NicModel(
+            **{name: row[name] for name in readers if name != "gb_per_s"},
+            bytes_per_s=row["gb_per_s"] * GIGA / _BITS,
+        )
+        for row in rows
+    )
+
+
+@cache
+def port_counters() -> tuple[PortCounter, ...]:
+    """Every row, in its order."""
+    readers = dict.fromkeys(("counter", "kinds", "weight"), text) | {
+        "bits": whole,
+        "per_hour": number,
+        "least": whole,
+    }
+    rows = read_rows(DATA / "port_counters.csv", readers, required=tuple(readers))
+    return tuple(
+        PortCounter(
+            name=row["counter"],
+            kinds=tuple(row["kinds"].split()),
+            **{name: row[name] for name in ("bits", "per_hour", "least", "weight")},
+        )
+        for row in rows
+    )

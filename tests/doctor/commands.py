@@ -18,7 +18,7 @@ READERS = known(
     " ps python3 python rdma rigright"
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
     " uname vmstat rpm cpupower sudo"
-    " apt-mark all_reduce_perf perfquery ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
+    " apt-mark all_reduce_perf perfquery nvidia-imex-ctl ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"
@@ -37,6 +37,7 @@ CHANGING = {  # programs that read, unless they are told to do this
     "dpkg": r"--configure",
     "cpupower": r"frequency-set",
     "apt-mark": r"\bhold",
+    "perfquery": r"-[A-Za-z]*R",
     "swapon": r"swapon /",
     "pip": r"install|uninstall|config set",
     "echo": r">",

@@ -49,14 +49,17 @@ def check(case: Case) -> Iterator[Verdict]:
     yield from found
     if full:
         card, number = (shlex.quote(one) for one in next(iter(full.values()))[0].name.partition("/")[::2])
-        ask = f"perfquery -C {card} -P {number}"
         told = (
             f"{name} {dict(alike[0].counters)[name]} ({', '.join(port.name for port in alike)})"
             for name, alike in full.items()
         )
         yield NotSeen(
-            why=say("counters that are full count no further, and say nothing: {told}", told="; ".join(told)),
-            see=f"sudo {ask} -R; sleep 3600; sudo {ask}",
+            why=say(
+                "counters that are full count no further, and say nothing until they are cleared "
+                "(perfquery -R): {told}",
+                told="; ".join(told),
+            ),
+            see=f"sudo perfquery -C {card} -P {number}",
         )
     if ports and not found:
         yield Fine(says=say("no errors of weight; ports: {count}", count=len(ports)))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache, wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
@@ -22,9 +23,14 @@ from rigright.base.words import say
 
 NONE = "none"  # instead of a file: leave the user's own runs out
 FILE = "anchors.toml"
+MANY = 4096  # answers of a law that are worth their memory
 
 _NAMED: ContextVar[str | None] = ContextVar("anchors", default=None)
 _USED: ContextVar[set[str] | None] = ContextVar("used", default=None)
+_FOUND: ContextVar[list[tuple[Anchor, ...]] | None] = ContextVar("found", default=None)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,21 +91,35 @@ def use(named: str | None) -> Iterator[set[str]]:
     if named is not None and named != NONE and not Path(named).is_file():
         raise AskError(say("there is no file {file}", file=named))
     used: set[str] = set()
-    before, spoken = _NAMED.set(named), _USED.set(used)
+    before, spoken, read = _NAMED.set(named), _USED.set(used), _FOUND.set([])
     try:
         yield used
     finally:
         _NAMED.reset(before)
         _USED.reset(spoken)
+        _FOUND.reset(read)
 
 
 def anchors() -> tuple[Anchor, ...]:
     """Every anchor in force; outside of `use` there is none."""
-    used, named = _USED.get(), _NAMED.get()
-    if used is None or named == NONE:
+    found, named = _FOUND.get(), _NAMED.get()
+    if found is None or named == NONE:
         return ()
-    path = Path(named) if named is not None else place()
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
+    if not found:
+        path = Path(named) if named is not None else place()
+        found.append(_read(path, path.stat().st_mtime_ns) if path.is_file() else ())
+    return found[0]
+
+
+def unmoved(law: Callable[P, T]) -> Callable[P, T]:
+    """A law whose answers are remembered for as long as no run of the user's own moves any of them."""
+    known = cast("Callable[P, T]", lru_cache(maxsize=MANY)(law))
+
+    @wraps(law)
+    def asked(*given: P.args, **named: P.kwargs) -> T:
+        return law(*given, **named) if anchors() else known(*given, **named)
+
+    return asked
 
 
 def told(anchor: Anchor) -> None:

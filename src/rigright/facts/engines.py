@@ -89,6 +89,9 @@ class Engine:
     backend: str = ""  # what was asked for; "": the usual one
     options: tuple[str, ...] = ()  # of a build or a run, that change its speed: "hipblaslt", "no-flash"
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.version, self.backend, self.options))  # its tables have none
+
     @property
     def asked(self) -> str:
         """The words that find just this engine again."""

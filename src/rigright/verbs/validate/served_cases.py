@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,20 @@ from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.told import STREAMS
 from rigright.cost.speed.work import Work, pictured, work_of
-from rigright.cost.weights import WeightBytes, has_experts, weigh
+from rigright.cost.weights import has_experts, weigh
 from rigright.demand import Layout, Serving, Traffic
+from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
-from rigright.verbs.validate.served_asks import Cut, ServedAsk
+from rigright.verbs.validate.served_asks import NOTHING_SAID, Cut, ServedAsk
+from rigright.verbs.validate.served_drafts import NO_DRAFTS
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 LEAST_TOK = 1.0
 UTMOST = 0.97  # share of the memory that an engine is given at most
 RUNNING = "running"
+MANY = 512  # kinds of engine, chip and format that a file runs
 NO_STREAMS: Mapping[str, Any] = {"engines": {}, "eras": {}}
 Figures = Mapping[str, np.ndarray]
 
@@ -49,7 +53,6 @@ class Group:
     limits: Limits
     row_of: np.ndarray  # index of the row a case is of
     fits: np.ndarray  # whether one sequence has room
-    metrics: Mapping[str, np.ndarray]  # which cases are asked for which figure
 
 
 def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
@@ -66,8 +69,7 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
         groups.setdefault(
             (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, *way), []
         ).append(case)
-    pools = _Workers()
-    return tuple(_group(members, pools) for members in groups.values())
+    return tuple(_group(members) for members in groups.values())
 
 
 def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
@@ -82,20 +84,24 @@ def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
     return (*told, *apart)
 
 
-def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Workers) -> Group:
+def _alone(ask: ServedAsk) -> bool:
+    """Whether a row means one request that nothing holds up."""
+    free = ask.sent.rate_per_s is None and ask.sent.tpot_p99_s is None
+    return ask.load is None and ask.metric == "latency_ms" and free
+
+
+def _group(members: Sequence[tuple[int, ServedAsk, Cut]]) -> Group:
     asks = [ask for _, ask, _ in members]
     cuts = [cut for _, _, cut in members]
     chips = tuple(dict.fromkeys(ask.chip for ask in asks))
     first = asks[0]
     sent = first.sent
-    free = sent.rate_per_s is None and sent.tpot_p99_s is None
-    loads = [1.0 if ask.load is None and ask.metric == "latency_ms" and free else ask.load for ask in asks]
+    loads = [1.0 if _alone(ask) else ask.load for ask in asks]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
     prompts, outputs = (
         np.array([getattr(ask, name) for ask in asks], dtype=float) for name in ("prompt_tok", "output_tok")
     )
-    room = np.array([pools.tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
-    asked = np.array([_metric(ask) for ask in asks])
+    room = np.array([_room_tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
 
     def told(name: str) -> np.ndarray | None:
         values = [getattr(ask.sent, name) for ask in asks]
@@ -130,7 +136,6 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]], pools: _Workers) -> Gr
         ),
         row_of=np.array([index for index, _, _ in members]),
         fits=room >= prompts,
-        metrics={name: np.flatnonzero(asked == name) for name in dict.fromkeys(asked)},
     )
 
 
@@ -163,62 +168,67 @@ def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
     return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
 
 
-class _Workers:
-    """Tokens a replica's cache holds, worked out once for rows alike."""
+def _room_tok(ask: ServedAsk, cut: Cut) -> float:
+    """Tokens a replica's cache holds; where ranks hold their own sequences, all of them together."""
+    held = replace(
+        ask, cut=None, prefill=None, chips=1, load=None, metric="", sent=NOTHING_SAID,
+        drafts=NO_DRAFTS, assumed=(),
+    )  # fmt: skip
+    return _rank_tok(held, replace(cut, workers=1), run=ask.cut is not None) * (
+        cut.tp if cut.attention_dp else 1
+    )
 
-    def __init__(self) -> None:
-        self._known: dict[Any, float] = {}
-        self._weights: dict[Any, WeightBytes] = {}
 
-    def tok(self, ask: ServedAsk, cut: Cut) -> float:
-        """Where ranks hold their own sequences, all of them together."""
-        alone = replace(cut, workers=1)
-        engine = ask.engine
-        key = (
-            id(ask.arch), ask.weights, ask.kv, engine.id, engine.version, ask.chip.id, alone,
-            ask.prompt_tok, ask.output_tok, ask.budget_tok, ask.max_seqs, ask.utilisation,
-        )  # fmt: skip
-        if key not in self._known:
-            self._known[key] = self._count(ask, alone)
-        return self._known[key] * (cut.tp if cut.attention_dp else 1)
+@unmoved
+def _rank_tok(ask: ServedAsk, cut: Cut, *, run: bool) -> float:
+    usual = _held_tok(ask, cut=cut, share=ask.utilisation)
+    if usual > ask.prompt_tok or not run:
+        return usual
+    return _held_tok(ask, cut=cut, share=UTMOST)  # it was run: so it was given more
 
-    def _count(self, ask: ServedAsk, cut: Cut) -> float:
-        model = (id(ask.arch), ask.weights)
-        if model not in self._weights:
-            self._weights[model] = weigh(ask.arch, ask.weights)
-        usual = self._held(ask, cut, share=ask.utilisation)
-        if usual > ask.prompt_tok or ask.cut is None:
-            return usual
-        return self._held(ask, cut, share=UTMOST)  # it was run: so it was given more
 
-    def _held(self, ask: ServedAsk, cut: Cut, *, share: float | None) -> float:
-        """In tokens of sequences as long as those asked for: a window, once full, takes no more of them."""
-        whole_tok = np.ceil(ask.prompt_tok + ask.output_tok)
-        memory = serving_memory(
-            ask.arch,
-            self._weights[id(ask.arch), ask.weights],
-            serving=Serving(
-                engine=f"{ask.engine.id} {ask.engine.version}",
-                weights=ask.weights,
-                kv=ask.kv,
-                context_tok=whole_tok,
-                budget_tok=ask.budget_tok,
-                max_seqs=ask.max_seqs,
-                utilisation=share,
-            ),
-            layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
-            device=device_of(ask.card, ask.engine),
-        )
-        each = float(memory.cache_bytes + memory.states_bytes)
-        return max((each + float(memory.spare_bytes)) / each * whole_tok, 0.0) if each > 0 else np.inf
+def _held_tok(ask: ServedAsk, *, cut: Cut, share: float | None) -> float:
+    """In tokens of sequences as long as those asked for: a window, once full, takes no more of them."""
+    whole_tok = np.ceil(ask.prompt_tok + ask.output_tok)
+    memory = serving_memory(
+        ask.arch,
+        weigh(ask.arch, ask.weights),
+        serving=Serving(
+            engine=f"{ask.engine.id} {ask.engine.version}",
+            weights=ask.weights,
+            kv=ask.kv,
+            context_tok=whole_tok,
+            budget_tok=ask.budget_tok,
+            max_seqs=ask.max_seqs,
+            utilisation=share,
+        ),
+        layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
+        device=device_of(ask.card, ask.engine),
+    )
+    each = float(memory.cache_bytes + memory.states_bytes)
+    return max((each + float(memory.spare_bytes)) / each * whole_tok, 0.0) if each > 0 else np.inf
+
+
+def _rates(
+    chips: Sequence[Chip], engine: Engine, *, weights: str, manner: str, tables: Mapping[str, Any]
+) -> Rates:
+    if table_of(corrections(STREAMS), find_engine(engine.id), chip=chips[0]) is None:
+        tables = {**tables, "streams": NO_STREAMS}  # a server, whatever a lone stream of its early days took
+    return rates_of(chips, engine, weights=weights, tables=tables, manner=manner)
+
+
+@lru_cache(maxsize=MANY)
+def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manner: str) -> Rates:
+    return _rates(chips, engine, weights=weights, manner=manner, tables=corrections(SUBJECT))
 
 
 def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
-    tables = corrections(SUBJECT) if tables is None else tables
-    if table_of(corrections(STREAMS), find_engine(group.engine.id), chip=group.chips[0]) is None:
-        tables = {**tables, "streams": NO_STREAMS}  # a server, whatever a lone stream of its early days took
-    each = rates_of(group.chips, group.engine, weights=group.work.weights, tables=tables, manner=group.manner)
+    asked: Any = {"weights": group.work.weights, "manner": group.manner}
+    if tables is None:
+        each = _usual_rates(group.chips, group.engine, **asked)
+    else:
+        each = _rates(group.chips, group.engine, tables=tables, **asked)
     # rates of chips as rates of cases
     plain = {item.name: getattr(each, item.name) for item in fields(Rates) if item.name != "wire"}
     wire = {item.name: getattr(each.wire, item.name) for item in fields(Wire)}
@@ -228,7 +238,7 @@ def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures
         ),
         **{name: value[group.chip_of] if np.ndim(value) else value for name, value in plain.items()},
     )
-    asked: Any = {"layout": group.layout, "traffic": group.traffic, "limits": group.limits}
+    asked = {"layout": group.layout, "traffic": group.traffic, "limits": group.limits}
     if group.prefill is not None:
         apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
         return _metrics(
@@ -280,16 +290,41 @@ def best_of_rows(
     groups: Sequence[Group], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
 ) -> np.ndarray:
     """One figure a row: that of its layout, or of the layout that serves most."""
-    best, most = np.full(len(asks), np.nan), np.full(len(asks), -1.0)
+    best = _best(groups, len(asks), tables=tables)
+    names = map(_metric, asks)
+    return np.array(
+        [
+            found[name][place] if name in found else np.nan
+            for name, (found, place) in zip(names, best, strict=True)
+        ]
+    )
+
+
+def figures_of(asks: Sequence[ServedAsk]) -> np.ndarray:
+    """The same of few rows; what one run tells in several rows is worked out once."""
+    runs = tuple(replace(ask, metric="latency_ms" if _alone(ask) else "", assumed=()) for ask in asks)
+    found = zip(map(_metric, asks), _every_figure(runs), strict=True)
+    return np.array([figures.get(name, np.nan) for name, figures in found])
+
+
+@unmoved
+def _every_figure(runs: tuple[ServedAsk, ...]) -> tuple[Mapping[str, float], ...]:
+    best = _best(group_cases(runs), len(runs))
+    return tuple({name: column[place] for name, column in found.items()} for found, place in best)
+
+
+def _best(
+    groups: Sequence[Group], rows: int, *, tables: Mapping[str, Any] | None = None
+) -> list[tuple[Figures, int]]:
+    """The case of each row that serves most: the figures of its group, and its place among them."""
+    best: list[tuple[Figures, int]] = [({}, 0)] * rows
+    most = np.full(rows, -1.0)
     for group in groups:
         found = figures(group, tables=tables)
         served = found["requests_s_total"]
         if group.traffic.tpot_p99_s is not None:  # of layouts at one rate, the one that would bear most
             served = found[RUNNING] / found["latency_ms"]
-        for metric, own in group.metrics.items():
-            if metric not in found:
-                continue
-            for row, value, per_s in zip(group.row_of[own], found[metric][own], served[own], strict=True):
-                if per_s > most[row]:
-                    best[row], most[row] = value, per_s
+        for place, (row, per_s) in enumerate(zip(group.row_of, served, strict=True)):
+            if per_s > most[row]:
+                best[row], most[row] = (found, place), per_s
     return best

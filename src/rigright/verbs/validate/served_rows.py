@@ -17,7 +17,7 @@ from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import FULL, RunCase
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
-from rigright.verbs.validate.served_cases import best_of_rows, group_cases
+from rigright.verbs.validate.served_cases import figures_of
 
 SUBJECT = "speed_serving"
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
@@ -80,7 +80,7 @@ def _together(ask: ServedAsk, value: float, *, metric: str, known: Known) -> flo
     if ask.load is None or metric not in {"output_tok_s_total", "latency_ms"}:
         return value
     ttft_ms, tpot_ms = (
-        float(best_of_rows(group_cases([one]), [one])[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
+        float(figures_of([one])[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
         for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
     )
     if metric == "output_tok_s_total":
@@ -108,7 +108,7 @@ def _over(ask: ServedAsk, unsaid: Sequence[Prior]) -> Mapping[tuple[tuple[str, f
     """The figure as asked, and with each unsaid length moved over its prior: all at once."""
     moves = [(), *(((one.name, value),) for one in unsaid for value in one.values if value != one.middle)]
     asks = [replace(ask, **dict(move)) for move in moves]
-    return dict(zip(moves, map(float, best_of_rows(group_cases(asks), asks)), strict=True))
+    return dict(zip(moves, map(float, figures_of(asks)), strict=True))
 
 
 def _place(values: Mapping[str, float], *, ask: ServedAsk) -> tuple[tuple[str, float], ...]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from rigright.base.errors import AskError
@@ -34,9 +31,9 @@ def spills(row: Row) -> bool:
     return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.cards
 
 
-def _figure(row: Row, told: Mapping[str, Any]) -> float:
-    """The figure of a row with cells told beside it."""
-    return float(figures(group_streams([read_stream({**row, **told})]))[0])
+def _figure(ask: StreamAsk) -> float:
+    """The figure that is asked for."""
+    return float(figures(group_streams([ask]))[0])
 
 
 def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
@@ -78,7 +75,7 @@ def predict_stream(row: Row) -> Prediction:
                 room=show_bytes(room * ask.cards),
             )
         )
-    value = _figure(row, {})
+    value = _figure(ask)
     if not np.isfinite(value) or value <= 0:
         raise AskError(
             say(
@@ -99,7 +96,9 @@ def predict_stream(row: Row) -> Prediction:
     )
     said = _banded(ask.metric, value=value, known=known)
     found = integrated(
-        lambda told: _figure(row, told), _unsaid(row, ask), band=(said.low / value, said.high / value)
+        lambda told: _figure(read_stream({**row, **told})) if told else value,
+        _unsaid(row, ask),
+        band=(said.low / value, said.high / value),
     )
     moved = float(said.value) / value  # by the user's own runs
     return Prediction(

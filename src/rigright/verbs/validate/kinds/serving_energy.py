@@ -12,7 +12,7 @@ from rigright.verbs.validate.cells import MOST_RATE, figure
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Kind, Prediction
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import best_of_rows, group_cases
+from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.served_rows import predict_served
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
@@ -27,7 +27,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
 def _drawn(row: Row) -> Iterator[Prediction]:
     """Watts by what the passes keep in use; joules are those over the tokens, with the doubts of both."""
     ask = read_served({**row, "metric": WATTS})
-    watts = float(best_of_rows(group_cases([ask]), [ask])[0])
+    watts = float(figures_of([ask])[0])
     output = predict_served({**row, "metric": OUTPUT})
     if not np.isfinite(watts) or output.predicted is None or output.low is None or output.high is None:
         yield from (Prediction(metric=name, group=name, why=output.why) for name in (WATTS, JOULES))

@@ -20,6 +20,7 @@ from rigright.cost.training_stages import Stage, micro_batches, stage_of
 from rigright.cost.training_states import States
 from rigright.cost.training_towers import bystander_bytes, trunk_of, untied
 from rigright.demand import Layout, Numbers, Training
+from rigright.facts.anchors import unmoved
 from rigright.facts.corrections import corrections
 
 PARTS = (
@@ -73,6 +74,12 @@ class TrainingMemory:
     def passing_bytes(self) -> Numbers:
         """What comes and goes with a step, of the highest phase."""
         return _passing(self.parts)
+
+
+@unmoved
+def memory_of_all(arch: Arch, training: Training, *, layout: Layout) -> TrainingMemory:
+    """Memory of every stage of one layout, of one training."""
+    return training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
 
 
 def training_memory(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.arch.record import Arch, Layer
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers
@@ -47,12 +47,19 @@ def stage_of(arch: Arch, setup: Setup, *, layout: Layout, index: Numbers) -> Sta
     layers = trunk_of(arch).layers
     start = stage_edge(len(layers), layout.pp, stage=index)
     end = stage_edge(len(layers), layout.pp, stage=np.asarray(index) + 1)
-    counts = {}
-    alike = {id(layer): layer for layer in layers}.values()  # hashing a layer is slow
-    for kind in dict.fromkeys(alike):
-        before = np.concatenate([[0], np.cumsum([layer is kind or layer == kind for layer in layers])])
-        counts[kind] = before[end] - before[start]
+    counts = {kind: before[end] - before[start] for kind, before in _layers_before(arch).items()}
     return Stage(arch=arch, setup=setup, layout=layout, index=index, counts=counts)
+
+
+@kept
+def _layers_before(arch: Arch) -> dict[Layer, Numbers]:
+    """How many layers of each kind stand before each place."""
+    layers = trunk_of(arch).layers
+    kinds = dict.fromkeys({id(layer): layer for layer in layers}.values())  # hashing a layer is slow
+    return {
+        kind: np.concatenate([[0], np.cumsum([layer is kind or layer == kind for layer in layers])])
+        for kind in kinds
+    }
 
 
 def stage_edge(layers: int, stages: Numbers, *, stage: Numbers) -> Numbers:

@@ -9,6 +9,7 @@ from rigright.arch import count
 from rigright.arch.blocks import head
 from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.roles import part
+from rigright.base.record import kept
 
 ENTRY = frozenset({"embed", "position", "patch", "project"})
 DENOISERS = frozenset({"unet", "dit", "transformer"})
@@ -61,6 +62,7 @@ def is_entry(weight: Weight) -> bool:
     return part(weight) in ENTRY
 
 
+@kept
 def kv_heads_of(arch: Arch) -> int:
     """Key-value heads of the trunk, for cuts by kv heads."""
     mixers = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}.values()

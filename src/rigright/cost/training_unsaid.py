@@ -10,7 +10,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.cost.training_memory import training_memory
+from rigright.cost.training_memory import memory_of_all, training_memory
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_towers import trunk_of
 from rigright.cost.unsaid import Integrated, Prior, integrated, priors
@@ -46,9 +46,7 @@ class Open:
         return next((way for way in ways if self._least_bytes(way) <= self.room_bytes), asked)
 
     def _least_bytes(self, training: Training) -> float:
-        stages = np.arange(self.layout.pp)
-        memory = training_memory(self.arch, training, layout=self.layout, stage=stages)
-        return float(np.max(memory.least_bytes))
+        return float(np.max(memory_of_all(self.arch, training, layout=self.layout).least_bytes))
 
     def integrated(
         self, figure: Callable[[Training], float], *, band: tuple[float, float], but: Collection[str] = ()

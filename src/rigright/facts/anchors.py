@@ -23,7 +23,7 @@ from rigright.base.words import say
 
 NONE = "none"  # instead of a file: leave the user's own runs out
 FILE = "anchors.toml"
-MANY = 4096  # answers of a law that are worth their memory
+MANY = 1024  # answers of a law that are worth their memory
 
 _NAMED: ContextVar[str | None] = ContextVar("anchors", default=None)
 _USED: ContextVar[set[str] | None] = ContextVar("used", default=None)

@@ -141,16 +141,19 @@ def trainers() -> dict[str, Trainer]:
     return _rows("trainers.toml", Trainer)
 
 
+@cache
 def find_optimizer(asked: str) -> Optimizer:
     """The optimizer of a loose name: "AdamW", "paged_adamw_8bit"."""
     return _find(asked, optimizers(), table="optimizers")
 
 
+@cache
 def find_precision(asked: str) -> Precision:
     """The precision of a loose name: "bf16", "bf16-mixed", "float32"."""
     return _find(asked, precisions(), table="precisions")
 
 
+@cache
 def find_trainer(asked: str) -> Trainer:
     """The training program of a loose name: "hf", "Megatron-LM", "torchtune"."""
     return _find(asked, trainers(), table="trainers")

@@ -95,10 +95,9 @@ def predict_stream(row: Row) -> Prediction:
         SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
     said = _banded(ask.metric, value=value, known=known)
+    band = (said.low / value, said.high / value)
     found = integrated(
-        lambda told: _figure(read_stream({**row, **told})) if told else value,
-        _unsaid(row, ask),
-        band=(said.low / value, said.high / value),
+        lambda told: _figure(read_stream({**row, **told})) if told else value, _unsaid(row, ask), band=band
     )
     moved = float(said.value) / value  # by the user's own runs
     return Prediction(

@@ -16,7 +16,7 @@ from rigright.cost.known import known_of_one, ran
 from rigright.cost.memory_anchors import PEAK as PEAK_PART
 from rigright.cost.memory_anchors import TRAINING, trained_case
 from rigright.cost.training_bands import KINDS, band
-from rigright.cost.training_memory import TrainingMemory, training_memory
+from rigright.cost.training_memory import TrainingMemory, memory_of_all
 from rigright.cost.training_time import own_case
 from rigright.cost.training_time_rates import SUBJECT
 from rigright.cost.unsaid import Integrated
@@ -47,11 +47,11 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     room = None if "oom" in (row.get("note") or "").lower() else limit
 
     def peak(training: Training) -> float:
-        memory = training_memory(asked.arch, training, layout=asked.layout, stage=np.arange(asked.layout.pp))
+        memory = memory_of_all(asked.arch, training, layout=asked.layout)
         return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
 
     case = asked.open_on(room)
-    told = training_memory(asked.arch, case.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
+    told = memory_of_all(asked.arch, case.training, layout=asked.layout)
     edges = band(kind, assumed=bool(asked.assumed), narrow=told.narrow)
     found = case.within(case.integrated(peak, band=edges, but=("host",)))
     trainer = find_trainer(case.training.trainer)

@@ -15,8 +15,8 @@ def add_from(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=str(
             say(
-                "another machine: what `probe --save` or --bundle wrote, nvidia-smi -q -x, "
-                "a tree of /sys; - is stdin"
+                "another machine: a file, folder, tar, zip or gzip of what tools printed (nvidia-smi, dmesg, "
+                "amd-smi, a bug report, several pasted in one), or what `probe --save` wrote; - is stdin"
             )
         ),
     )

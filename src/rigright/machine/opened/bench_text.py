@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rigright.base.units import MIB
 from rigright.machine.device import Device
 from rigright.machine.nvidia_smi.cards import software_of
 from rigright.machine.record import Read
@@ -27,7 +28,7 @@ _MOST_CARDS = 512
 
 def is_benchmark(text: str) -> bool:
     """Whether it is a log of nccl-tests, nvbandwidth, gpu-burn, fio or SuperBench."""
-    return _MARKS.search(text) is not None
+    return _MARKS.search(text[:MIB]) is not None
 
 
 def read_benchmark(text: str) -> Read:

@@ -16,6 +16,9 @@ _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
 _MOST_ZEROS = 0.3
 _MOST_STRANGE = 0.1  # of characters: bytes that are no UTF-8
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])")
+_RUN_ON = re.compile(
+    r"^(</nvidia_smi_log>|[\]}])(?=[^\s,;:\]})])", re.MULTILINE
+)  # files joined without a line break
 _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
@@ -38,7 +41,7 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    text = unwrapped(text)
+    text = unwrapped(_RUN_ON.sub(r"\1\n", text))
     first = next((line for line in text.splitlines() if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
 

@@ -506,3 +506,24 @@ Nvidia driver version: Could not collect
 def test_narrow_tables_are_read(form):
     text, holds = NARROW[form]
     assert holds(read_machine(text.encode(), name="x").devices[0]), form
+
+
+def test_a_tree_with_printed_files_beside_it_is_one_machine(tmp_path):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 1024 kB\n")
+    (tmp_path / "var/log").mkdir(parents=True)
+    assert open_machine(tmp_path).read_as == ()
+    (tmp_path / "smi.txt").write_text(SMI_L)
+    machine = open_machine(tmp_path)
+    assert (machine.memory.total_bytes, machine.devices[0].name) == (1024 * 1024, "NVIDIA L4")
+
+
+def test_what_firmware_kept_of_a_crash_is_of_an_earlier_run():
+    members = {
+        "host/var/lib/systemd/pstore/1/dmesg-efi-1": f"Panic#1 Part1\n<3>[   12.300000] {XID}\n".encode(),
+        "host/proc/meminfo": b"MemTotal: 1024 kB\n",
+        "host/var/log/syslog": b"Jan 21 04:41:44 node7 systemd[1]: Started x.\n",
+    }
+    machine = read_machine(tar(members), name="x")
+    assert [(one.code, one.earlier) for one in machine.events] == [(79, True)]
+    assert machine.memory.total_bytes == 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from rigright.base.words import say
@@ -11,6 +12,7 @@ from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
 from rigright.report.page import Shown
 
+MOST_FORMS, MOST_UNREAD = 12, 3
 _COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
 _DISPLAYS = {"0x0300", "0x0380"}
 _MAKERS = {"10de", "1002"}  # NVIDIA, AMD
@@ -24,6 +26,17 @@ def machine_name(machine: Machine) -> Shown:
     if not kinds:
         return say("{host}, no accelerator seen", host=host)
     return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
+
+
+def understood(machine: Machine) -> Iterator[Shown]:
+    """What of a capture was read and what was not, where there is more than one thing to tell."""
+    if len(machine.read_as) > 1 or machine.unread:
+        yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
+    if machine.unread:
+        names = ", ".join(machine.unread[:MOST_UNREAD])
+        more = len(machine.unread) - MOST_UNREAD
+        told = say("{names} and {count} more", names=names, count=more) if more > 0 else names
+        yield say("not understood: {names}", names=told)
 
 
 def bus_cards(machine: Machine) -> str:

@@ -28,6 +28,10 @@ from rigright.machine.world import World
 
 STANDARD_INPUT = "-"
 _TREE = ("proc", "sys", "etc")
+_SYSTEM = frozenset(  # folders of a system, whose files are read by their places
+    {*_TREE, "bin", "boot", "commands", "dev", "home", "lib", "lib64", "media", "mnt", "opt", "root", "run"}
+    | {"sbin", "srv", "tmp", "usr", "var"}
+)
 __all__ = ["open_machine", "plain_bytes", "read_machine", "text_of"]
 
 
@@ -65,9 +69,17 @@ def read_machine(raw: bytes, *, name: str) -> Machine:
 
 def _folder(path: Path) -> Machine:
     """A tree of /proc and /sys, or a folder of files that each tell a part."""
-    if any((path / name).is_dir() for name in _TREE):
-        return probe(World(root=path, commands=path / "commands"), origin=str(path))
-    members = of_folder(path)
+    is_tree = any((path / name).is_dir() for name in _TREE)
+    members = of_folder(path, without=_SYSTEM if is_tree else frozenset())
+    if is_tree:
+        tree = probe(World(root=path, commands=path / "commands"), origin=str(path))
+        pieces = Pieces(name=str(path))
+        for member in members:
+            pieces.add(member, alone=False)
+        if not pieces.read_as:
+            return tree
+        pieces.add_machine(tree, form="/proc, /sys, /etc")
+        return replace(pieces.machine(), origin=str(path), unseen=tree.unseen)
     if not members:
         raise DataError(say("{folder} holds no file that can be read", folder=path))
     return _joined(members, name=str(path))
@@ -87,7 +99,7 @@ def _joined(members: list[Member], *, name: str) -> Machine:
         if stored is not None and alone:
             return stored
         if stored is not None:
-            pieces.add_machine(stored)
+            pieces.add_machine(stored, form="machine.json")
         else:
             pieces.add(member, alone=alone)
     return replace(pieces.machine(), origin=name)

@@ -96,12 +96,12 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
         raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 
 
-def of_folder(path: Path) -> list[Member]:
-    """The plain files below a folder, those of archives among them too; links are not followed."""
+def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Member]:
+    """The plain files below a folder but for some in it, those of archives too; links are not followed."""
     budget = [MOST_BYTES * 2, MOST_MEMBERS]
     found: list[Member] = []
     for above, folders, files in os.walk(path):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if Path(above) != path or name not in without)
         for name in sorted(files):
             file = Path(above) / name
             if file.is_symlink() or not file.is_file():

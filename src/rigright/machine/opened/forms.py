@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rigright.machine import jetson_text
 from rigright.machine.amd import agents, rocm_text, tables
@@ -58,9 +58,12 @@ class PastedForm:
 def read_kernel_log(section: Section) -> Read:
     """The faults it tells of; of a text that is no log, those lines that are the kernel's."""
     text = _log_text(section)
+    crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
     if not _is_log(text):
         text = "\n".join(line for line in text.splitlines() if _is_kernels(line))
-    return Read(fields=(("events", events_of(parsed(text, wanted=is_worth_a_look))),))
+    found = events_of(parsed(text, wanted=is_worth_a_look))
+    events = tuple(replace(one, earlier=True) for one in found) if crashed else found
+    return Read(fields=(("events", events),))
 
 
 def _log_text(section: Section) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,9 @@ _KEYS = {  # of what stands in lists, by what it is the same
     "paths": ("a", "b"),
 }
 _MOST_NAMED = 40
+_LOGS = re.compile(
+    r"(?:^|/)(?:var/log|pstore)/|\.(?:log|txt)\Z"
+)  # files of a system that are text to be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,16 @@ class Pieces:
     members: dict[str, bytes] = field(default_factory=dict)  # of a tree
     seen: list[int] = field(default_factory=list)  # characters of each text
 
-    def add_machine(self, machine: Machine) -> None:
-        """A machine that was saved, beside other pieces."""
+    def add_machine(self, machine: Machine, *, form: str) -> None:
+        """A machine that was saved or lies there as a tree, beside other pieces."""
         self.reads.append(told_by(machine))
-        self.read_as["machine.json"] = None
+        self.read_as[form] = None
 
     def add(self, member: Member, *, alone: bool) -> None:
         """A file: one of a machine's own, or text that tools printed."""
-        if not alone and rooted({member.name: member.raw}):
+        if not alone and not _LOGS.search(member.name) and rooted({member.name: member.raw}):
             self.members[member.name] = member.raw
-            if not member.name.endswith((".log", ".txt", "syslog", "messages", "kern.log")):
-                return
+            return
         try:
             text = text_of(member.raw, name=member.name)
         except DataError:
@@ -67,10 +70,12 @@ class Pieces:
             return
         if text.strip():
             self.seen.append(len(text))
-        for section in sections(text):
-            self._add_section(section, member=None if alone else member.name)
+        known = [self._add_section(section) for section in sections(text)]
+        if not any(known) and not alone:
+            self.unread.setdefault(member.name)
 
-    def _add_section(self, section: Section, *, member: str | None) -> None:
+    def _add_section(self, section: Section) -> bool:
+        """Whether anything in it could be read."""
         answer = answered(section) if section.text.strip() else None
         if answer is not None:
             path, told = answer
@@ -80,13 +85,14 @@ class Pieces:
             else:
                 self.commands.setdefault(path, told)
                 self.read_as.setdefault(path[0])
-            return
+            return True
         found = list(forms_of(section))
         for form in found:
             self.of_form.setdefault(FORMS.index(form), []).append(section)
             self.read_as.setdefault(form.name)
-        if not found and (section.head or member) and section.text.strip():
-            self.unread.setdefault(section.head or str(member))
+        if not found and section.head and section.text.strip():
+            self.unread.setdefault(section.head)
+        return bool(found)
 
     def machine(self) -> Machine:
         """All of it as one machine."""

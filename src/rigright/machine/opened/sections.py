@@ -66,6 +66,7 @@ _HEADS = "|".join(
     )
 )
 _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
+_KNOWN = re.compile(_COMMAND)
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
 
@@ -91,15 +92,20 @@ def sections(text: str) -> list[Section]:
             break
         _add(found, head, text=text[start : match.start()])
         said = "" if match["fence"] else next(part for part in match.groups() if part)
-        head, start = named(said), match.end()
+        head, start = named(said, prose=bool(match["reported"])), match.end()
     _add(found, head, text=text[start:])
     return found
 
 
-def named(said: str) -> str:
-    """A command by its bare name, without sudo, folder and rulers behind it; a file as it stands."""
+def named(said: str, *, prose: bool = False) -> str:
+    """A command by its bare name, without sudo, folder and rulers behind it; a file as it stands.
+
+    Where prose may stand, what is neither names nothing.
+    """
     bare = _BEFORE.sub("", said.strip(), count=1).rstrip("-=#*+~: \t") if said else ""
     program, space, rest = bare.partition(" ")
+    if not _KNOWN.match(bare) and not bare.startswith("/") and prose:
+        return ""
     if program in {"cat", "zcat"} and "|" not in rest and rest.startswith("/"):
         return rest.split()[0]
     if program.startswith("/") and not space and "/bin/" not in program:

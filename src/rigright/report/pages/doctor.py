@@ -13,11 +13,10 @@ from rigright.doctor.examine import Examined, group_of, manual_of
 from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
-from rigright.report.named import bus_cards, machine_name
+from rigright.report.named import bus_cards, machine_name, understood
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
 
-MOST_FORMS = 12
 MOST_COMMANDS = 4
 MOST_EVIDENCE = 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
@@ -209,10 +208,7 @@ def _not_there(result: Examined) -> Iterator[Shown]:
     """What a capture does not hold, in a line or two: what was read, what would show the rest."""
     machine = result.case.machine
     unseen = [one for checked in result.checked for one in checked.verdicts if isinstance(one, NotSeen)]
-    if len(machine.read_as) > 1 or machine.unread:
-        yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
-    if machine.unread:
-        yield say("not understood: {names}", names=", ".join(machine.unread[:MOST_FORMS]))
+    yield from understood(machine)
     missing = [one for one in unseen if not one.idle]
     commands = Counter(one.see.partition(" |")[0] for one in missing if one.see)
     if missing:

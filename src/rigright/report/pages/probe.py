@@ -13,7 +13,7 @@ from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.room import free_bytes, total_bytes
-from rigright.report.named import bus_cards, machine_name
+from rigright.report.named import bus_cards, machine_name, understood
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of
@@ -66,6 +66,8 @@ def page(
     if rows:
         parts.append(Table(columns=_PLAIN, rows=rows))
     parts += _unseen(machine, everything=everything)
+    if told := tuple(understood(machine)):
+        parts.append(Points(items=told))
     if saved is not None:
         parts.append(Line(said=say("saved to {file}", file=saved), tone="good"))
     if bundled is not None:

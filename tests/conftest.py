@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -17,6 +18,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
+MEMORY, ENOUGH_BYTES = "/dev/shm", 4 * 2**30  # noqa: S108 it is no file of ours
+
+# thousands of small files are grown: in memory, where there is enough of it and programs may lie there
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+    roomy = shutil.disk_usage(MEMORY).free >= ENOUGH_BYTES
+    if roomy and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = MEMORY
+
+
+def pytest_xdist_auto_num_workers():
+    """Half as many again as cores: many a test waits for what hangs."""
+    cores = os.cpu_count() or 1
+    return cores + cores // 2
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,6 @@ class _Kept:
     """Places for what was worked out about a record: its hash, which goes through all it holds, and laws."""
 
     __slots__ = ("_answers", "_hash")
-    _answers: dict[object, Any]
-    _hash: int
 
 
 class _Asked:

@@ -15,6 +15,7 @@ from rigright.doctor.laws import _LAWS, stated
 from rigright.facts.bench import references
 from rigright.facts.bench_expected import expectations, expected
 from rigright.facts.chips import by_id
+from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result
 from rigright.machine.bench.session import known
 from rigright.machine.device import Device, DirectLink, PcieLink, Program
@@ -53,7 +54,7 @@ def test_every_row_speaks_of_a_part_a_law_references_and_checks_that_exist():
     checks = set(shelf.names(CHECKS))
     whats = {one.what for one in references()}
     for row in expectations():
-        assert row.part in known(), row
+        assert row.part in known() | TITLES, row
         assert row.law is None or row.law in _LAWS, row
         assert (row.share is None) != (row.floor is None), row
         assert (row.law is None) == (row.share is None), row

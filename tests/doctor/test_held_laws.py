@@ -79,16 +79,17 @@ def where(row):
     """The place a row's figure is measured at."""
     if row.part in {"collectives", "nccl_tests"}:
         return "gpu all"
-    if row.part == "peer" or "device_to_device" in row.what:
+    if row.part in {"peer", "superbench"} or "device_to_device" in row.what:
         return "gpu 0 <-> gpu 1" if "both" in row.what else "gpu 0 -> gpu 1"
-    if row.part in {"gemm", "sustained", "device_memory", "transfer", "nvbandwidth", "launch"}:
+    if row.part in {"gemm", "sustained", "device_memory", "transfer", "nvbandwidth", "launch", "gpu_burn"}:
         return "gpu 0"
     return {"disk": "/data", "network": "node7"}.get(row.part, "cpu")
 
 
 def of_row(row, value=1.0):
     settings = (("port", "eth0"),) if row.part == "network" else ()
-    what = row.what.replace("*", " 1 MiB" if row.part == "disk" else "4 connections")
+    size = f"{row.from_mib:g} MiB" if row.from_mib else " 1 MiB"
+    what = row.what.replace("*", size if row.from_mib or row.part == "disk" else "4 connections")
     unit = UNITS.get(row.part, "bytes_per_s")
     if row.what == "kept of the start":
         unit = "ratio"
@@ -98,7 +99,7 @@ def of_row(row, value=1.0):
 
 
 def row_id(row):
-    return f"{row.part} {row.what} {row.kind or ''}".strip()
+    return f"{row.part} {row.what} {row.kind or row.from_mib or ''}".strip()
 
 
 STATED = [row for row in expectations() if row.law and row.kind in {None, "nvme"}]

@@ -18,7 +18,7 @@ KEYS = {  # what tells rows apart, where it is not the first column
     "torch.csv": ("torch", "build"),
     "engine_needs.csv": ("name", "version", "pip"),
     "driver_packages.csv": ("os", "versions", "repo"),
-    "bench_expected.csv": ("part", "what", "kind"),
+    "bench_expected.csv": ("part", "what", "kind", "from_mib"),
     "arm_cores.csv": ("implementer", "part"),
     "kernel_lines.csv": ("kind", "pattern"),
     "readings.csv": ("reading", "call", "given"),

@@ -17,7 +17,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import Case
 from rigright.facts.bench import Reference, references
-from rigright.facts.bench_expected import Expectation, expected
+from rigright.facts.bench_expected import Expectation, expected, size_mib_of
 from rigright.machine.bench.record import Result
 
 Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
@@ -66,12 +66,16 @@ def wrong_values(result: Result) -> float:
 def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
     disk = disk_of(result, case) if result.part == "disk" else None
     row = expected(result.part, result.what, kind=None if disk is None else disk.kind)
+    is_smaller = row is not None and row.from_mib is not None and _is_smaller(result, beside)
+    if is_smaller or _is_far(result, beside):
+        return Held(result=result, verdict="unknown", notes=_notes(result, case))
     alone = _by_facts(result, case, row=row)
     others = _others(result, case, beside=beside) if row is not None and row.law is not None else None
     notes = _notes(result, case)
     if others is None:
         return _with(alone, notes=notes)
     share = _reached(result, others)
+    is_slow = share < SLOW
     # a tenth below the others; or a twentieth, and even its best repeat was
     best = result.low if result.unit in SMALLER_IS_BETTER else result.high
     is_behind = _reached(result, others) < SLOW or _reached(replace(result, value=best), others) < BEHIND
@@ -83,16 +87,38 @@ def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
         return _with(alone, notes=told, verdict="expected" if fine else alone.verdict, fine=fine)
     return Held(
         result=result,
-        verdict="behind" if share >= SLOW else "slow",
+        verdict="slow" if is_slow else "behind",
         basis="other cards",
         full=others,
-        least=_bound(result, others, share=SLOW),
+        least=_bound(result, others, share=SLOW if is_slow else BEHIND),
         share=share,
         source="NVIDIA/DCGM issue 122; stas00/ml-engineering",
         confidence="high",
         checks=() if row is None else row.checks,
         notes=notes,
     )
+
+
+def _is_far(result: Result, beside: Sequence[Result]) -> bool:
+    """Whether the same card is reached faster from another socket: the way between sockets is slower."""
+    card = [end for end in result.on.split(" -> ") if not end.startswith("cpu ")]
+    return len(card) == 1 and any(
+        one.what == result.what and one.value > result.value and one.on != result.on
+        for one in beside
+        if [end for end in one.on.split(" -> ") if not end.startswith("cpu ")] == card and "cpu " in one.on
+        if "cpu " in result.on
+    )
+
+
+def _is_smaller(result: Result, beside: Sequence[Result]) -> bool:
+    """Whether the same collective was measured with larger messages, which tell what the links carry."""
+    name = result.what.split()[0]
+    alike = [
+        one.what
+        for one in beside
+        if (one.part, one.on, one.what.split()[:1]) == (result.part, result.on, [name])
+    ]
+    return (size_mib_of(result.what) or 0.0) < max((size_mib_of(what) or 0.0 for what in alike), default=0.0)
 
 
 def _with(
@@ -148,7 +174,7 @@ def _known(result: Result, case: Case, *, row: Expectation) -> Reference | None:
         one
         for one in references()
         if one.what in row.references and one.chip == chip and one.unit == result.unit
-        if result.on != "gpu all" or one.n_chips == len(cards)
+        if result.on != "gpu all" or str(one.n_chips) == dict(result.settings).get("ranks", str(len(cards)))
     ]
     kinds = ("least", "measured")
     fits = [one for one in fits if one.kind in kinds]

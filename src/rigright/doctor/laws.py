@@ -12,6 +12,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpu_names import cpu_named
 from rigright.facts.cpu_rates import find_cpu
 from rigright.facts.cpus import CHANNEL_BYTES
+from rigright.facts.fabrics import fabric_of
 from rigright.facts.links import pcie_bytes_per_s
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
@@ -106,8 +107,10 @@ def _bus(result: Result, case: Case) -> float | None:
     """One direction of all links of a card, where every pair has them; else its slot."""
     cards = cards_of(result, case)
     paths = case.machine.paths or ()
-    if len(cards) < 2:
+    if len(cards) < 2 or "nodes" in dict(result.settings):
         return None
+    if not paths and all(chip is not None and fabric_of(chip).kind == "switch" for _, chip in cards):
+        return _linked(*cards[0])  # a log of a board whose every pair has all links
     if paths and all(path.kind.startswith("NV") for path in paths):
         return _linked(*cards[0])
     if any(path.kind.startswith("NV") for path in paths) or not paths:

@@ -150,7 +150,7 @@ def as_print(name, matrix):
         for place, row in enumerate(matrix)
     ]
     return (
-        f"nvbandwidth Version: v0.7\n\nRunning {name}.\nmemcpy CE GPU(row) -> GPU(column)\n {head}\n"
+        f"nvbandwidth Version: v0.7\n\nRunning {name}.\nmemcpy CE GPU(row) <- GPU(column)\n {head}\n"
         + "\n".join(lines)
         + f"\n\nSUM {name} 1.0\n"
     )
@@ -159,7 +159,7 @@ def as_print(name, matrix):
 @given(squares)
 def test_a_matrix_says_the_same_as_json_and_as_print(matrix):
     values = {
-        (f"gpu {a} -> gpu {b}" if len(matrix) > 1 else f"gpu {b}"): cell
+        (f"gpu {b} -> gpu {a}" if len(matrix) > 1 else f"gpu {b}"): cell
         for a, row in enumerate(matrix)
         for b, cell in enumerate(row)
         if cell is not None and (a != b or len(matrix) == 1)

@@ -142,7 +142,7 @@ def test_nvbandwidths_json_and_print_say_the_same():
     assert [(one.what, one.on, one.value) for one in as_json] == [
         (one.what, one.on, one.value) for one in as_text
     ]
-    assert [one.on for one in as_json] == ["gpu 0", "gpu 1", "gpu 0 -> gpu 1", "gpu 1 -> gpu 0"]
+    assert [one.on for one in as_json] == ["gpu 0", "gpu 1", "gpu 1 -> gpu 0", "gpu 0 -> gpu 1"]
     assert as_json[2].value == pytest.approx(396.4e9)
 
 

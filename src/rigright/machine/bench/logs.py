@@ -19,22 +19,48 @@ _MOST_DIGITS = 18
 _LABEL = re.compile(r"(?:\[\d+,\d+\]<\w+>:|\d+: )")  # of mpirun --tag-output, of srun --label
 _HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "#wrong") * 2)
 _NAME = re.compile(
-    r"(all_reduce|all_gather|reduce_scatter|alltoall|all_to_all|broadcast|sendrecv|reduce)_perf"
+    r"\b(?:[nr]ccl[_-])?"
+    r"(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|sendrecv|reduce)(?:_perf\b|[._-]?\w*\Z)",
+    re.IGNORECASE,
 )
-_RANKS = re.compile(r"\s*#?\s*Rank\s+(\d+)\s.*\bdevice\b")
+_PLAIN = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "sendrecv": "sendrecv",
+    "reduce": "reduce",
+}
+_REDUCES = {"sum", "prod", "max", "min", "avg", "mulsum"}
+_ABOVE = 200  # lines above a table, in which its command may stand
+_LEAST_RANKS, _NEAR = 3, 0.03
+_RANKS = re.compile(r"\s*#?\s*Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\b")
 _SPOILT = re.compile(r"\s*#?\s*Out of bounds values : (\d{1,9}) FAILED")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:[\d.]+|N/A))+)\s*$")
 
 
-def nccl_tests(text: str, *, collective: str | None = None) -> list[Result]:
-    """Each size of a log of nccl-tests: the rate of the wires, out of place, beside it in place."""
-    name = collective or _named(text)
+def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> list[Result]:
+    """Each size of each table of nccl-tests: the rate of the wires, out of place, beside it in place."""
     lines = [_LABEL.sub("", line, count=1) for line in text.splitlines()[:MOST_LINES]]
-    ranks = len({match.group(1) for line in lines if (match := _RANKS.match(line))})
-    settings = (*((("ranks", str(ranks)),) if ranks else ()), ("tool", "nccl-tests"), ("counted", "busbw"))
-    rows = list(_rows(lines))
-    found = [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
-    if not rows:
+    starts = [at for at, line in enumerate(lines) if line.startswith("# nThread")]
+    ends = [*starts[1:], len(lines)]
+    tables = list(zip(starts, ends, strict=True)) if len(starts) > 1 else [(0, len(lines))]
+    found, told = [], 0
+    for start, end in tables:
+        rows = list(_rows(lines[start:end]))
+        told += len(rows)
+        places = [match.groups() for line in lines[start:end] if (match := _RANKS.match(line))]
+        ranks, nodes = len({rank for rank, _ in places}), len({host for _, host in places})
+        before = "\n".join(lines[:end] if len(tables) == 1 else lines[max(0, start - _ABOVE) : start])
+        name = collective or _named(before) or _by_rates(rows, ranks) or _named(file) or "collective"
+        settings = (
+            *((("ranks", str(ranks)),) if ranks else ()),
+            *((("nodes", str(nodes)),) if nodes > 1 else ()),
+            *(("tool", "nccl-tests"), ("counted", "busbw")),
+        )
+        found += [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
+    if not told:
         raise DataError(say("this is no table of nccl-tests"))
     if not found:
         raise DataError(
@@ -46,6 +72,17 @@ def nccl_tests(text: str, *, collective: str | None = None) -> list[Result]:
     return found
 
 
+def _by_rates(rows: list[_Row], ranks: int) -> str | None:
+    """Which collective it was, where no name is told: by the rate of the wires over the rate of the job."""
+    last = next((row for row in reversed(rows) if row.busbw_over_algbw), None)
+    if last is None or ranks < _LEAST_RANKS or last.busbw_over_algbw is None:
+        return None
+    share = (ranks - 1) / ranks
+    if abs(last.busbw_over_algbw - 2 * share) < _NEAR:
+        return "all_reduce"
+    return "reduce_scatter" if abs(last.busbw_over_algbw - share) < _NEAR and last.reduces else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """One size."""
@@ -53,6 +90,8 @@ class _Row:
     size: int
     rates: list[float]  # out of place, in place
     wrong: float
+    busbw_over_algbw: float | None = None
+    reduces: bool = False
 
     def result(self, name: str, settings: tuple[tuple[str, str], ...]) -> Result:
         return spread(
@@ -92,12 +131,20 @@ def _row(cells: list[tuple[str, str]]) -> _Row | None:
     sound = rates and all(0 <= rate < GIGA for rate in rates) and kind[0].isalpha()
     if not (sound and size.isdecimal() and count.isdecimal() and len(size) <= _MOST_DIGITS):
         return None
-    return _Row(int(size), rates, sum(_wrong(cell) for head, cell in cells if head == "#wrong"))
+    job = next((_number(cell) for head, cell in cells if head == "algbw"), None)
+    return _Row(
+        int(size),
+        rates,
+        sum(_wrong(cell) for head, cell in cells if head == "#wrong"),
+        busbw_over_algbw=rates[0] / job if job and job > 1 else None,
+        reduces=any(head == "redop" and cell in _REDUCES for head, cell in cells),
+    )
 
 
-def _named(text: str) -> str:
-    match = _NAME.search(text)
-    return match.group(1).replace("alltoall", "all_to_all") if match else "collective"
+def _named(text: str) -> str | None:
+    """The collective that is named last."""
+    said = _NAME.findall(text)
+    return _PLAIN[said[-1].lower().replace("_", "").replace("-", "")] if said else None
 
 
 def _wrong(cell: str) -> float:
@@ -115,42 +162,45 @@ def nvbandwidth(text: str) -> list[Result]:
     if begin >= 0:
         try:
             return _of_json(json.loads(text[begin:]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
-    # A matrix stands under "Running NAME."; its head counts columns, each row begins with its place
-    lines = text.splitlines()[:MOST_LINES]
-    of_print: list[Result] = []
-    name, rows = "", list[list[float | None]]()
-    for line in [*lines, "Running end."]:
+    # A matrix stands under "Running NAME."; what its rows are and which way it goes, in the line above it
+    found: list[Result] = []
+    name, way, rows = "", "", list[list[float | None]]()
+    for line in [*text.splitlines()[:MOST_LINES], "Running end."]:
         if line.startswith("Running "):
-            of_print.extend(_of_matrix(name, rows))
-            name, rows = line.removeprefix("Running ").strip().rstrip("."), []
+            found.extend(_of_matrix(name, rows, way=way))
+            name, way, rows = line.removeprefix("Running ").strip().rstrip("."), "", []
+        elif "(row)" in line or "(column)" in line:
+            way = line
         elif (match := _ROW.match(line)) and "." in line and int(match.group(1)) == len(rows):
             rows.append([_number(cell) for cell in match.group(2).split()])
-    found = of_print
     if not found:
         raise DataError(say("this is nothing that nvbandwidth prints"))
     return found
 
 
 def _of_json(data: Any) -> list[Result]:
-    tests = data["nvbandwidth"]["testcases"]
     found = []
-    for test in tests:
+    for test in data["nvbandwidth"]["testcases"]:
         matrix = test.get("bandwidth_matrix") or []
         rows = [[_number(cell) for cell in row] for row in matrix]
-        found += _of_matrix(str(test["name"]), rows)
+        found += _of_matrix(str(test["name"]), rows, way=str(test.get("bandwidth_description") or ""))
     return found
 
 
-def _of_matrix(name: str, rows: list[list[float | None]]) -> list[Result]:
-    """One row: a figure a card. Several: from card to card."""
+def _of_matrix(name: str, rows: list[list[float | None]], *, way: str) -> list[Result]:
+    """One row: a figure a card. Several: from processor to card where a host is an end, else card to card."""
+    is_host = "host" in name or "CPU(row)" in way
+    told_by_name = "_write_" in name or name.startswith(("device_to_host", "all_to_host"))
+    is_back = ("<-" in way and "<->" not in way) if way else told_by_name  # the row is where it ends
     found = []
     for a, row in enumerate(rows):
         for b, value in enumerate(row):
-            if value is None or (len(rows) > 1 and a == b):
+            if value is None or (len(rows) > 1 and a == b and not is_host):
                 continue
-            on = f"gpu {b}" if len(rows) == 1 else f"gpu {a} -> gpu {b}"
+            ends = (f"cpu {a}" if is_host else f"gpu {a}", f"gpu {b}")
+            on = f"gpu {b}" if len(rows) == 1 else " -> ".join(reversed(ends) if is_back else ends)
             words = (("tool", "nvbandwidth"),)
             told = (value / GIGA, "s") if "latency" in name else (value * GIGA, "bytes_per_s")
             found.append(spread(name, on=on, values=[told[0]], unit=told[1], settings=words))

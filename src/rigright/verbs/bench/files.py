@@ -1,16 +1,20 @@
-"""Results in a file and back; logs of nccl-tests and nvbandwidth are read too. A foreign file is hostile."""
+"""Results in a file and back; logs of other programs are read too. A foreign file is hostile."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from rigright.base.errors import DataError
+from rigright.base.errors import DataError, RigError
 from rigright.base.files import read_bounded, save_text
 from rigright.base.units import MIB
 from rigright.base.words import say
+from rigright.machine.bench.burn_logs import gpu_burn, superbench
 from rigright.machine.bench.logs import nccl_tests, nvbandwidth
 from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.opened import read_machine
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.report.benched import Benched
@@ -64,16 +68,43 @@ def read_results(file: str) -> Told:
             quick=data.get("quick") is True,
             seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
         )
-    return Told(results=_logged(text, file))
+    return Told(results=_logged(text, file), machine=_machine_of(text, file))
+
+
+def _machine_of(text: str, file: str) -> Machine | None:
+    """The machine whose cards the log names, where it names any."""
+    try:
+        found = read_machine(text.encode(), name=file)
+    except RigError:
+        return None
+    return found if found.devices else None
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:
-    """A log of one of the two programs, as the part that runs it would tell."""
-    for part, read in (("nvbandwidth", nvbandwidth), ("nccl_tests", nccl_tests)):
+    """Logs of any of the programs, as the part that runs it would tell."""
+    found: list[Result] = []
+    why: DataError | None = None
+    for part, read in _READERS:
         try:
-            return tuple(replace(one, part=part) for one in read(text))
-        except DataError:
-            continue
-    raise DataError(
-        say("{file} is neither what `bench --save` writes nor a log of nccl-tests or nvbandwidth", file=file)
-    )
+            found += [replace(one, part=one.part or part) for one in read(text, Path(file).stem)]
+        except DataError as error:
+            why = error if part == "nccl_tests" and "wires" in str(error) else why
+    if not found and why is not None:
+        raise why
+    if not found:
+        raise DataError(
+            say(
+                "{file} is neither what `bench --save` writes nor a log of nccl-tests, nvbandwidth, "
+                "gpu-burn or SuperBench",
+                file=file,
+            )
+        )
+    return tuple(found)
+
+
+_READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (
+    ("nvbandwidth", lambda text, _: nvbandwidth(text)),
+    ("nccl_tests", lambda text, name: nccl_tests(text, file=name)),
+    ("gpu_burn", lambda text, _: gpu_burn(text)),
+    ("superbench", lambda text, _: superbench(text)),
+)

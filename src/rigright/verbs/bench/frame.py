@@ -14,6 +14,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
 from rigright.doctor.held import held_all
+from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
 from rigright.machine.bench.speaking import base_of
@@ -88,11 +89,11 @@ def bench(
 
 
 def bench_from(file: str) -> Benched:
-    """Figures of a file: what `--save` wrote, or a log of nccl-tests or nvbandwidth of this machine."""
+    """Figures of a file: what `--save` wrote, or a log of another program of it."""
     told = read_results(file)
     machine = told.machine if told.machine is not None else probe(here())
     names = tuple(dict.fromkeys(one.part for one in told.results))
-    titles = known()
+    titles = known() | TITLES
     return Benched(
         machine=machine,
         held=held_all(told.results, case_of(machine)),

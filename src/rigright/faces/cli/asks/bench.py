@@ -45,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_file",
         metavar="FILE",
-        help=str(say("what --save wrote, or a log of nccl-tests or nvbandwidth")),
+        help=str(say("what --save wrote, or a log of nccl-tests, nvbandwidth, gpu-burn or SuperBench")),
     )
     add_baseline(parser)
     parser.add_argument("--list", action="store_true", help=str(say("what can be measured")))

@@ -1,4 +1,4 @@
-"""`bench --from`: the board is the log's, the largest size is judged, ends are named, all known tools are read."""
+"""`bench --from`: the board is the log's, the largest size is judged, ends are named, all tools are read."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def nccl(rates, *, card="NVIDIA H100 80GB HBM3", ranks=8, name="all_reduce_perf"
         for size, rate in rates.items()
     ]
     command = f"$ ./{name} -b 8 -e 8G\n" if name else ""
-    return "\n".join(
-        [f"{command}# nThread 1 nGpus {each} minBytes 8 maxBytes 8589934592", "#", *who, HEAD, *rows]
-    )
+    return "\n".join([f"{command}# nThread 1 nGpus {each} minBytes 8 maxBytes 89", "#", *who, HEAD, *rows])
 
 
 def read(tmp_path, text, name="run.log"):
@@ -163,7 +161,7 @@ def test_superbench_copies_and_summaries(tmp_path):
     summary = {
         "node": "n1",
         "nccl-bw:nvlink/allreduce_8589934592_busbw:0": 234.5,
-        "kernel-launch/event_time": 0.006,
+        "kernel-launch/time": 0.1,
     }
     (one,) = read(tmp_path, json.dumps(summary) + "\n").held
     assert (one.result.part, one.result.what, one.result.value) == (

@@ -11,6 +11,7 @@ from rigright.base.words import say
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.opened.archive import Member
 from rigright.machine.opened.forms import FORMS, PastedForm, forms_of
+from rigright.machine.opened.ports_text import port_files
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.opened.text import text_of
 from rigright.machine.opened.timeline import together
@@ -85,6 +86,11 @@ class Pieces:
             else:
                 self.commands.setdefault(path, told)
                 self.read_as.setdefault(path[0])
+            return True
+        printed = port_files(section.head, section.text)
+        if printed is not None:
+            self.files.update(printed[1])
+            self.read_as.setdefault(printed[0])
             return True
         found = list(forms_of(section))
         for form in found:

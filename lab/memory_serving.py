@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from rigright.base.errors import RigError
-from rigright.base.tables import DATA, number, read_cells, read_rows, text
+from rigright.base.tables import DATA, number, read_rows, text
 from rigright.cost.memory_bands import SIZES, Parts
 from rigright.verbs.validate.door import SURE, enter
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_rows import predict_memory_row
+from rigright.verbs.validate.notes import noted_cells
 
 TERMS = DATA / "corrections" / "memory_serving.toml"
 SHARED = Path(__file__).parents[2] / "shared" / "measured"
@@ -101,7 +102,7 @@ def figures(files: Iterable[Path]) -> list[Figure]:
 def _of_file(file: Path) -> Iterable[Figure]:
     with file.open(encoding="utf-8", newline="") as opened:
         for raw in csv.DictReader(opened):
-            cells, _ = read_cells(raw, KIND.columns)
+            cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
             entered = enter(KIND.name, cells, raw=raw)
             if cells.get("value_gib") is not None and entered.wider <= SURE:
                 yield from _figure(dict(entered.row))

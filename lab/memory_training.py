@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from rigright.base.errors import RigError
-from rigright.base.tables import DATA, Row, open_rows, read_cells
+from rigright.base.tables import DATA, Row, open_rows
 from rigright.base.units import MIB, from_gib
 from rigright.cost.training_bands import COUNTED, KINDS
 from rigright.cost.training_memory import Terms, TrainingMemory, training_memory
@@ -26,6 +26,7 @@ from rigright.cost.training_setup import set_up
 from rigright.demand import Numbers, Training
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.training_rows import card_bytes, read_row
 
 SMI = re.compile(r"nvidia-smi reserved MiB=([\d.]+)")
@@ -83,7 +84,7 @@ def runs_of(paths: Iterable[str]) -> list[Run]:
     for path in paths:
         text = read_text(path)
         for _, raw in open_rows(text.lines, text.name):
-            row, _ = read_cells(raw, KIND.columns)
+            row, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
             if row["peak_gib"] is not None:
                 runs += _figures(raw, row)
     return runs
@@ -101,7 +102,7 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
         return training_memory(asked.arch, training, layout=asked.layout, stage=stages, terms=PHYSICS)
 
     # what was not said, at its middle and over its prior
-    case = asked.open_on(None if "oom" in raw["note"].lower() else card_bytes(row))
+    case = asked.open_on(None if row.get("oom") else card_bytes(row))
     found = case.integrated(
         lambda training: float(np.max(memory_of(training).allocated_bytes)), band=(1.0, 1.0), but=("host",)
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from lab.record import LabError, Subject
 from rigright.base.errors import RigError
-from rigright.base.tables import Row, open_rows, read_cells
+from rigright.base.tables import Row, open_rows
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.frame import recognise
-from rigright.verbs.validate.notes import filled
+from rigright.verbs.validate.notes import noted_cells
 
 ROOT = Path(__file__).parent.parent
 MEASURED = ROOT.parent / "shared" / "measured"  # where a checkout has its runs beside it
@@ -46,8 +46,7 @@ def read_runs(asked: str) -> Runs:
     rows: list[Row] = []
     faults: list[str] = []
     for line, raw in open_rows(text.lines, text.name, required=kind.marks):
-        row, bad = read_cells(raw, kind.columns, required=kind.needed)
-        row = filled(kind.name, row, raw=raw, readers=kind.columns)
+        row, bad = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
         rows += [row] if set(bad) <= set(kind.measured) else []
         faults += [f"{text.name}, line {line}, {column}: {(raw.get(column) or '')[:40]!r}" for column in bad]
     return Runs(file=text.name, kind=kind.name, rows=tuple(rows), faults=tuple(faults))

@@ -13,7 +13,6 @@ from rigright.cost.training_time_rates import PLAIN, matmul_of
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of
 from rigright.facts.training import find_trainer
-from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.training_rows import read_row
 from rigright.verbs.validate.training_speed import Timed, read_timed, tok_per_s
@@ -110,7 +109,7 @@ def is_told(row: Row) -> bool:
     """Whether a row tells what decides its speed, and is not doubted by who wrote it down."""
     text = "; ".join(filter(None, (row.get("flags"), row.get("note")))).lower()
     batch = row.get("micro_batch") or row.get("global_batch")
-    length = row.get("seq_tok") or words.mean_tok(text)
+    length = row.get("seq_tok") or row.get("mean_tok")
     return bool(length and batch) and "suspect" not in text and "unpacked" not in text
 
 

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from rigright.base.errors import RigError
-from rigright.base.tables import read_cells
 from rigright.cost.memory_device import device_of
 from rigright.facts.engines import engines
 from rigright.verbs.validate.kinds.memory import KIND
-from rigright.verbs.validate.memory_notes import read_notes
 from rigright.verbs.validate.memory_rows import predict_memory_row
+from rigright.verbs.validate.memory_told import told_of
+from rigright.verbs.validate.notes import filled, noted_cells
 
 NEWEST = {name: engine.version for name, engine in engines().items()}
 
 
 def row(**cells):
     known = dict.fromkeys(KIND.columns)
-    return {**known, "arch": "meta-llama/Llama-3.1-8B", "format": "bf16", "what": "total_gpu_peak", **cells}
+    cells = {"arch": "meta-llama/Llama-3.1-8B", "format": "bf16", "what": "total_gpu_peak", **cells}
+    raw = {name: str(cell) for name, cell in cells.items() if cell is not None}
+    return filled(KIND.name, {**known, **cells}, raw=raw, readers=KIND.columns)
 
 
 @pytest.mark.parametrize(
@@ -39,16 +41,16 @@ def row(**cells):
     ],
 )
 def test_notes_are_read_with_care(form, note, source, found):
-    told = read_notes(row(format=form, note=note, source=source))
+    told = told_of(row(format=form, note=note, source=source))
     assert (told.engine.id, told.engine.version, told.weights, told.tp) == found
 
 
 def test_a_note_names_card_size_prompt_and_share():
-    told = read_notes(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
+    told = told_of(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
     assert told.cards == 2
     assert (told.prompt_tok, told.context_tok) == (6144, 8192)
     assert told.card.chip.id.startswith("a100")
-    sized = read_notes(row(note="TP=1, 79.22GiB GPU, util 0.85"))
+    sized = told_of(row(note="TP=1, 79.22GiB GPU, util 0.85"))
     assert sized.share == 0.85
     assert device_of(sized.card, sized.engine).total_bytes == pytest.approx(79.22 * 2**30)
 
@@ -91,7 +93,7 @@ def measured(shared, source):
     with (shared / "measured" / "memory.csv").open(encoding="utf-8") as file:
         for raw in csv.DictReader(file):
             if raw["source"].startswith(source):
-                cells, _ = read_cells(raw, KIND.columns)
+                cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
                 (found,) = KIND.predict(cells)
                 yield found
 
@@ -138,7 +140,7 @@ def started(what, **cells):
 
 
 def test_columns_of_a_start_are_read():
-    told = read_notes(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
+    told = told_of(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
                           enforce_eager="True", note="A100 80GB; TP4, util 0.5"))  # fmt: skip
     assert (told.engine.id, told.engine.version, told.versioned) == ("vllm", "0.17.0", True)
     assert (told.tp, told.dp, told.budget_tok, told.max_seqs, told.share) == (2, 2, 4096, 64, 0.95)
@@ -174,7 +176,7 @@ def test_published_starts_of_vllm(shared):
     with (shared / "measured" / "new" / "memory_vllm.csv").open(encoding="utf-8") as file:
         for raw in csv.DictReader(file):
             if raw["arch"]:
-                cells, _ = read_cells(raw, KIND.columns)
+                cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
                 (one,) = KIND.predict(cells)
                 found.setdefault(one.metric, []).append(abs(one.predicted / one.measured - 1))
     most = {"weights": 0.004, "activation": 0.03, "non_torch": 0.05, "total_non_kv": 0.005, "kv": 0.01}
@@ -195,7 +197,7 @@ def test_torchao_packs_the_head_with_the_layers():
 
 def test_a_llama_bench_note_is_read():
     note = "llama.cpp-hip -fa 0 hipblaslt=0 pp512; peak VRAM+GTT MiB /1024"
-    told = read_notes(
+    told = told_of(
         row(format="gguf:Q4_0", note=note, source="lhl/strix-halo-testing:llm-bench/x.jsonl@5ee14b")
     )
     assert (told.engine.id, told.pp, told.flash, told.on_device) == ("llama.cpp", 1, False, True)

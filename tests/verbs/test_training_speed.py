@@ -11,12 +11,12 @@ from lab.record import Subject
 from lab.subjects.speed_training import SUBJECT
 from lab.terms import tree
 from rigright.base.errors import AskError
-from rigright.base.tables import read_cells
 from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.kinds.training import COLUMNS, KIND
+from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.training_layouts import ROOM
 from rigright.verbs.validate.training_rows import read_row
 from rigright.verbs.validate.training_speed import alike, read_timed, tok_per_s
@@ -35,7 +35,7 @@ SUBMITTED = {
 
 
 def row(base=BRIDGE, **changes):
-    told, faults = read_cells(base | changes, COLUMNS, required=())
+    told, faults = noted_cells(KIND.name, base | changes, readers=COLUMNS)
     assert not faults
     return told
 
@@ -81,24 +81,6 @@ def test_replicas_are_what_the_chips_leave():
 )
 def test_formats_of_multiplications_are_read(precision, framework, matmul):
     assert words.matmul_of(precision, framework) == matmul
-
-
-@pytest.mark.parametrize(
-    ("text", "compiled"),
-    [
-        ("FlashAttention; torch.compile", True),
-        ("compile=true", True),
-        ("FlashAttention; no torch.compile", False),
-        ("", False),
-    ],
-)
-def test_compilers_are_seen(text, compiled):
-    assert words.is_compiled(text) == compiled
-
-
-def test_no_flash_attention_is_believed():
-    assert not words.is_flash("no FlashAttention; interleaved PP")
-    assert words.is_flash("FlashAttention2")
 
 
 def test_submissions_are_taken_as_megatron():
@@ -197,7 +179,7 @@ def test_releases_of_one_page_are_one_source():
 def measured(shared):
     with (shared / "measured" / "training.csv").open(encoding="utf-8", newline="") as file:
         raws = [raw for raw in csv.DictReader(file) if raw["chip"]]
-    return [read_cells(raw, KIND.columns, required=())[0] for raw in raws]
+    return [noted_cells(KIND.name, raw, readers=KIND.columns)[0] for raw in raws]
 
 
 def test_every_row_with_a_chip_is_answered(measured):

@@ -7,13 +7,14 @@ import csv
 import numpy as np
 import pytest
 
-from rigright.base.tables import DATA, read_cells
+from rigright.base.tables import DATA
 from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.training import trainers
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.training_rows import read_row
 
 
@@ -100,37 +101,77 @@ def test_precisions(precision, trainer, sharding, meant):
     assert words.precision_of(precision, trainers()[trainer], sharding=sharding) == meant
 
 
-def test_what_stands_in_flags_and_notes():
-    assert words.rank_of("lora r=16 targets=q_proj k_proj; tokens") == 16
-    assert words.rank_of("attn= packing=true lora_rank=8 grad_accum=4") == 8
-    assert words.rank_of("lora/llama-3.2-3B-rank32-dora") == 32
-    assert words.rank_of("attn=flash") is None
-    assert words.targets_of("lora r=16 targets=q_proj k_proj v_proj o_proj; tokens/s") == "q k v o"
-    assert words.targets_of("lora_r=8 targets=linear") == "linear"
-    assert words.targets_of("lora/llama-3.2-3B-rank10-target-mlp") == "ffn"
-    assert words.targets_of("targets=- q_proj") is None
-    assert words.offload_of("cpu offload; 2x24GB") == "all-cpu"
-    assert words.offload_of("no offload") == "none"
-    assert words.is_chunked("sample_packing=true cce=True")
-    assert not words.is_chunked("sample_packing=true")
-    assert words.virtual_stages("num-layers-per-virtual-pipeline-stage=1", layers=32, pp=4) == 8
-    assert words.virtual_stages("", layers=32, pp=4) == 1
-    assert words.virtual_stages("num-virtual-stages-per-pipeline-rank=2", layers=32, pp=4) == 2
-    assert words.is_sequence_parallel("sequence-parallel=true; bf16=true")
-    assert words.is_flash("FlashAttention2; none")
-    assert not words.is_flash("attn=eager")
-    assert not words.is_flash("transformer-impl=local; bf16=true")
-    assert words.is_flash("transformer-impl=local; use-flash-attn=true")
-    assert (words.dropout_of("hidden-dropout=0.0"), words.dropout_of("bf16=true")) == (0.0, None)
-    assert (words.accumulated("lora_rank=8 grad_accum=16"), words.accumulated("grad_accum=$(expr")) == (
-        16,
-        None,
-    )
-    assert words.is_paired("rlhf=dpo; samples")
-    assert not words.is_paired("rlhf=; samples")
-    assert (words.references_of("rlhf=ppo;"), words.references_of("rlhf=simpo;")) == (3, 0)
-    assert words.is_short("packing= ; samples may be shorter than max_length")
-    assert not words.is_short("packing=true; samples may be shorter than max_length")
+def noted(text, **cells):
+    """The row of a note."""
+    return noted_cells(KIND.name, {**cells, "note": text}, readers=KIND.columns)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "value"),
+    [
+        ("lora r=16 targets=q_proj k_proj; tokens", "lora_rank", 16),
+        ("attn= packing=true lora_rank=8 grad_accum=4", "lora_rank", 8),
+        ("lora/llama-3.2-3B-rank32-dora", "lora_rank", 32),
+        ("attn=flash", "lora_rank", None),
+        ("cpu offload; 2x24GB", "offload", "all-cpu"),
+        ("no offload", "offload", None),
+        ("+activation offload", "offload", None),
+        ("sample_packing=true cce=True", "chunked_loss", True),
+        ("sample_packing=true", "chunked_loss", None),
+        ("sequence-parallel=true; bf16=true", "sequence_parallel", True),
+        ("no sequence parallel", "sequence_parallel", False),
+        ("FlashAttention2; none", "flash", None),
+        ("no FlashAttention; interleaved PP", "flash", False),
+        ("attn=eager", "flash", False),
+        ("transformer-impl=local; bf16=true", "flash", False),
+        ("transformer-impl=local; use-flash-attn=true", "flash", None),
+        ("hidden-dropout=0.0", "dropout", 0.0),
+        ("bf16=true", "dropout", None),
+        ("lora_rank=8 grad_accum=16", "accumulate", 16),
+        ("grad_accum=$(expr", "accumulate", None),
+        ("rlhf=dpo; samples", "paired", True),
+        ("rlhf=; samples", "paired", None),
+        ("rlhf=ppo;", "rlhf", "ppo"),
+        ("packing= ; samples may be shorter than max_length", "short_samples", True),
+        ("packing=true; samples may be shorter than max_length", "short_samples", None),
+        ("FlashAttention; torch.compile", "compiled", True),
+        ("compile=true", "compiled", True),
+        ("FlashAttention; no torch.compile", "compiled", None),
+        ("mean 512 tokens", "mean_tok", 512),
+        ("optimizer in bwd", "step_in_backward", True),
+        ("peak is OOM of 80 GB", "oom", True),
+    ],
+)
+def test_what_stands_in_flags_and_notes(text, column, value):
+    assert noted(text)[column] == value
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("lora r=16 targets=q_proj k_proj v_proj o_proj; tokens/s", "q k v o"),
+        ("lora_r=8 targets=linear", "linear"),
+        ("lora/llama-3.2-3B-rank10-target-mlp", "ffn"),
+        ("targets=- q_proj", None),
+        ("attn=flash", None),
+    ],
+)
+def test_which_matrices_carry_adapters(text, targets):
+    assert words.targets_of(noted(text)["lora_targets"]) == targets
+
+
+def test_chunks_of_a_pipeline_rank():
+    asked = ROW | {"tp": "1", "pp": "4", "dp": "2", "n_chips": "8"}
+    for text, chunks in (
+        ("num-layers-per-virtual-pipeline-stage=1", 8),
+        ("num-virtual-stages-per-pipeline-rank=2", 2),
+        ("", 1),
+    ):  # fmt: skip
+        row, _ = noted_cells(KIND.name, asked | {"flags": text}, readers=KIND.columns)
+        assert read_row(row).training.virtual_stages == chunks
+
+
+def test_recompute_in_words():
     assert (words.recompute_of("true"), words.recompute_of(""), words.recompute_of("Full")) == (
         "full",
         None,
@@ -194,7 +235,9 @@ def test_runs_that_fit_and_runs_that_did_not(shared):
     card = by_id()["a100-sxm4-80gb"].mem_usable_bytes
     right = 0
     for raw in rows:
-        asked = read_row(read_cells(raw | {"seq_tok": raw["seq_tok"] or "4096"}, KIND.columns)[0])
+        asked = read_row(
+            noted_cells(KIND.name, raw | {"seq_tok": raw["seq_tok"] or "4096"}, readers=KIND.columns)[0]
+        )
         memory = training_memory(asked.arch, asked.training, layout=asked.layout)
         right += (float(memory.least_bytes) <= card) != ("OOM" in raw["note"])
     assert len(rows) == 316
@@ -248,7 +291,7 @@ ROW = {
 
 
 def peak_of(**changes):
-    row, _ = read_cells(ROW | changes, KIND.columns)
+    row, _ = noted_cells(KIND.name, ROW | changes, readers=KIND.columns)
     return KIND.predict({**dict.fromkeys(KIND.columns), **row})[-1]
 
 
@@ -276,8 +319,7 @@ def test_gradients_used_in_the_backward_pass_are_not_kept():
 
 
 def test_activations_on_the_host_are_not_parameters_on_the_host():
-    assert words.offload_of("+activation offload") == "none"
-    assert words.is_inputs_offloaded("full+offload")
+    assert noted("", recompute="full+offload")["offload_inputs"]
     assert words.recompute_of("full+offload") == "full"
     card = {"chip": "h200-sxm-141gb", "micro_batch": "16", "flags": "optimizer in backward"}
     assert peak_of(**card, recompute="full+offload").predicted < peak_of(**card).predicted
@@ -300,7 +342,7 @@ def test_a_batch_nobody_tells_lies_between_one_and_what_fits():
 def test_a_slow_host_is_in_the_band_of_small_batches():
     def rate(**changes):
         lora = {"method": "lora", "flags": "r=16; targets=q_proj v_proj", "chip": "h100-sxm5-80gb"}
-        row, _ = read_cells(ROW | lora | changes, KIND.columns)
+        row, _ = noted_cells(KIND.name, ROW | lora | changes, readers=KIND.columns)
         return KIND.predict({**dict.fromkeys(KIND.columns), **row})[0]
 
     busy, idle = rate(), rate(micro_batch="1", seq_tok="128")

@@ -23,6 +23,7 @@ TOLERANCE = 0.05  # of a figure: healthy nodes of a type lie within it
 MOST_BYTES = 4 * MIB
 MOST_FIGURES = 10_000
 MOST_TEXT = 2000
+_COUNTED = re.compile(r"(\d{1,4})x(?: |\Z)")  # "7x NVIDIA H100"
 SMALLER_IS_BETTER = frozenset({"s"})
 
 
@@ -96,8 +97,9 @@ def compared(machine: Machine, baseline: Baseline) -> tuple[TraitHeld, ...]:
 
 def written(baseline: Baseline, *, node: str, date: str) -> str:
     """The file: one line a trait, so that each can be edited or removed by hand."""
+    plain = "".join(one if one.isprintable() else "?" for one in node)[:200]
     lines = [
-        f"# What nodes of this type should be like; by `rigright baseline` on {date} from {_plain(node)}.",
+        f"# What nodes of this type should be like; by `rigright baseline` on {date} from {plain}.",
         "# Remove a line to stop checking it; a list allows each of its values.",
         f"rigright_baseline = {SCHEMA}",
         "",
@@ -183,10 +185,6 @@ def _quoted(text: str) -> str:
     return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in escaped) + '"'
 
 
-def _plain(text: str) -> str:
-    return "".join(one if one.isprintable() else "?" for one in text)[:200]
-
-
 def load(file: str | None) -> Baseline | None:
     """The baseline of a file, where one is named."""
     return None if file is None else read_baseline(str(Path(file)))
@@ -195,9 +193,8 @@ def load(file: str | None) -> Baseline | None:
 def cards_of(baseline: Baseline) -> int:
     """How many cards it names: "7x A, 1x B" are eight."""
     values = dict(baseline.traits).get("cards", ())
-    return max((sum(map(_many, value.split(", "))) for value in values), default=0)
-
-
-def _many(kind: str) -> int:
-    told = re.match(r"(\d{1,4})x(?: |\Z)", kind)
-    return int(told[1]) if told else 1
+    counts = [
+        sum(int(told[1]) if (told := _COUNTED.match(kind)) else 1 for kind in value.split(", "))
+        for value in values
+    ]
+    return max(counts, default=0)

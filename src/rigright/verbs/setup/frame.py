@@ -75,7 +75,9 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     told = (_SILENT if silent else None, other)
     notes = (*filter(None, told), *too_old, *result.notes)
     contained = wanted[0] if too_old and wanted[0] is not pick else None
-    return replace(result, notes=notes, contained=contained, tp=_split(wish, target))
+    planned = wish.wanted is not None and _is_plan(wish.wanted)
+    split = wanted_of(str(wish.wanted)).tp if planned else 1 << (max(1, target.cards).bit_length() - 1)
+    return replace(result, notes=notes, contained=contained, tp=split)
 
 
 def _elsewhere(target: Target, name: str, *, pick: Pick | None) -> SetUp:
@@ -83,13 +85,6 @@ def _elsewhere(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     if target.os_id == MACOS:
         return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
     return on_windows(target, name, pick=pick)
-
-
-def _split(wish: SetupWish, target: Target) -> int:
-    """The GPUs that a model is split over: the plan's, else a power of two of those that are there."""
-    if wish.wanted is not None and _is_plan(wish.wanted):
-        return wanted_of(wish.wanted).tp
-    return 1 << (max(1, target.cards).bit_length() - 1)
 
 
 def _refuse_mixed(target: Target) -> None:

@@ -38,3 +38,8 @@ def side(cell: str) -> int:
     """Pixels of a side, "224"; of "936x624", the side of a square as large."""
     sides = [count(MOST_TOK)(part) for part in cell.lower().replace("\u00d7", "x").split("x")[:3]]
     return round(math.prod(map(float, map(str, sides))) ** (1 / len(sides)))
+
+
+def told(cell: str) -> bool:
+    """Whether something is said to be so: "1", "0"."""
+    return {"1": True, "0": False}[cell.strip()]

@@ -14,7 +14,6 @@ from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 
 _CUT = re.compile(r"(ulysses|ring|cfg|pipefusion)\s*=?(\d+)")
-CACHES = ("teacache", "first-block-cache")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,6 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     cut = {name: int(count) for name, count in _CUT.findall((row.get("parallelism") or "").lower())}
     ranks = row.get("n_gpus") or 1
     guided = min(cut.get("cfg", 1), net.passes, ranks)
-    note = (row.get("note") or "").lower()
     assumed = [
         say("{column} not stated: assuming {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
     ]
@@ -62,8 +60,8 @@ def read_diffusion(row: Row) -> DiffusionAsk:
             ranks=ranks,
             guided=guided,
             ring=min(cut.get("ring", 1), max(ranks // guided, 1)),
-            compiled="torch.compile" in note,
-            cache=next((name for name in CACHES if name in note), ""),
+            compiled=bool(row.get("compiled")),
+            cache=row.get("step_cache") or "",
         ),
         unsaid=unsaid,
         assumed=tuple(assumed),

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
-from rigright.base.tables import Row, delimiter, open_rows, read_cells
+from rigright.base.tables import Row, delimiter, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
 from rigright.verbs.validate.door import enter
-from rigright.verbs.validate.notes import filled
+from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.record import Kind
 from rigright.verbs.validate.scores import scores
 
@@ -124,13 +124,12 @@ def recognise(text: Text) -> Kind:
 
 def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
-    row, faults = read_cells(raw, kind.columns, required=kind.needed)
+    row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
     bad = [column for column in faults if column in kind.needed]
     if bad:
         predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
     else:
         unread = [column for column in faults if column not in kind.measured]
-        row = filled(kind.name, row, raw=raw, readers=kind.columns)
         entry = enter(kind.name, row, raw=raw, faults=[_fault(raw, column, line=line) for column in unread])
         row = entry.row
         # the predictions of a row; rows that ask the same are predicted once

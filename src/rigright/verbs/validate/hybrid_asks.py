@@ -32,15 +32,9 @@ USUAL_FORMAT = "gguf:Q4_K_M"
 RAM_SHARE = 0.9  # of main memory, that weights may fill
 LARGEST_GIB, USUAL_CONTEXT = 4096, 8192
 USUAL_TOK = {"prompt_tok": 512.0, "output_tok": 128.0}
-_BPW = re.compile(r"([\d.]+) ?bpw", re.IGNORECASE)
-_FILE = re.compile(r"([\d.]+) ?(GiB|GB)\)?")
-_MODEL_GIB = re.compile(r"model ([\d.]+) GiB")
-_ON_CPU = re.compile(r"CPU weights (\d+) MiB")
 _FORMAT = re.compile(r"gguf:~?([\w.-]+)", re.IGNORECASE)
-_ACTIVE = re.compile(r"\b(\d+) (?:of \d+ experts|active experts)|-ser (\d+)")
 _NGL = re.compile(r"-ngl (\d+)")
 _UBATCH = re.compile(r"-ub (\d+)")
-_THREADS = re.compile(r"-t (\d+)|threads=(\d+)|cpu_?infer (\d+)|\b(\d+) threads|\b(\d+) cores used")
 _CPU_PART = re.compile(r"(\d+) % CPU")
 _MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d+)")
 _LAYERS = re.compile(r"layers? (\d+)-(\d+)")
@@ -91,7 +85,6 @@ def read_hybrid(row: Row) -> HybridAsk:
         ram = _filled(row, arch, weights=weights, engine=engine, chips=chips, host=host)
     repacked = bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload
     ubatch = _UBATCH.search(offload)
-    threads = _THREADS.search(offload) or _THREADS.search(row.get("note") or "")
     assumed = [*notes]
     for column, value in USUAL_TOK.items():
         if row.get(column) is None:
@@ -105,7 +98,7 @@ def read_hybrid(row: Row) -> HybridAsk:
         chips=chips,
         host=host,
         disk_share=_beyond(row, work, ram=ram),
-        threads=None if threads is None else int(next(filter(None, threads.groups()))),
+        threads=row.get("threads"),
         ram=ram,
         computes=repacked,
         ubatch_tok=None if ubatch is None else int(ubatch[1]),
@@ -138,10 +131,10 @@ def _weights(row: Row, arch: Arch) -> tuple[str, float]:
         plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
         form = next((own for word, own in plain.items() if said.lower().startswith(word)), "")
         form = form or _held(row, arch)
-    told = _MODEL_GIB.search(row.get("vram_note") or "") or _FILE.search(row.get("model") or "")
+    told = row.get("model_gib")
     if told is None:
         return form, 1.0
-    return form, min(max(from_gib(float(told[1])) / weights_bytes(arch, form), 0.5), 2.0)
+    return form, min(max(from_gib(told) / weights_bytes(arch, form), 0.5), 2.0)
 
 
 def _held(row: Row, arch: Arch) -> str:
@@ -154,10 +147,9 @@ def _held(row: Row, arch: Arch) -> str:
 
 def _fitted(gemm: Gemm, row: Row, *, share: float) -> Gemm:
     """A gemm of the very file, and of as many experts as were at work."""
-    active = _ACTIVE.search(row.get("note") or "") or _ACTIVE.search(row.get("offload") or "")
-    per_tok = gemm.per_tok
+    active, per_tok = row.get("active_experts"), gemm.per_tok
     if active is not None and gemm.experts:
-        per_tok = min(int(active[1] or active[2]), gemm.per_tok)
+        per_tok = min(active, gemm.per_tok)
     return replace(gemm, size_bytes=gemm.size_bytes * share, per_tok=per_tok)
 
 
@@ -221,10 +213,10 @@ def in_ram(row: Row, work: Work) -> InRam:
     ffn = 0.0
     if dense_too:
         ffn = max(count - (layers - moe), 0.0) / moe if moe else count / layers
-    told = _ON_CPU.search(row.get("vram_note") or "")
+    told = row.get("cpu_weights_mib")
     size = sum(gemm.size_bytes for gemm in work.gemms if gemm.kind == "expert")
     if told is not None and size and not dense_too and not left:
-        experts = min(float(told[1]) * MIB / size, 1.0)
+        experts = min(told * MIB / size, 1.0)
     return InRam(
         experts=max(experts, left),
         ffn=max(min(ffn, 1.0), left),

@@ -25,7 +25,7 @@ from rigright.facts.anchors import RunCase
 from rigright.facts.formats import Format, Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.report.validation import Basis
-from rigright.verbs.validate.memory_notes import Told, read_notes
+from rigright.verbs.validate.memory_told import Told, told_of
 from rigright.verbs.validate.models import model_of
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
@@ -53,7 +53,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     """The figure of one row; raises a RigError that says what was missing."""
     what = row.get("what") or ""
     arch, notes = model_of(row)
-    told = read_notes(row)
+    told = told_of(row)
     if what.startswith("weights_file"):
         form = find_format(told.weights)
         low, high = file_band(arch, form.id, least_spread=mixed_share(form, row.get("model") or ""))

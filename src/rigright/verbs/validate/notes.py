@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, Row, read_toml
+from rigright.base.tables import DATA, CellReader, Row, read_cells, read_toml
+from rigright.verbs.validate.named import named
 
 MOST_CHARS = 2000  # of a text that is read
 
@@ -18,7 +19,7 @@ class Noted:
     """What some words of a note say."""
 
     column: str
-    source: str  # the column whose text is read
+    sources: tuple[str, ...]  # the columns whose text is read
     pattern: re.Pattern[str]
     cell: str | None  # what they stand for; None: their first group that matched
     metric: frozenset[str]  # rows they hold for; none: all
@@ -31,14 +32,24 @@ def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str,
     for words in noted(kind):
         if row.get(words.column) is not None or words.column in found or not _holds(words, row):
             continue
-        match = words.pattern.search((raw.get(words.source) or "")[:MOST_CHARS])
+        text = "; ".join(filter(None, (raw.get(name) or "" for name in words.sources)))
+        match = words.pattern.search(text[:MOST_CHARS])
         cell = None if match is None else words.cell or next(filter(None, match.groups()), None)
         if cell is not None:
             try:
                 found[words.column] = readers[words.column](cell)
             except ValueError:  # a number no run can have
                 continue
-    return {**row, **found}
+    row = {**row, **found}
+    return named(row, raw) if kind == "memory" else row
+
+
+def noted_cells(
+    kind: str, raw: Mapping[str, str], *, readers: Mapping[str, CellReader], required: tuple[str, ...] = ()
+) -> tuple[Row, list[str]]:
+    """The typed cells of a row, those that its notes fill among them; and the columns that cannot be read."""
+    row, faults = read_cells(raw, readers, required=required)
+    return filled(kind, row, raw=raw, readers=readers), faults
 
 
 def _holds(words: Noted, row: Row) -> bool:
@@ -55,7 +66,7 @@ def noted(kind: str) -> tuple[Noted, ...]:
     return tuple(
         Noted(
             column=row["column"],
-            source=row.get("from", "note"),
+            sources=tuple(row.get("from", ["note"])),
             pattern=re.compile(row["pattern"]),
             cell=row.get("cell"),
             metric=frozenset(row.get("metric", ())),

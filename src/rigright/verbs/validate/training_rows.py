@@ -27,6 +27,13 @@ LONGEST, LONGEST_UNPADDED = 5, 2  # tokens of the fullest batch over the mean of
 WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
 _T = TypeVar("_T", int, str)
 SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
+REFERENCES = {
+    "dpo": 1,
+    "kto": 1,
+    "gkd": 1,
+    "grpo": 1,
+    "ppo": 3,
+}  # frozen models beside the one that learns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +62,6 @@ class _Reading:
     arch: Arch
     trainer: Trainer
     assumed: list[Sentence] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """What is told in words."""
-        return "; ".join(filter(None, (self.row.get("flags"), self.row.get("note"))))
 
     def word(self, column: str) -> str:
         """A cell, empty where there is none."""
@@ -131,19 +133,19 @@ def card_bytes(row: Row) -> float | None:
 
 def _unsaid(reading: _Reading, training: Training) -> tuple[str, ...]:
     """What the row leaves open of that which decides memory or speed."""
-    row, text = reading.row, reading.text
+    row = reading.row
     adapters = training.method != "full"
     tunes = reading.work == "training"
     eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and row.get("seq_tok") is None
     is_open = {
-        "seq_tok": row.get("seq_tok") is None and words.mean_tok(text) is None,
+        "seq_tok": row.get("seq_tok") is None and row.get("mean_tok") is None,
         "micro_batch": row.get("micro_batch") is None,
-        "rank": adapters and words.rank_of(text) is None,
-        "targets": adapters and words.targets_of(text) is None,
+        "rank": adapters and row.get("lora_rank") is None,
+        "targets": adapters and words.targets_of(row.get("lora_targets")) is None,
         "recompute": training.recompute is None,
         "optimizer": not adapters and tunes and not reading.word("optimizer"),
         "host": True,
-        "flash": eager and not words.says_flash("; ".join((reading.word("framework"), text))),
+        "flash": eager and not row.get("attention_named"),
     }
     return tuple(name for name, unsaid in is_open.items() if unsaid)
 
@@ -156,7 +158,7 @@ def _layout(reading: _Reading) -> Layout:
         chips = max(NODE_CHIPS, cut) if cut > 1 or reading.trainer.id in MEGATRON else 1
         reading.assumed.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
     dp = row.get("dp") or max(1, (chips or cut) // cut)
-    is_parallel = tp > 1 and words.is_sequence_parallel(reading.text)
+    is_parallel = tp > 1 and bool(row.get("sequence_parallel"))
     return Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=is_parallel)
 
 
@@ -175,18 +177,20 @@ def _whole_stages(reading: _Reading, pp: int) -> Arch:
 
 
 def _training(reading: _Reading, layout: Layout) -> Training:
-    text, trainer = reading.text, reading.trainer
+    row, trainer = reading.row, reading.trainer
     method = words.method_of(reading.word("method"), reading.word("precision"))
     sharding = words.sharding_of(reading.word("sharding"))
     if trainer.id in MEGATRON and not reading.word("sharding"):
         sharding = "zero1"
-    virtual = words.virtual_stages(text, layers=len(trunk_of(reading.arch).layers), pp=layout.pp)
+    virtual = row.get("virtual_stages") or 1  # model chunks a pipeline rank holds
+    if row.get("layers_per_chunk"):
+        virtual = max(1, len(trunk_of(reading.arch).layers) // layout.pp // row["layers_per_chunk"])
     rank, targets = _adapters(reading) if method != "full" else (PEFT_RANK, PEFT_TARGETS)
     # micro-batches of a step: of the global batch, or as the text tells; None where neither does
-    samples = 2 if words.is_paired(text) else 1
+    samples = 2 if row.get("paired") else 1
     batch, micro = reading.row.get("global_batch"), reading.row.get("micro_batch")
     if batch is None or micro is None:
-        accumulated = words.accumulated(reading.text)
+        accumulated = row.get("accumulate")
     else:
         accumulated = max(1, int(batch) // int(micro * layout.dp))
     return Training(
@@ -196,42 +200,42 @@ def _training(reading: _Reading, layout: Layout) -> Training:
         precision=words.precision_of(reading.word("precision"), trainer, sharding=sharding),
         micro_batch=(reading.row.get("micro_batch") or 1) * samples,
         seq_tok=_length(reading),
-        references=words.references_of(text) if method == "full" else 0,
+        references=REFERENCES.get(row.get("rlhf") or "", 0) if method == "full" else 0,
         recompute=words.recompute_of(reading.word("recompute")),
-        flash=words.is_flash(text),
-        dropout=words.dropout_of(text),
+        flash=row.get("flash") is not False,
+        dropout=row.get("dropout"),
         accumulate=accumulated,
-        chunked_loss=words.is_chunked(text),
+        chunked_loss=bool(row.get("chunked_loss")),
         rank=rank,
         targets=targets,
         sharding=sharding,
         schedule="interleaved" if virtual > 1 else "1f1b",
         virtual_stages=virtual,
-        offload=words.offload_of("; ".join((reading.word("sharding"), text))),
-        offload_inputs=words.is_inputs_offloaded("; ".join((reading.word("recompute"), text))),
-        step_in_backward=words.is_step_in_backward("; ".join((reading.word("optimizer"), text))),
+        offload=row.get("offload") or "none",
+        offload_inputs=bool(row.get("offload_inputs")),
+        step_in_backward=bool(row.get("step_in_backward")),
         matmul=words.matmul_of(reading.word("precision"), reading.word("framework")),
-        compiled=words.is_compiled(text),
+        compiled=bool(row.get("compiled")),
     )
 
 
 def _adapters(reading: _Reading) -> tuple[int, str]:
     usual = "linear" if reading.trainer.id in LINEAR else PEFT_TARGETS
-    rank = reading.told("rank", words.rank_of(reading.text), default=PEFT_RANK)
-    return rank, reading.told("targets", words.targets_of(reading.text), default=usual)
+    rank = reading.told("rank", reading.row.get("lora_rank"), default=PEFT_RANK)
+    return rank, reading.told("targets", words.targets_of(reading.row.get("lora_targets")), default=usual)
 
 
 def _length(reading: _Reading) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    mean = words.mean_tok(reading.text)
+    mean = reading.row.get("mean_tok")
     if mean is not None and reading.row.get("seq_tok") is None:
-        longest = mean * (LONGEST_UNPADDED if "padding-free" in reading.text else LONGEST)
+        longest = mean * (LONGEST_UNPADDED if reading.row.get("padding_free") else LONGEST)
         reading.assumed.append(
             say("samples vary: the longest batch taken as {tokens} tokens a sample", tokens=longest)
         )
-        return longest
+        return int(longest)
     told = reading.number("seq_tok", reading.usual("seq_tok"))
-    if not words.is_short(reading.text) or told <= SHORT_TOK:
+    if not reading.row.get("short_samples") or told <= SHORT_TOK:
         return told
     reading.assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))
     return SHORT_TOK

@@ -18,7 +18,6 @@ from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chip
-from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.training_layouts import best_layout
 from rigright.verbs.validate.training_rows import MEGATRON, Asked
 
@@ -48,8 +47,10 @@ def read_timed(row: Row, asked: Asked) -> Timed:
     assumed = list(asked.assumed)
     training = _training(row, asked.training, assumed=assumed)
     # megatron divides norms over tensor ranks unless told not to; replicas are what the chips leave
-    layout, text = asked.layout, (row.get("note") or "").lower()
-    parallel = asked.training.trainer in MEGATRON and layout.tp > 1 and "no sequence parallel" not in text
+    layout = asked.layout
+    parallel = (
+        asked.training.trainer in MEGATRON and layout.tp > 1 and row.get("sequence_parallel") is not False
+    )
     cut = layout.tp * layout.pp * layout.cp
     replicas = max(1, int(row["n_chips"]) // cut) if row.get("n_chips") else layout.dp
     layout = replace(layout, dp=replicas, sequence_parallel=parallel or layout.sequence_parallel)
@@ -79,12 +80,11 @@ def read_timed(row: Row, asked: Asked) -> Timed:
 
 
 def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Training:
-    text = "; ".join(filter(None, (row.get("flags"), row.get("note"))))
-    mean = words.mean_tok(text)
+    mean = row.get("mean_tok")
     if mean is None:
         return training
     # of what is counted with its padding, nothing is lost
-    spread = 1.0 if words.is_padding_counted(text) else SPREAD_OF_LENGTHS
+    spread = 1.0 if row.get("padding_counted") else SPREAD_OF_LENGTHS
     longest = min(int(mean * spread), training.seq_tok)
     assumed.append(say("samples vary: batches taken as {tokens} tokens long", tokens=longest))
     return replace(training, seq_tok=longest, padded=1 - mean / longest)

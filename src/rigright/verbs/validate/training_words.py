@@ -18,10 +18,6 @@ _SHARDINGS = (
     (r"fsdp|full_shard", "fsdp"),
 )
 _METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^train|^$", "full"))
-_PAIRED = re.compile(r"rlhf=[a-z/]*(?:dpo|orpo|cpo|simpo|rm)\b")
-_REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}
-_RLHF = re.compile(r"rlhf=([a-z]+)")
-_SHORT = re.compile(r"samples may be shorter|\bunpacked|variable.length.*short")
 _KNOWN = {  # what a cell must bear to be understood
     "method": r"full|train|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
     "precision": r"[bf][fp]16|float16|half|mixed|amp|^16|[ft][fp]32|float32|^32"
@@ -35,18 +31,6 @@ _RECOMPUTES = {
     "none": {"none", "false", "no", "off"},
 }
 _WORD = re.compile(r"[a-z0-9]+")
-_RANK = re.compile(r"(?:lora[_ ]r(?:ank)?=|\br=|\brank)(\d+)")
-_TARGETS = re.compile(r"targets=([^;=]*?)(?:;|$|\s\w+=)")
-_CHUNKED = re.compile(r"cce=true|liger|fused.?linear|chunked.?(?:loss|ce|cross)|cut.?cross.?entropy")
-_VIRTUAL = re.compile(
-    r"num-layers-per-virtual-pipeline-stage=(\d+)|(?:num-virtual-stages-per-pipeline-rank|\bvpp?)=(\d+)"
-)
-_DROPOUT = re.compile(r"(?:hidden|resid)[-_]dropout=([01]?\.?\d*)")
-_ACCUMULATED = re.compile(r"(?:grad_accum|gradient_accumulation_steps)=(\d+)\b")
-_SCORES = re.compile(r"\beager\b|attention-backend=(?:unfused|local)")
-_PLAIN_CORE = re.compile(r"transformer-impl=local")
-_NO_FLASH = re.compile(r"no flash")
-_FLASH = re.compile(r"flash")
 _ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
@@ -85,22 +69,6 @@ def sharding_of(sharding: str) -> str:
     return next((ours for pattern, ours in _SHARDINGS if re.search(pattern, sharding.lower())), "none")
 
 
-def offload_of(text: str) -> str:
-    """Whether parameters and states lie on the host."""
-    lowered = re.sub(r"(?:activations?|inputs?) offload\w*", "", text.lower())
-    return "all-cpu" if "offload" in lowered and "no offload" not in lowered else "none"
-
-
-def is_inputs_offloaded(text: str) -> bool:
-    """Whether what recompute keeps lies on the host."""
-    return bool(re.search(r"full\+offload|(?:activations?|inputs?) offload", text.lower()))
-
-
-def is_step_in_backward(text: str) -> bool:
-    """Whether gradients are used and freed one by one."""
-    return bool(re.search(r"\bin[ _-](?:bwd|backward)", text.lower()))
-
-
 def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
     """The id of a precision; None where it is the trainer's own mixed precision."""
     text = precision.lower()
@@ -137,11 +105,6 @@ def is_loose(optimizer: str) -> bool:
     return _plain(optimizer) in _ANY_ADAM
 
 
-def says_flash(text: str) -> bool:
-    """Whether the text tells which kernel attends."""
-    return bool(re.search(r"flash|\bfa2?\b|sdpa|eager|unsloth", text.lower()))
-
-
 def is_known(column: str, cell: str) -> bool:
     """Whether a cell of words is understood."""
     if column == "recompute":
@@ -151,82 +114,15 @@ def is_known(column: str, cell: str) -> bool:
     return bool(re.search(_KNOWN[column], cell.strip().lower()))
 
 
-def rank_of(text: str) -> int | None:
-    """The rank of adapters, where the text tells it."""
-    found = _RANK.search(text.lower())
-    return int(found.group(1)) if found else None
-
-
-def targets_of(text: str) -> str | None:
-    """Which matrices carry adapters, where the text tells it."""
-    found = _TARGETS.search(text)
-    words = found.group(1).split() if found else []
+def targets_of(cell: str | None) -> str | None:
+    """Which matrices carry adapters, where a cell tells it."""
+    words = (cell or "").split()
     if any(word in _ALL_LINEAR for word in words):
         return "linear"
     names = [word.removesuffix("_proj") for word in words]
     if names and all(name in NAMES for name in names):
         return " ".join(names)
-    if "mlp" in "".join(words):
-        return "linear"
-    return "ffn" if "target-mlp" in text else None
-
-
-def is_chunked(text: str) -> bool:
-    """Whether logits never stand whole."""
-    return bool(_CHUNKED.search(text.lower()))
-
-
-def virtual_stages(text: str, *, layers: int, pp: int) -> int:
-    """Model chunks a pipeline rank holds."""
-    found = _VIRTUAL.search(text.lower())
-    if found is None:
-        return 1
-    a_chunk, chunks = found.groups()
-    return max(1, layers // pp // int(a_chunk)) if a_chunk else int(chunks)
-
-
-def is_sequence_parallel(text: str) -> bool:
-    """Whether norms and dropout are divided over tensor ranks."""
-    return bool(re.search(r"sequence.parallel=true|\bsp=(?:true|1)\b", text.lower()))
-
-
-def is_paired(text: str) -> bool:
-    """Whether a sample is a pair: a chosen and a rejected answer."""
-    return bool(_PAIRED.search(text.lower()))
-
-
-def references_of(text: str) -> int:
-    """Frozen models beside the one that learns."""
-    found = _RLHF.search(text.lower())
-    return _REFERENCES.get(found.group(1), 0) if found else 0
-
-
-def is_short(text: str) -> bool:
-    """Whether samples are shorter than the length that was allowed, and not packed to it."""
-    lowered = text.lower()
-    return bool(_SHORT.search(lowered)) and "packing=true" not in lowered
-
-
-def is_flash(text: str) -> bool:
-    """Whether attention never keeps its scores."""
-    lowered = text.lower()
-    if _NO_FLASH.search(lowered):
-        return False
-    if _PLAIN_CORE.search(lowered) and not _FLASH.search(lowered):
-        return False
-    return not _SCORES.search(lowered)
-
-
-def dropout_of(text: str) -> float | None:
-    """Dropout on the stream between layers, where the text tells it."""
-    found = _DROPOUT.search(text.lower())
-    return float(found.group(1)) if found and found.group(1) not in {"", "."} else None
-
-
-def accumulated(text: str) -> int | None:
-    """Micro-batches of one optimizer step, where the text tells it."""
-    found = _ACCUMULATED.search(text.lower())
-    return max(1, int(found.group(1))) if found else None
+    return "linear" if "mlp" in "".join(words) else "ffn" if words == ["ffn"] else None
 
 
 def matmul_of(precision: str, framework: str) -> str:
@@ -237,21 +133,3 @@ def matmul_of(precision: str, framework: str) -> str:
         return "nvfp4" if round_of.group(1) in framework.lower() else "fp8"
     found = re.search(r"nvfp4|mxfp8|fp8|float8", text)
     return found.group().replace("float8", "fp8") if found else "16bit"
-
-
-def is_compiled(text: str) -> bool:
-    """Whether a compiler fused the cheap operations."""
-    lowered = text.lower()
-    told = re.search(r"torch[.-]compile|\+ ?compile|compile=true|fused (?:ln|layer ?norm|rmsnorm)", lowered)
-    return told is not None and "no torch.compile" not in lowered
-
-
-def mean_tok(text: str) -> int | None:
-    """Tokens of a sample on average, where they vary and the text tells it."""
-    found = re.search(r"mean (\d+) tok|\b(\d+) mean tok", text.lower())
-    return int(found.group(1) or found.group(2)) if found else None
-
-
-def is_padding_counted(text: str) -> bool:
-    """Whether the tokens that are counted are those of whole batches, padding included."""
-    return "mean tokens (padding" in text.lower()

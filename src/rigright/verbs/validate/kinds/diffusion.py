@@ -11,7 +11,7 @@ from rigright.cost.bands import banded
 from rigright.cost.diffusion import SUBJECT, diffusion_time
 from rigright.cost.known import Ran, known_of_one
 from rigright.cost.power import band_of, draw_w
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
 from rigright.verbs.validate.diffusion_rows import read_diffusion
 from rigright.verbs.validate.record import Basis, Kind, Prediction
 
@@ -19,7 +19,10 @@ LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power
 MEASURED = (LATENCY, RATE, WATTS, JOULES)
 UNSAID = {"height": 2.0, "width": 1.5, "frames": 1.7, "steps": 2.5, "batch": 1.1}  # either way, at 80 %
 COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(("id", "source", "model", "chip", "parallelism", "precision", "note"), text),
+    **dict.fromkeys(
+        ("id", "source", "model", "chip", "parallelism", "precision", "note", "step_cache"), text
+    ),
+    "compiled": told,
     **dict.fromkeys(("height", "width", "steps", "batch"), count(MOST_TOK)),
     "frames": lambda cell: None if number(cell) == 0 else count(MOST_TOK)(cell),
     "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),

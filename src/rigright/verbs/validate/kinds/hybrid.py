@@ -23,6 +23,8 @@ COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     "n_gpus": lambda cell: int(number(cell)),
     **dict.fromkeys(("cpu_cores", "numa_nodes", "ram_channels", "batch"), count(MOST_RANKS)),
+    **dict.fromkeys(("threads", "active_experts"), count(MOST_RANKS)),
+    **dict.fromkeys(("model_gib", "cpu_weights_mib"), figure(MOST_RATE)),
     **dict.fromkeys(("ram_gb", "ram_mts", "value"), figure(MOST_RATE)),
     **dict.fromkeys(
         ("context_depth", "prompt_tok", "output_tok"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.base.errors import RigError
-from rigright.base.tables import CellReader, Row, text
+from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import banded, figure_of
@@ -16,24 +16,29 @@ from rigright.cost.known import known_of_one, ran
 from rigright.cost.memory_anchors import PEAK as PEAK_PART
 from rigright.cost.memory_anchors import TRAINING, trained_case
 from rigright.cost.training_bands import KINDS, band
-from rigright.cost.training_memory import TrainingMemory, memory_of_all
+from rigright.cost.training_memory import TrainingMemory, training_memory
 from rigright.cost.training_time import own_case
 from rigright.cost.training_time_rates import SUBJECT
 from rigright.cost.unsaid import Integrated
 from rigright.demand import Training
 from rigright.facts.training import find_trainer
-from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
 from rigright.verbs.validate.record import Basis, Kind, Prediction
 from rigright.verbs.validate.training_rows import Asked, card_bytes, read_row
 from rigright.verbs.validate.training_speed import read_timed, tok_per_s
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 _TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
-    sharding recompute flags note"""
+    sharding recompute flags note lora_targets rlhf offload"""
+_TOLD = """chunked_loss flash attention_named sequence_parallel paired short_samples compiled padding_counted
+    padding_free offload_inputs step_in_backward oom"""
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(("tp", "pp", "cp", "ep", "dp", "n_chips", "nodes"), count(MOST_RANKS)),
-    **dict.fromkeys(("micro_batch", "global_batch", "seq_tok"), count(MOST_TOK)),
+    **dict.fromkeys(("micro_batch", "global_batch", "seq_tok", "mean_tok", "accumulate"), count(MOST_TOK)),
+    **dict.fromkeys(("lora_rank", "virtual_stages", "layers_per_chunk"), count(MOST_TOK)),
+    **dict.fromkeys(_TOLD.split(), told),
+    "dropout": number,
     **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu"), figure(MOST_RATE)),
     PEAK: figure(MOST_GIB),
     "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
@@ -44,15 +49,15 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     """Tokens a second and chip, and the peak of the worst rank as the row measures it."""
     asked = read_row(row)
     kind, limit = row.get("peak_kind") or "allocated", card_bytes(row)
-    room = None if "oom" in (row.get("note") or "").lower() else limit
+    room = None if row.get("oom") else limit
 
     def peak(training: Training) -> float:
-        memory = memory_of_all(asked.arch, training, layout=asked.layout)
+        memory = training_memory(asked.arch, training, layout=asked.layout, stage=np.arange(asked.layout.pp))
         return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
 
     case = asked.open_on(room)
-    told = memory_of_all(asked.arch, case.training, layout=asked.layout)
-    edges = band(kind, assumed=bool(asked.assumed), narrow=told.narrow)
+    memory = training_memory(asked.arch, case.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
+    edges = band(kind, assumed=bool(asked.assumed), narrow=memory.narrow)
     found = case.within(case.integrated(peak, band=edges, but=("host",)))
     trainer = find_trainer(case.training.trainer)
     return _speed(row, asked, room_bytes=room), Prediction(
@@ -65,7 +70,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         why=with_semicolons((*asked.assumed, *decided(found, show=show_bytes))),
         basis=Basis(
             subject=TRAINING, figure=PEAK_PART, chip="", engine=trainer.program or trainer.id,
-            model=asked.arch.name, case=trained_case(case.training), of=to_gib(_passing_bytes(told)),
+            model=asked.arch.name, case=trained_case(case.training), of=to_gib(_passing_bytes(memory)),
         ),
     )  # fmt: skip
 

@@ -48,7 +48,7 @@ STARVED = {"busy_share": 0.2, "mem_busy_share": 0.05, "power_w": 150.0}
         ({}, {}, "compute"),
         ({"mem_busy_share": 0.9}, {}, "gpu_memory"),
         ({"slowed_by": ("sw_power_cap",)}, {}, "power"),
-        ({"slowed_by": ("hw_power_brake",)}, {}, "power"),
+        ({"slowed_by": ("hw_power_brake",)}, {}, "brake"),
         ({"slowed_by": ("sw_thermal", "sw_power_cap"), "gpu_c": 88.0}, {}, "cooling"),
         ({"power_w": 160.0, "mem_busy_share": 0.1}, {}, "small_kernels"),
         (STARVED, {"disk_busy_share": 0.99, "io_pressure": 0.4}, "disk"),

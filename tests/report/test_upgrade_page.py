@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from rigright.base.words import say
+from rigright.doctor.binding.judgement import Judgement
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine.probe import probe
 from rigright.report.formats.text import render
@@ -24,7 +25,7 @@ NOTHING = Upgraded(
     baseline=0,
     shares=(("cores", say("CPU, all cores"), 1.0),),
     diagnosed=None,
-    findings=(),
+    judgement=Judgement(),
     worth=(),
     refused=(),
     over_budget=0,

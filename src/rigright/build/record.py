@@ -54,6 +54,8 @@ class Change:
     more_w: float | None = None  # it draws more, or less, than what stands there
     command: str | None = None  # that does it, or says more
     source: str = ""
+    takes: tuple[str, ...] = ()  # causes of which it takes more: no help where they are full
+    drops_in: bool = False  # goes where the old one stood, on what feeds and cools it
 
     @property
     def possible(self) -> bool:

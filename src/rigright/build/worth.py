@@ -17,11 +17,25 @@ def gain(shares: Mapping[str, float], helps: Mapping[str, float]) -> float:
     return 1.0 / left
 
 
-def ranked(changes: Iterable[Change], shares: Mapping[str, float]) -> tuple[Worth, ...]:
-    """Possible changes that bring something: free ones first, then by gain for the money."""
-    found = [_worth(change, shares) for change in changes if change.possible]
+def ranked(
+    changes: Iterable[Change], shares: Mapping[str, float], *, full: frozenset[str] = frozenset()
+) -> tuple[Worth, ...]:
+    """Possible changes that bring something: free ones first, then by gain for the money.
+
+    Of cards the best that drops in goes first. What takes more of a thing that is full brings nothing.
+    """
+    found = [
+        _worth(change, shares) for change in changes if change.possible and full.isdisjoint(change.takes)
+    ]
     useful = [one for one in found if one.gain >= LEAST_GAIN]
-    return tuple(sorted(useful, key=lambda one: (one.per_kusd is not None, -(one.per_kusd or one.gain))))
+    useful.sort(key=lambda one: (one.per_kusd is not None, -(one.per_kusd or one.gain)))
+    cards = [one for one in useful if one.change.kind == "cards"]
+    dropping = next((one for one in cards if one.change.drops_in), None)
+    if dropping is None:
+        return tuple(useful)
+    place = useful.index(cards[0])
+    useful.remove(dropping)
+    return (*useful[:place], dropping, *useful[place:])
 
 
 def _worth(change: Change, shares: Mapping[str, float]) -> Worth:

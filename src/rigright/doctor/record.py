@@ -32,6 +32,7 @@ class Step:
     command: str | None = None
     as_root: bool = False
     disturbs: bool = False  # stops work that runs: a reset, a reboot
+    takes: tuple[str, ...] = ()  # causes of binding/ of which it takes more: no help where they are full
 
 
 def seen(shows: Sentence | str, command: str | None = None) -> tuple[Evidence, ...]:
@@ -39,9 +40,11 @@ def seen(shows: Sentence | str, command: str | None = None) -> tuple[Evidence, .
     return (Evidence(shows=shows, command=command),)
 
 
-def step(says: Sentence, command: str | None = None, *, disturbs: bool = False) -> Step:
+def step(
+    says: Sentence, command: str | None = None, *, disturbs: bool = False, takes: tuple[str, ...] = ()
+) -> Step:
     """A step that anybody may take."""
-    return Step(says=says, command=command, disturbs=disturbs)
+    return Step(says=says, command=command, disturbs=disturbs, takes=takes)
 
 
 def as_root(says: Sentence, command: str | None, *, disturbs: bool = False) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence
+from rigright.doctor.binding.judgement import Judgement
 from rigright.doctor.binding.record import Diagnosis
 from rigright.doctor.record import Finding
 from rigright.machine.bench.record import Result
@@ -34,8 +35,18 @@ class Diagnosed:
     """The answer of `diagnose`."""
 
     source: Sentence  # which time it is about
-    diagnosis: Diagnosis
+    judgement: Judgement
     ticks: tuple[Tick, ...]
-    findings: tuple[tuple[str, Finding], ...] = ()  # of checks that look at what binds
     drifts: tuple[Drift, ...] = ()
     names: tuple[tuple[int, str], ...] = ()  # device -> its name
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What binds, over the time that was watched."""
+        return self.judgement.diagnosis or Diagnosis(lasted_s=0.0, moments=0, idle=0, busy_share=None)
+
+    @property
+    def findings(self) -> tuple[tuple[str, Finding], ...]:
+        """What the doctor finds of the things that bind."""
+        names = {bound.cause.name for bound in self.diagnosis.bounds}
+        return tuple((one.check, one.finding) for one in self.judgement.bad if names & set(one.row.binds))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rigright.base.words import Sentence
+from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import Finding
 from rigright.machine.bench.record import Result, Skipped
@@ -78,6 +79,7 @@ class Straggler:
     spread: Spread
     value: float
     behind_share: float  # of the median
+    why: JudgedCause | None = None  # what its own doctor holds for the cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

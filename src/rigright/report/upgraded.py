@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.build.record import Change, Worth
-from rigright.doctor.record import Finding
+from rigright.doctor.binding.judgement import Judgement
 from rigright.report.binding import Diagnosed
+
+OLD_DAYS = 7  # from which a recording may no longer be what stands there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,9 @@ class Upgraded:
     baseline: int  # benchmarks in the history
     shares: tuple[tuple[str, Sentence, float], ...]  # cause, its title, its share of the time
     diagnosed: Diagnosed | None  # None: the shares were given
-    findings: tuple[tuple[str, Finding], ...]  # faults to mend before anything is bought
+    judgement: Judgement  # what to mend before anything is bought
     worth: tuple[Worth, ...]  # the first ones first
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
+    age_days: int | None = None  # of the recording that was asked about; None: of now, or not told

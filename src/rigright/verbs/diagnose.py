@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.units import show_seconds
 from rigright.base.words import say
 from rigright.doctor.binding.judge import judge
+from rigright.doctor.binding.judgement import conclude, watched
 from rigright.doctor.examine import case_of, examine
 from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
@@ -49,18 +49,11 @@ def diagnose(
         source = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
-    # what the doctor finds of the things that bind
-    patterns = [pattern for bound in diagnosis.bounds for pattern in bound.cause.checks]
-    found = examine(case).findings if patterns else ()
+    # the doctor's checks see what was watched
     return Diagnosed(
         source=source,
-        diagnosis=diagnosis,
+        judgement=conclude(examine(watched(case, ticks)), diagnosis),
         ticks=ticks,
-        findings=tuple(
-            (check, finding)
-            for check, finding in found
-            if finding.severity != "note" and any(fnmatchcase(check, pattern) for pattern in patterns)
-        ),
         drifts=_drifts(results),
         names=tuple((device.index, device.name or "") for device in machine.devices),
     )

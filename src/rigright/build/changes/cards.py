@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rigright.base.words import say
+from rigright.base.units import KILO
+from rigright.base.words import Sentence, say
 from rigright.build.judge import judge
 from rigright.build.machine import Cards, Rig
 from rigright.build.record import Change, Fit, Standing
@@ -20,6 +21,7 @@ _LEAST_FASTER = 1.15
 _SHARED_OUT = 0.9  # of what another card adds, where work can be shared out
 _HOST_W, _SPARE = 250.0, 1.25  # of the machine without cards; what a supply should have above its load
 _STEP_W = 50.0
+_NEARLY = 1.05  # of the old card, for one that drops in: 2 W or 1 mm more are none
 SLOT_W = 75.0  # what a slot feeds without a plug
 _EXAMPLE = "llama-3.1-8b"  # a comparison is of some model's work
 _MODULES = ("SXM", "OAM", "module", "SoC", "cloud")
@@ -55,8 +57,9 @@ def _instead(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Change]:
         title=say("{count}x {new} instead of {old}", count=count, new=new.name, old=old.name),
         helps=helps,
         usd=usd,
-        fits=tuple(_fits(standing, new, watts=count * (new.tdp_w or 0.0))),
+        fits=tuple(_fits(standing, old, new=new)),
         more_w=more_w,
+        drops_in=_drops_in(old, new),
         command=f"rigright compare {old.id} {new.id} --for {_EXAMPLE}",
         source=new.sources,
     )
@@ -101,19 +104,73 @@ def _price(chip: Chip, *, count: int, standing: Standing) -> Estimate | None:
     )
 
 
-def _fits(standing: Standing, new: Chip, *, watts: float) -> Iterator[Fit]:
-    yield _supply(standing, watts)
-    if standing.used_bytes is not None:
+def _drops_in(old: Chip, new: Chip) -> bool:
+    """Whether a card goes where the old one stood: no wider, longer, hungrier, on its plugs and its air."""
+    was, is_now = shape_of(old), shape_of(new)
+    sizes = (
+        (is_now.least_slots, was.usual_slots),
+        (is_now.least_m, was.usual_m),
+        (new.tdp_w, old.tdp_w),
+    )
+    fits = all(one is not None and most is not None and one <= _NEARLY * most for one, most in sizes)
+    return fits and _fed(old, new) is True and (is_now.cooling == PASSIVE) == (was.cooling == PASSIVE)
+
+
+def _fed(old: Chip, new: Chip) -> bool | None:
+    """Whether the plugs of the old card feed the new one."""
+    was, is_now = shape_of(old).plugs, shape_of(new).plugs
+    if was is None or is_now is None:
+        return None
+    fed = is_now.h12v <= was.h12v and is_now.pcie <= was.pcie and is_now.eps <= was.eps
+    return True if fed else None
+
+
+def _fits(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Fit]:
+    """Form, watts, power plugs, slots: what keeps a card out, first."""
+    shape, was = shape_of(new), shape_of(old)
+    drops_in = _drops_in(old, new)
+    wide, long = shape.least_slots, shape.least_m
+    yield Fit(
+        says=say(
+            "form: {form}, {slots} slots wide, {length} mm long",
+            form=new.form,
+            slots="?" if wide is None else f"{wide:g}",
+            length="?" if long is None else f"{long * KILO:.0f}",
+        ),
+        holds=True if drops_in else None,
+    )
+    if shape.cooling == PASSIVE and was.cooling != PASSIVE:
+        yield Fit(says=say("it has no fan of its own: a server must blow through it"), holds=None)
+    count = len(standing.chips)
+    if drops_in:
         yield Fit(
-            says=say("its memory holds what is in use"), holds=new.mem_usable_bytes >= standing.used_bytes
-        )
+            says=say("{watts} W each, where {old} W are fed and cooled now",
+                     watts=f"{new.tdp_w:.0f}", old=f"{old.tdp_w:.0f}"),
+            holds=True,
+        )  # fmt: skip
+    else:
+        yield _supply(standing, count * (new.tdp_w or 0.0))
+    yield Fit(says=say("power plugs of each: {plugs}", plugs=_said(shape.plugs)), holds=_fed(old, new))
     if standing.slot_gen is not None and new.pcie_gen is not None and standing.slot_gen < new.pcie_gen:
         yield Fit(
             says=say("the slots are PCIe {have}, the card can {can}: copies stay as fast as now",
                      have=standing.slot_gen, can=new.pcie_gen),
             holds=True,
         )  # fmt: skip
-    yield from _by_rules(standing.chips[0], new)
+    if standing.used_bytes is not None:
+        yield Fit(
+            says=say("its memory holds what is in use"), holds=new.mem_usable_bytes >= standing.used_bytes
+        )
+    yield from _by_rules(old, new)
+
+
+def _said(plugs: Plugs | None) -> Sentence | str:
+    """Power plugs for people."""
+    if plugs is None:
+        return say("not known")
+    kinds = ((plugs.h12v, "12V-2x6"), (plugs.pcie, "8-pin PCIe"), (plugs.eps, "8-pin EPS"))
+    told = [f"{count}x {name}" for count, name in kinds if count]
+    return ", ".join(told) if told else say("none, the slot feeds it")
 
 
 def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:

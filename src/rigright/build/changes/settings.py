@@ -19,8 +19,17 @@ def propose(standing: Standing) -> Iterator[Change]:
         kind="settings",
         title=say("load data in more processes, ahead and pinned; the best setting is found by a bench"),
         helps={"one_thread": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
+        takes=("cores", "main_memory"),
         usd=None,
         command="rigright bench dataloader",
+        source="rule of experience, not measured here",
+    )
+    yield Change(
+        kind="settings",
+        title=say("prepare data once and store it ready; decode and augment on the GPU"),
+        helps={"cores": _OFTEN, "one_thread": _LAUNCHES},
+        usd=None,
+        command="rigright bench preprocess",
         source="rule of experience, not measured here",
     )
     if standing.used_bytes is None or not standing.chips:

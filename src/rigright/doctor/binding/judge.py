@@ -10,27 +10,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from rigright.base import shelf
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.lockstep import behind, working_share
+from rigright.doctor.binding.means import mean, slowed_share
 from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Cause, Diagnosis, Moment
 from rigright.doctor.record import Case
 from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.slowdowns import words_of
 from rigright.machine.tick import DeviceTick, Tick
 
 CAUSES = "rigright.doctor.binding.causes"
 LEAST_BUSY = 0.02  # below it a device without programs rests
 LEAST_SHARE = 0.03  # of the time: less is not worth a line
 LEAST_LAG = 0.2  # of the time
+_NOTHING = 1e-9
 FULL_MEMORY = 0.95
+NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
 
 
 @cache
 def causes() -> tuple[Cause, ...]:
     """Every file of the shelf."""
-    bears = ("TITLE", "SIDE", "weigh", "tell", "REMEDIES", "CHECKS")
+    bears = ("TITLE", "SIDE", "weigh", "tell", "REMEDIES")
     return tuple(
         Cause(name=name, **{key.lower(): shelf.take(CAUSES, name, bears=key) for key in bears})
         for name in shelf.names(CAUSES)
@@ -75,6 +80,11 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
             and all(cause.weigh(moment) is None for moment in moments)
         ),
         notes=(*_notes(running, used), *laggards),
+        full=frozenset(
+            cause.name
+            for cause in causes()
+            if cause.side == WAITING and (mean(map(cause.weigh, moments)) or 0.0) >= NOTHING_LEFT
+        ),
     )
 
 
@@ -83,12 +93,21 @@ def split(moment: Moment) -> dict[str, float]:
     busy = working_share(moment, link_full=_link_full(moment)) if moment.devices else 0.0
     found: dict[str, float] = {}
     for side, share in ((WORKING, busy), (WAITING, 1.0 - busy)):
-        if share > 0:
+        left = share
+        for cause in causes():
+            # cards that something brakes are slow by that alone, be they one of eight
+            brakes = words_of(cause.name, brakes=True) if cause.side == side else frozenset()
+            part = min(left, share * (slowed_share(moment, brakes) or 0.0)) if brakes else 0.0
+            if part > 0:
+                found[cause.name] = part
+                left -= part
+        if left > _NOTHING:
             # the fullest thing of a side; what weighs exactly FULL stands for all that is left
             weighed = ((cause, cause.weigh(moment)) for cause in causes() if cause.side == side)
-            seen = ((cause, full) for cause, full in weighed if full is not None)
+            braked = {name for name in found if words_of(name, brakes=True)}
+            seen = ((cause, full) for cause, full in weighed if full is not None and cause.name not in braked)
             fullest, _ = max(seen, key=lambda one: one[1])
-            found[fullest.name] = share
+            found[fullest.name] = found.get(fullest.name, 0.0) + left
     return found
 
 
@@ -122,7 +141,13 @@ def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
 
 
 def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> Moment:
-    devices = tuple(one for one in tick.devices if one.index in used)
+    # what the history did not keep, the driver may tell now
+    told = {one.index: one.slowed_by for one in case.machine.devices}
+    devices = tuple(
+        replace(one, slowed_by=told.get(one.index)) if one.slowed_by is None else one
+        for one in tick.devices
+        if one.index in used
+    )
     ports = [
         port.bytes_per_s
         for port in case.machine.ports or ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rigright.doctor.binding.lockstep import held_for_all
 from rigright.doctor.binding.record import Moment
+from rigright.facts.slowdowns import reasons
 from rigright.machine.tick import DeviceTick, HostTick
 
 
@@ -33,7 +34,7 @@ def most(values: Iterable[float | None]) -> float | None:
 def slowed_share(moment: Moment, words: frozenset[str]) -> float | None:
     """The share of devices held back by any of these reasons; all, where the others wait for those."""
     told = [one for one in moment.devices if one.slowed_by is not None]
-    held = [one for one in told if words & set(one.slowed_by or ())]
+    held = [one for one in told if not words.isdisjoint(reasons(one.slowed_by or ()))]
     if held_for_all(moment, held):
         return 1.0
     return len(held) / len(told) if told else None

@@ -41,7 +41,6 @@ class Cause:
     weigh: Callable[[Moment], float | None]  # how full it is; 1: as full as can be; None: not observed
     tell: Callable[[Sequence[Moment]], Evidence]  # what was seen while it bound
     remedies: tuple[Step, ...]  # what costs nothing first
-    checks: tuple[str, ...] = ()  # of the doctor, that look at the same thing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +70,4 @@ class Diagnosis:
     bounds: tuple[Bound, ...] = ()  # the most binding first
     unseen: tuple[Sentence, ...] = field(default_factory=tuple)  # causes that could not be looked at
     notes: tuple[Sentence, ...] = ()
+    full: frozenset[str] = frozenset()  # causes of the host with nothing left to give while it ran

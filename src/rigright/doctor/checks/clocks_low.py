@@ -25,8 +25,12 @@ RESTING_STATE = 5
 
 def check(case: Case) -> Iterator[Verdict]:
     """One verdict a card; a reason that the driver tells has a check of its own."""
+    at_work: dict[str | None, float] = {}  # the highest clock of cards alike that work
     for device, _ in answering(case):
-        now, most = device.clocks.sm_hz, device.clocks.sm_max_hz
+        if is_busy(device) and device.clocks.sm_hz is not None:
+            at_work[device.name] = max(device.clocks.sm_hz, at_work.get(device.name, 0.0))
+    for device, _ in answering(case):
+        now, most = device.clocks.sm_hz, device.clocks.sm_max_hz or at_work.get(device.name)
         if now is None or not most:
             continue
         if not is_busy(device):

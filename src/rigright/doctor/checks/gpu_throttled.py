@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, details, is_busy, label
 from rigright.doctor.record import (
@@ -28,7 +29,7 @@ from rigright.doctor.record import (
     as_root,
     step,
 )
-from rigright.facts.slowdowns import Slowdown, slowdowns
+from rigright.facts.slowdowns import Slowdown, reasons, slowdowns
 from rigright.machine.device import Device
 
 TITLE = say("no card is held back")
@@ -40,7 +41,7 @@ def check(case: Case) -> Iterator[Verdict]:
     for device, _ in answering(case):
         if device.slowed_by is None:
             continue
-        known = [slowdowns()[word] for word in device.slowed_by if word in slowdowns()]
+        known = [slowdowns()[word] for word in reasons(device.slowed_by) if word in slowdowns()]
         bad = [one for one in known if one.judged in _RANKS]
         if bad:
             yield _held(device, sorted(bad, key=lambda one: one.judged != "fault"))
@@ -65,17 +66,20 @@ def _held(device: Device, bad: list[Slowdown]) -> Finding:
     worst, clocks = bad[0], device.clocks
     evidence = [Evidence(shows=one.meaning, command=details(device, "PERFORMANCE")) for one in bad]
     if clocks.sm_hz is not None and clocks.sm_max_hz:
-        share = clocks.sm_hz / clocks.sm_max_hz
         evidence.append(
             Evidence(
-                shows=say("it runs at {share} of its highest clock", share=f"{share:.0%}"),
+                shows=say(
+                    "it runs at {now} of {most} MHz",
+                    now=f"{clocks.sm_hz / MEGA:,.0f}",
+                    most=f"{clocks.sm_max_hz / MEGA:,.0f}",
+                ),
                 command=details(device, "CLOCK"),
             )
         )
     rests = is_busy(device) is False
     return Finding(
         severity="fault" if worst.judged == "fault" and not rests else "warning",
-        title=say("the card is held back: {reason}", reason=worst.meaning),
+        title=say("throttled: {reason}", reason=worst.meaning),
         evidence=tuple(evidence),
         why=say("it works at a fraction of its speed, and every card that works with it waits"),
         fix=_fix(bad),

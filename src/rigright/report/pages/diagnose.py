@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base.words import Sentence, say, tell
+from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
+from rigright.doctor.record import Step
 from rigright.machine.stored import plain as as_data
 from rigright.report.binding import Diagnosed, Drift
+from rigright.report.judged import first_of, judged
 from rigright.report.page import (
     Bar,
     Bars,
@@ -40,6 +43,11 @@ def page(result: Diagnosed) -> Page:
 def _parts(result: Diagnosed) -> Iterator[Part]:
     diagnosis = result.diagnosis
     yield Line(said=verdict(result), tone="strong")
+    lead = result.judgement.lead
+    if lead is not None:
+        yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
+        if diagnosis.bounds:
+            yield Line(said=bound(result), tone="dim")
     if diagnosis.bounds:
         bounds = result.diagnosis.bounds
         pieces = tuple(
@@ -57,8 +65,8 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
         strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
         strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
         yield Strips(strips=tuple(strips), span=result.source)
-    for bound in diagnosis.bounds[:MOST_TOLD]:
-        yield _told(bound)
+    for one in diagnosis.bounds[:MOST_TOLD]:
+        yield _told(one, result.judgement.steps(one))
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("of the first figure"))
         rows = tuple(
@@ -72,16 +80,39 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
         yield Table(title=say("slower than it was"), columns=columns, rows=rows)
     if result.findings:
         items = tuple(
-            say("{title} ({check})", title=finding.title, check=check) for check, finding in result.findings
+            say("{title} ({check})", title=finding.title, check=check)
+            for check, finding in result.findings
+            if lead is None or finding is not lead.finding
         )
-        yield Points(title=say("the doctor finds"), items=items, tone="warn")
+        if items:
+            yield Points(title=say("the doctor finds"), items=items, tone="warn")
     for note in (*diagnosis.notes, *diagnosis.unseen):
         yield Line(said=note, tone="dim")
     yield Commands(items=tuple(_next(result)), title=say("next"))
 
 
 def verdict(result: Diagnosed) -> Sentence:
-    """The answer in one sentence."""
+    """The answer in one sentence: what is wrong and slows the work, else what binds."""
+    lead = result.judgement.lead
+    return bound(result) if lead is None else first_of(lead)
+
+
+def _mended(lead: JudgedCause) -> Iterator[Sentence]:
+    """What shows it, what follows from it, and the steps."""
+    for seen in lead.finding.evidence:
+        yield _with_command(say("seen: {what}", what=seen.shows), seen.command)
+    for _, finding in lead.follows:
+        yield say("follows from it: {title}", title=finding.title)
+    for step in lead.finding.fix:
+        yield _with_command(step.says, step.command)
+
+
+def _with_command(says: Sentence, command: str | None) -> Sentence:
+    return say("{step} (`{command}`)", step=says, command=command) if command else says
+
+
+def bound(result: Diagnosed) -> Sentence:
+    """What binds, in one sentence."""
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
         return say("nothing ran: start the work, then ask again")
@@ -108,7 +139,7 @@ def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "")
     return Strip(label=label, values=values, shown=shown, high=1.0)
 
 
-def _told(bound: Bound) -> Points:
+def _told(bound: Bound, remedies: tuple[Step, ...]) -> Points:
     cause, share = bound.cause, f"{bound.share:.0%}"
     command = bound.evidence.command
     evidence = bound.evidence.shows
@@ -116,10 +147,7 @@ def _told(bound: Bound) -> Points:
     gain = say(
         "were it endlessly fast, all would be {gain} times as fast at most", gain=shown_gain(bound.most_gain)
     )
-    steps = tuple(
-        say("{step} (`{command}`)", step=step.says, command=step.command) if step.command else step.says
-        for step in cause.remedies
-    )
+    steps = tuple(_with_command(step.says, step.command) for step in remedies)
     sure = () if bound.seen else (say("concluded: nothing else was full"),)
     limit = (gain,) if bound.share <= _MOST_SHARE else ()
     title = say("{cause}: {share} of the time", cause=cause.title, share=share)
@@ -153,7 +181,11 @@ def plain(result: Diagnosed, language: str) -> dict[str, Any]:
         "idle": diagnosis.idle,
         "busy_share": diagnosis.busy_share,
         "devices": list(diagnosis.devices),
-        "bounds": [_bound(bound, language) for bound in diagnosis.bounds],
+        "lead": None if result.judgement.lead is None else judged(result.judgement.lead, language),
+        "bounds": [
+            _bound(one, language) | {"remedies": as_data(result.judgement.steps(one), language)}
+            for one in diagnosis.bounds
+        ],
         "drifts": [_drift(one) for one in result.drifts],
         "findings": [{"check": check, **as_data(finding, language)} for check, finding in result.findings],
         "unseen": as_data(diagnosis.unseen, language),
@@ -170,7 +202,6 @@ def _bound(bound: Bound, language: str) -> dict[str, Any]:
         "seen": bound.seen,
         "most_gain": None if bound.share >= 1 else bound.most_gain,
         "evidence": as_data(bound.evidence, language),
-        "remedies": as_data(bound.cause.remedies, language),
     }
 
 

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.doctor.binding.judgement import Judgement, conclude
 from rigright.doctor.examine import Examined, group_of, manual_of
 from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
+from rigright.report.judged import first_of, judged
 from rigright.report.named import bus_cards, machine_name, understood
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
@@ -32,7 +34,8 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     """The page for people; `everything`: notes in full, and all that is fine; `why`: what checks go by."""
     found = groups(result)
     shown = tuple(one for one in found if everything or one.first.severity != "note")
-    parts: list[Part] = [_verdict(result), *([_overview(shown)] if len(shown) > 1 else [])]
+    parts: list[Part] = [_verdict(result), *_causes(conclude(result))]
+    parts += [_overview(shown)] if len(shown) > 1 else []
     for group in shown:
         parts += _finding(group, by_root=is_root(result.case.machine), why=why)
     notes = tuple(_note(group) for group in found if group.first.severity == "note")
@@ -65,6 +68,16 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     if commands:
         parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
+
+
+def _causes(judgement: Judgement) -> Iterator[Line]:
+    """What to act on first where there are several things, and what is no cause of its own."""
+    if len(judgement.bad) > 1 or any(one.follows for one in judgement.bad):
+        yield Line(said=first_of(judgement.lead or judgement.bad[0]), tone="strong")
+    for one in judgement.bad:
+        if one.follows:
+            names = ", ".join(dict.fromkeys(check for check, _ in one.follows))
+            yield Line(said=say("{check} explains {others}", check=one.check, others=names), tone="dim")
 
 
 def sheet(result: Examined) -> Page:
@@ -232,6 +245,7 @@ def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, An
         "verdict": tell(_verdict(result).said, language),
         "chips": [None if chip is None else chip.id for chip in result.case.chips],
         "wanted": None if wanted is None else asdict(wanted),
+        "causes": [judged(one, language) for one in conclude(result).bad],
         "findings": [_plain_finding(check, one, why=why) for check, one in result.findings],
         "fine": [
             {"check": checked.check, "about": one.about, "says": one.says} for checked, one in fine(result)

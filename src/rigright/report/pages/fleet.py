@@ -11,6 +11,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.stored import plain as stored
 from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
+from rigright.report.judged import judged
 from rigright.report.node_names import file_of, folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
@@ -189,6 +190,12 @@ def _slow(result: Fleet, most: int | None) -> Table | None:
     columns = tuple(
         Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
     )
+    if any(one.why is not None for one in result.stragglers):
+        columns += (Column(head=say("cause"), flexible=True),)
+        rows = [
+            (*cells, "" if one.why is None else one.why.finding.title)
+            for cells, one in zip(rows, result.stragglers, strict=True)
+        ]
     return Table(columns=columns, rows=_cut(rows, most), title=say("slower than their like"))
 
 
@@ -266,7 +273,11 @@ def plain(result: Fleet, language: str) -> dict[str, Any]:
             for one in result.differs
         ],
         "spreads": [stored(one, language) for one in result.spreads],
-        "stragglers": [stored(one, language) for one in result.stragglers],
+        "stragglers": [
+            stored(replace(one, why=None), language)
+            | {"why": None if one.why is None else judged(one.why, language)}
+            for one in result.stragglers
+        ],
     }
 
 

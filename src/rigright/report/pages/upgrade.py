@@ -10,9 +10,10 @@ from rigright.base.words import Sentence, say, tell
 from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.machine.stored import plain as as_data
+from rigright.report.judged import first_of, judged
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.report.pages.diagnose import shown_gain, verdict
-from rigright.report.upgraded import Upgraded, Wave
+from rigright.report.upgraded import OLD_DAYS, Upgraded, Wave
 
 _NO_CENTS_USD = 100.0  # from which the usual form has none either
 
@@ -20,7 +21,13 @@ _NO_CENTS_USD = 100.0  # from which the usual form has none either
 def page(result: Upgraded) -> Page:
     """The whole page."""
     parts: list[Part] = []
+    lead = result.judgement.lead
+    if lead is not None:
+        parts.append(Line(said=first_of(lead), tone="bad"))
     parts.append(_answer(result))
+    if result.age_days is not None and result.age_days >= OLD_DAYS:
+        said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
+        parts.append(Line(said=said, tone="warn"))
     parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
     pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
     parts.append(
@@ -28,8 +35,8 @@ def page(result: Upgraded) -> Page:
             title=say("2. bottleneck"), bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),)
         )
     )
-    if result.findings:
-        items = tuple(dict.fromkeys(finding.title for _, finding in result.findings))
+    if result.judgement.bad:
+        items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
         parts.append(Points(title=say("mend first: it may cost nothing"), items=items, tone="warn"))
     if result.worth:
         columns = (
@@ -41,10 +48,12 @@ def page(result: Upgraded) -> Page:
         )
         rows = tuple(_row(one) for one in result.worth)
         tones: tuple[Tone, ...] = tuple("good" if one.per_kusd is None else "plain" for one in result.worth)
+        fitting = tuple(_fitting(result))
+        if fitting:
+            parts.append(Points(title=say("3. does it fit"), items=fitting))
         parts.append(
             Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
         )
-        parts.append(Points(title=say("3. does it fit"), items=tuple(_fitting(result))))
         parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
     elif result.over_budget:
         parts.append(Line(said=_too_dear(result)))
@@ -65,11 +74,19 @@ def page(result: Upgraded) -> Page:
 def _answer(result: Upgraded) -> Line:
     if not result.worth:
         return Line(said=say("no change known here would make this work faster"), tone="warn")
-    first = result.worth[0]
-    said = say(
-        "first: {change}: the whole at most {gain} times as fast, {cost}",
-        change=first.change.title, gain=shown_gain(first.gain), cost=_cost(first.change.usd),
-    )  # fmt: skip
+    first = result.worth[0].change
+    usd = first.usd
+    told: dict[str, object] = {
+        "change": first.title,
+        "gain": shown_gain(result.worth[0].gain),
+        "cost": _cost(usd)
+        if usd is None or not usd.as_of
+        else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
+    }
+    if result.judgement.lead is None:
+        said = say("first: {change}: the whole at most {gain} times as fast, {cost}", **told)
+    else:
+        said = say("then: {change}: the whole at most {gain} times as fast, {cost}", **told)
     return Line(said=said, tone="good")
 
 
@@ -178,7 +195,9 @@ def plain(result: Upgraded, language: str) -> dict[str, Any]:
         "verdict": None if result.diagnosed is None else tell(verdict(result.diagnosed), language),
         "baseline": result.baseline,
         "shares": {name: share for name, _, share in result.shares},
-        "findings": [{"check": check, **as_data(finding, language)} for check, finding in result.findings],
+        "lead": None if result.judgement.lead is None else judged(result.judgement.lead, language),
+        "recorded_days_ago": result.age_days,
+        "findings": [{"check": one.check, **as_data(one.finding, language)} for one in result.judgement.bad],
         "changes": [_plain(one, language) for one in result.worth],
         "refused": [
             {"title": tell(one.title, language), "fits": as_data(one.fits, language)}

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -16,6 +16,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, DataError
 from rigright.base.words import say
 from rigright.doctor.baseline import Baseline, load
+from rigright.doctor.binding.judgement import JudgedCause, conclude
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
 from rigright.machine.bench.record import Result, Skipped
@@ -179,7 +180,9 @@ def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
     """What follows from all nodes: the odd ones out and the slow ones."""
     machines = {node: one.machine for node, one in nodes.items() if one.machine is not None}
     kind = kinds(machines)
-    spreads, stragglers = spread_of(nodes.values(), kind)
+    spreads, slow = spread_of(nodes.values(), kind)
+    whys = {name: _why(nodes[name]) for name in {one.node for one in slow}}
+    stragglers = tuple(replace(one, why=whys[one.node]) for one in slow)
     return {
         "what": what,
         "nodes": tuple(nodes.values()),
@@ -187,6 +190,14 @@ def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
         "spreads": spreads,
         "stragglers": stragglers,
     }
+
+
+def _why(node: NodeTold) -> JudgedCause | None:
+    """What slows a node down, by all of its doctor's checks: not the slow figure itself."""
+    if node.machine is None:
+        return None
+    bad = conclude(examine(case_of(node.machine))).bad
+    return next((one for one in bad if one.row.holds), next((one for one in bad if one.row.binds), None))
 
 
 def _save(folder: Path, came: Came) -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Finding
 from rigright.machine.far.agent import node_name
@@ -65,8 +66,12 @@ def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None 
 
 
 def sure_faults(examined: Examined) -> tuple[Finding, ...]:
-    """What takes a node out of work: faults that have no other explanation."""
-    return tuple(one for _, one in examined.findings if one.severity == "fault" and one.confidence == "sure")
+    """What takes a node out of work: faults that are sure, and follow from no other; causes first."""
+    return tuple(
+        one.finding
+        for one in conclude(examined).causes
+        if one.finding.severity == "fault" and one.finding.confidence == "sure"
+    )
 
 
 def reason_of(faults: tuple[Finding, ...]) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.build.record import Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
-from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.judge import causes, judge
+from rigright.doctor.binding.judgement import conclude, tick_of, watched
+from rigright.doctor.binding.record import FULL
 from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Case
 from rigright.report.binding import Diagnosed
 from rigright.report.upgraded import Upgraded
 from rigright.verbs.benched import results_of
@@ -43,24 +47,24 @@ def upgrade(
         raise AskError(
             say("{count} is no number of machines; write 1 to {most}", count=machines, most=MOST_MACHINES)
         )
-    if source is not None and bound is None:
-        raise AskError(
-            say('of a machine in a file nobody knows what binds it; say --bound "disk=60%,compute=40%"')
-        )
     machine = probe(source)
+    at_s = machine.system.now_s
     case = case_of(machine, results=results_of(machine))
-    diagnosed = None if bound is not None else diagnose(progress=progress)
+    diagnosed = None
+    if bound is None:
+        diagnosed = diagnose(progress=progress) if source is None else _moment(case, source)
     shares = read_shares(bound) if bound is not None else _shares(diagnosed)
+    judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
     standing = standing_of(case, today())
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
-    every = ranked(changes, shares)
+    full = frozenset(name for name, share in shares.items() if share >= FULL)
+    every = ranked(changes, shares, full=full if diagnosed is None else diagnosed.diagnosis.full)
     cheap = tuple(
         one
         for one in every
         if budget_usd is None or one.change.usd is None or one.change.usd.value * machines <= budget_usd
     )
     titles = {cause.name: cause.title for cause in causes()}
-    findings = tuple(one for one in examine(case).findings if one[1].severity != "note")
     # the best of each kind before the rest: ten cards alike help nobody to choose
     kept: list[Worth] = []
     counts: dict[str, int] = {}
@@ -73,13 +77,33 @@ def upgrade(
         baseline=len(case.results),
         shares=tuple((name, titles[name], share) for name, share in shares.items()),
         diagnosed=diagnosed,
-        findings=findings,
+        judgement=judgement,
+        age_days=None
+        if source is None or at_s is None
+        else (today() - datetime.fromtimestamp(at_s, UTC).date()).days,
         worth=tuple(kept),
         refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
             :MOST_OF_A_KIND
         ],
         over_budget=len(every) - len(cheap),
         waves=waves(machines),
+    )
+
+
+def _moment(case: Case, source: str) -> Diagnosed:
+    """What a file shows of the moment it was written in."""
+    ticks = (tick_of(case),)
+    diagnosis = judge(ticks, case)
+    if not diagnosis.bounds:
+        raise AskError(
+            say('{file} shows no work, so nobody knows what binds; say --bound "disk=60%,compute=40%"',
+                file=source)
+        )  # fmt: skip
+    return Diagnosed(
+        source=say("of one moment, in {file}", file=source),
+        judgement=conclude(examine(watched(case, ticks)), diagnosis),
+        ticks=ticks,
+        names=tuple((device.index, device.name or "") for device in case.machine.devices),
     )
 
 

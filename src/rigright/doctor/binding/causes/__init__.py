@@ -1,1 +1,1 @@
-"""One thing that can bind a file; each bears TITLE, SIDE, weigh, tell, REMEDIES and CHECKS."""
+"""One thing that can bind a file; each bears TITLE, SIDE, weigh, tell and REMEDIES."""

@@ -8,16 +8,16 @@ from rigright.base.words import say
 from rigright.doctor.binding.means import mean, mean_of, percent, slowed_share
 from rigright.doctor.binding.record import WORKING, Moment
 from rigright.doctor.record import Evidence, step
+from rigright.facts.slowdowns import words_of
 
 TITLE = say("cooling")
 SIDE = WORKING
-CHECKS = ("thermal*", "heat*", "fan*")
 REMEDIES = (
     step(say("clear dust, air paths and filters; look at fans and at the room's temperature")),
     step(say("leave a slot free between cards that blow into each other")),
     step(say("a lower power limit costs little speed and much heat"), "nvidia-smi -q -d POWER"),
 )
-_HEAT = frozenset({"sw_thermal", "hw_thermal"})  # a bare hw_slowdown may be heat or power: its own bits say
+_HEAT = words_of("cooling")
 _SURE = 3.0  # it comes before a power cap that stands beside it
 
 

@@ -11,7 +11,6 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("CPU, all cores")
 SIDE = WAITING
-CHECKS = ("cpu*", "governor*")
 REMEDIES = (
     step(say("prepare data once and store it ready; decode and augment on the card")),
     step(say("find the number of workers that helps most"), "rigright bench dataloader preprocess"),

@@ -12,9 +12,11 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("disks")
 SIDE = WAITING
-CHECKS = ("disk*", "nvme*", "mount*")
 REMEDIES = (
-    step(say("more workers that read ahead, files in few large shards instead of many small ones")),
+    step(
+        say("more workers that read ahead, files in few large shards instead of many small ones"),
+        takes=("cores", "main_memory"),
+    ),
     step(say("keep what is read each epoch in memory, or copy it to a local NVMe disk first")),
     step(say("find the best DataLoader setting and what the disk gives"), "rigright bench disk dataloader"),
 )

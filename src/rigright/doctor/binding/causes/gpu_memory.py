@@ -11,7 +11,6 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("GPU memory bandwidth")
 SIDE = WORKING
-CHECKS = ("bench*",)
 REMEDIES = (
     step(say("a larger batch: weights are read once for all of it")),
     step(say("smaller weights and cache: fp8, 4 bit"), "rigright explain"),

@@ -12,7 +12,6 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("main memory")
 SIDE = WAITING
-CHECKS = ("memory*", "swap*")
 REMEDIES = (
     step(say("fewer workers, smaller prefetch, memory-mapped files instead of copies")),
     step(say("more main memory, in all channels"), "rigright doctor --only memory"),

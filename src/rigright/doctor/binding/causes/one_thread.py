@@ -11,9 +11,12 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("CPU, one core")
 SIDE = WAITING
-CHECKS = ("cpu*", "governor*", "omp*")
 REMEDIES = (
-    step(say("load data in other processes: DataLoader num_workers above 0"), "rigright bench dataloader"),
+    step(
+        say("load data in other processes: DataLoader num_workers above 0"),
+        "rigright bench dataloader",
+        takes=("cores", "main_memory"),
+    ),
     step(say("CUDA graphs or torch.compile: the host starts fewer kernels")),
     step(say("see which function takes the time"), "py-spy top --pid PID"),
 )

@@ -12,7 +12,6 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("PCIe")
 SIDE = WAITING
-CHECKS = ("pcie*", "topology*", "numa*")
 REMEDIES = (
     step(say("pinned memory and copies beside the work: pin_memory=True, non_blocking=True")),
     step(say("offload less; keep weights and states on the card")),

@@ -1,4 +1,4 @@
-"""Power: the card lowers its clocks to stay within its limit, or the board asks it to."""
+"""Power: the card lowers its clocks to stay within its limit."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from rigright.base.words import say
 from rigright.doctor.binding.means import mean, mean_of, percent, slowed_share
 from rigright.doctor.binding.record import WORKING, Moment
 from rigright.doctor.record import Evidence, step
+from rigright.facts.slowdowns import words_of
 
 TITLE = say("power and its limit")
 SIDE = WORKING
-CHECKS = ("power*", "psu*")
-REMEDIES = (
-    step(say("raise the limit to the card's default, if it stands below"), "nvidia-smi -q -d POWER"),
-    step(say("check cables and power supply where the board itself brakes the card")),
-)
-_CAP = frozenset({"sw_power_cap", "hw_power_brake"})
+REMEDIES = (step(say("raise the limit to the card's default, if it stands below"), "nvidia-smi -q -d POWER"),)
+_CAP = words_of("power")
 _SURE = 2.0  # a card that says why it is slow is believed first
 
 

@@ -11,10 +11,12 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("the program itself")
 SIDE = WAITING
-CHECKS = ()
 REMEDIES = (
     step(say("a larger batch; more requests in flight")),
-    step(say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers")),
+    step(
+        say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers"),
+        takes=("cores", "main_memory"),
+    ),
     step(say("fewer waits for the card in the loop; checkpoints and logs beside the work")),
 )
 

@@ -12,7 +12,6 @@ from rigright.doctor.record import Evidence, step
 
 TITLE = say("small kernels")
 SIDE = WORKING
-CHECKS = ()
 REMEDIES = (
     step(say("a larger batch, or longer sequences packed together")),
     step(say("CUDA graphs or torch.compile: many kernels become few")),

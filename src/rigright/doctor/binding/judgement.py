@@ -1,0 +1,197 @@
+"""The one judgement: of all that was found, measured and watched, the causes in the order to act on them.
+
+Doctor, diagnose, upgrade and fleet ask here and decide nothing of their own; alerts take their severities
+from the same tables (data/xids.csv, data/slowdowns.csv). What was watched goes into the record of the machine
+first (`watched`), so that the same checks judge a moment, an hour of history and a file. A finding that
+follows from another on the same card (data/causes.toml) is told under it, and nothing is advised that takes
+more of a thing that is full.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from rigright.base.tables import DATA, read_toml
+from rigright.doctor.binding.record import Bound, Diagnosis
+from rigright.doctor.examine import RANKS, Examined
+from rigright.doctor.gpus import BUSY_SHARE, device_at, label
+from rigright.doctor.record import Case, Finding, Step
+from rigright.machine.device import Device
+from rigright.machine.tick import DeviceTick, Tick
+
+LEAST_HELD = 0.2  # of the busy moments, for a reason to hold a card
+_BAD = ("fault", "warning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseRow:
+    """One row of data/causes.toml."""
+
+    name: str
+    checks: tuple[str, ...]
+    binds: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCause:
+    """One cause: what shows it, on what, what to do next, and what follows from it."""
+
+    check: str
+    finding: Finding  # evidence, why and fix: the same wherever it is told
+    row: CauseRow
+    order: tuple[int, int]  # where its check stands among causes
+    on: frozenset[str]  # "gpu 3"; empty: the machine
+    follows: tuple[tuple[str, Finding], ...] = ()
+
+    def explains(self, other: JudgedCause) -> bool:
+        """Whether another finding is no cause of its own beside this one."""
+        return (
+            self.finding.severity in _BAD
+            and self.order < other.order
+            and RANKS.index(self.finding.severity) <= RANKS.index(other.finding.severity)
+            and other.check.startswith(self.row.explains)
+            and (not self.on or not other.on or bool(self.on & other.on))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What is wrong, the first to act on first, and what the work waits for."""
+
+    causes: tuple[JudgedCause, ...] = ()
+    diagnosis: Diagnosis | None = None  # None: nothing was watched
+    used: frozenset[str] | None = None  # cards that worked: "gpu 3"; None: nothing was watched
+
+    @property
+    def bad(self) -> tuple[JudgedCause, ...]:
+        """Those that are more than worth knowing."""
+        return tuple(one for one in self.causes if one.finding.severity in _BAD)
+
+    @property
+    def lead(self) -> JudgedCause | None:
+        """What slows the work that runs and need not: it goes before all that binds.
+
+        A card that is held now, however little of the time it shows; else what is wrong with the very thing
+        that binds most.
+        """
+        bounds = () if self.diagnosis is None else self.diagnosis.bounds
+        first = bounds[0].cause.name if bounds else None
+        own = [one for one in self.bad if self.used is None or not one.on or one.on & self.used]
+        held = [one for one in own if one.row.holds]
+        return next(iter(held or [one for one in own if first in one.row.binds]), None)
+
+    def steps(self, bound: Bound) -> tuple[Step, ...]:
+        """What helps against a bound, without what takes more of a thing that is full."""
+        full = frozenset() if self.diagnosis is None else self.diagnosis.full
+        return tuple(step for step in bound.cause.remedies if full.isdisjoint(step.takes))
+
+
+@cache
+def rows() -> tuple[CauseRow, ...]:
+    """Every row of the table, causes before what they lead to."""
+    return tuple(
+        CauseRow(
+            name=row["name"],
+            checks=tuple(row["checks"]),
+            binds=tuple(row.get("binds", ())),
+            explains=tuple(row.get("explains", ())),
+            holds=row.get("holds", False),
+        )
+        for row in read_toml(DATA / "causes.toml")["cause"]
+    )
+
+
+def conclude(examined: Examined, diagnosis: Diagnosis | None = None) -> Judgement:
+    """Order findings by what leads to what; those that follow from another are told under it."""
+    found = [_judged(check, finding, case=examined.case) for check, finding in examined.findings]
+    roots = [one for one in found if not any(other.explains(one) for other in found)]
+    causes = [
+        replace(root, follows=tuple((one.check, one.finding) for one in found if root.explains(one)))
+        for root in roots
+    ]
+    causes.sort(key=lambda one: (RANKS.index(one.finding.severity), one.order))
+    used = None
+    if diagnosis is not None:
+        cards = examined.case.machine.devices
+        used = frozenset(label(one) for one in cards if one.index in diagnosis.devices)
+    return Judgement(causes=tuple(causes), diagnosis=diagnosis, used=used)
+
+
+def _judged(check: str, finding: Finding, *, case: Case) -> JudgedCause:
+    starts = [
+        (place, turn, row)
+        for place, row in enumerate(rows())
+        for turn, start in enumerate(row.checks)
+        if check.startswith(start)
+    ]
+    # the longest beginning is meant
+    place, turn, row = max(
+        starts,
+        key=lambda one: len(one[2].checks[one[1]]),
+        default=(len(rows()), 0, CauseRow(name=check, checks=())),
+    )
+    on = {one for one in (finding.about or "").split(", ") if one}
+    at = {one: device_at(case, one) if ":" in one else None for one in on}
+    on = {one if device is None else label(device) for one, device in at.items()}
+    return JudgedCause(check=check, finding=finding, row=row, order=(place, turn), on=frozenset(on))
+
+
+def watched(case: Case, ticks: Sequence[Tick]) -> Case:
+    """The case with what was seen of its cards while they worked, in the place of one moment's readings."""
+    seen: dict[int, list[DeviceTick]] = {}
+    for tick in ticks:
+        for one in tick.devices:
+            if one.busy_share is not None and one.busy_share >= BUSY_SHARE:
+                seen.setdefault(one.index, []).append(one)
+    devices = tuple(_seen(device, seen.get(device.index, [])) for device in case.machine.devices)
+    return replace(case, machine=replace(case.machine, devices=devices))
+
+
+def _seen(device: Device, ticks: Sequence[DeviceTick]) -> Device:
+    """One card as it was while it worked: the reasons that held it for a good part, and its mean clock."""
+    if not ticks:
+        return device
+    told = [one.slowed_by for one in ticks if one.slowed_by is not None]
+    times = Counter(word for words in told for word in set(words))
+    slowed = tuple(word for word, count in times.items() if count >= LEAST_HELD * len(told))
+    clocks = [one.sm_hz for one in ticks if one.sm_hz is not None]
+    return replace(
+        device,
+        busy_share=sum(one.busy_share or 0.0 for one in ticks) / len(ticks),
+        slowed_by=slowed if told else device.slowed_by,
+        clocks=replace(device.clocks, sm_hz=sum(clocks) / len(clocks)) if clocks else device.clocks,
+        pstate=None,
+    )
+
+
+def tick_of(case: Case) -> Tick:
+    """What a record of a machine shows of one moment, for those who watch: nothing of rates."""
+    devices = tuple(
+        DeviceTick(
+            index=one.index,
+            uuid=one.uuid,
+            name=one.name,
+            state=one.state,
+            vendor=one.vendor,
+            pci=one.pci,
+            busy_share=one.busy_share,
+            mem_busy_share=one.mem_busy_share,
+            mem_used_bytes=one.mem_used_bytes,
+            mem_total_bytes=one.mem_total_bytes,
+            power_w=one.power.draw_w,
+            power_limit_w=one.power.limit_w,
+            sm_hz=one.clocks.sm_hz,
+            pcie_gen=one.pcie.gen,
+            pcie_lanes=one.pcie.lanes,
+            slowed_by=one.slowed_by,
+            programs=one.programs,
+        )
+        for one in case.machine.devices
+        if one.state == "ok"
+    )
+    return Tick(at_s=case.machine.system.now_s or 0.0, clock_s=0.0, devices=devices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from judged import told
 
 import scenes
 from rigright.base.words import CHINESE, tell
@@ -46,6 +47,7 @@ def test_planted_faults_are_found_and_nothing_else_alarms(name, seen):
         if finding.severity != "note":
             worst[check] = min(worst.get(check, "note"), finding.severity, key=RANKS.index)
     assert worst == scenes.scenario(name)["expect"]
+    assert told(examined.case.machine) == []  # no verb contradicts another
     broken = [
         (one.check, str(verdict.why))
         for one in examined.checked

@@ -10,6 +10,7 @@ import pytest
 
 from rigright.base.words import say
 from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.judgement import Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.checks import swappiness
 from rigright.doctor.examine import case_of, examine
@@ -210,7 +211,7 @@ def bound(share):
 @pytest.mark.parametrize(("share", "told"), [(0.6, "2.5 times"), (0.9, "10 times"), (0.97, ""), (1.0, "")])
 def test_what_the_counters_cannot_tell_is_not_reckoned_from_them(share, told):
     diagnosis = Diagnosis(lasted_s=9.0, moments=9, idle=0, busy_share=share, bounds=(bound(share),))
-    result = Diagnosed(source=say("{text}", text="now"), diagnosis=diagnosis, ticks=())
+    result = Diagnosed(source=say("{text}", text="now"), judgement=Judgement(diagnosis=diagnosis), ticks=())
     text = render(diagnose_page.page(result), Screen(width=100))
     assert ("endlessly fast" in text) == bool(told)
     assert told in text

@@ -16,12 +16,15 @@ from rigright.base.errors import RigError
 from rigright.base.words import CHINESE, sentences
 from rigright.doctor.binding.judge import causes, judge
 from rigright.doctor.examine import case_of
+from rigright.machine.device import Clocks, Device
 from rigright.machine.record import Machine
 from rigright.report.formats import html, markdown, text
 from rigright.report.pages import diagnose as pages
+from rigright.report.pages import upgrade as upgrade_pages
 from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 from rigright.verbs.diagnose import diagnose
+from rigright.verbs.upgrade.frame import upgraded
 
 SHARES = st.none() | st.floats(0, 1)
 CARDS = st.fixed_dictionaries(
@@ -169,3 +172,51 @@ def test_more_of_the_same_time_changes_nothing(tmp_path):
     )
     first, second = ([(b.cause.name, round(b.share, 6)) for b in one.diagnosis.bounds] for one in (few, many))
     assert first == second
+
+
+def test_a_card_held_by_its_power_brake_is_the_answer_whatever_share_it_has(tmp_path, monkeypatch):
+    """870 MHz beside 1,980: seven cards compute, and the one that is braked is what to mend."""
+    cards = [
+        Device(index=n, vendor="nvidia", name="NVIDIA H100 80GB HBM3", clocks=Clocks(sm_max_hz=1980e6))
+        for n in range(8)
+    ]
+    on = Machine(devices=tuple(cards))
+    monkeypatch.setattr("rigright.verbs.diagnose.probe", lambda _: on)
+    told = [
+        replace(
+            one,
+            devices=tuple(
+                replace(card, sm_hz=870e6, slowed_by=("hw_slowdown", "hw_power_brake"))
+                if card.index == 1
+                else replace(card, sm_hz=1980e6)
+                for card in one.devices
+            ),
+        )
+        for one in ticks({"busy_share": 1.0}, cards=8, until_s=time.time() - 5)
+    ]
+    found = diagnose(since_s=3600, history=history(tmp_path, *told))
+    assert found.judgement.lead.check == "gpu_throttled"
+    assert "hardware power brake" in str(pages.verdict(found))
+    assert "gpu 1" in str(pages.verdict(found))
+    assert "870 of 1,980 MHz" in shown(found)
+    # and upgrade begins with the same
+    result = upgraded(case_of(on), diagnosed=found)
+    assert "hardware power brake" in str(upgrade_pages.page(result).parts[0].said)
+    assert "bf16" not in str(pages.verdict(found))
+
+
+def test_full_cores_are_not_told_to_take_more_processes(tmp_path):
+    """All cores at 100 % while the disk is busy too: more workers are no help, and nobody says so."""
+    full = {"cpu_share": 0.99, "busiest_core_share": 1.0, "disk_busy_share": 1.0, "io_pressure": 0.5}
+    found = diagnose(since_s=3600, history=history(tmp_path, *ticks(STARVED, full, until_s=time.time() - 5)))
+    assert "cores" in found.diagnosis.full
+    said = shown(found)
+    assert "num_workers" not in said
+    assert "more workers" not in said
+    advised = [str(one.change.title) for one in upgraded(case_of(Machine()), diagnosed=found).worth]
+    assert not [one for one in advised if "more processes" in one]
+    free = full | {"cpu_share": 0.2}
+    (tmp_path / "b").mkdir()
+    other = history(tmp_path / "b", *ticks(STARVED, free, until_s=time.time() - 5))
+    again = diagnose(since_s=3600, history=other)
+    assert "more workers" in shown(again)

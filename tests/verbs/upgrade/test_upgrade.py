@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,9 @@ from rigright.machine.device import Device, PcieLink, Power
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, Port, Slot
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
+from rigright.machine.system import System
 from rigright.report.pages import upgrade as pages
-from rigright.verbs.upgrade.frame import read_shares, upgrade
+from rigright.verbs.upgrade.frame import read_shares, upgrade, upgraded
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
 
@@ -117,3 +119,45 @@ def test_waves_cover_every_machine_once_and_start_with_one(count):
     assert found[0].count == 1
     assert [wave.first for wave in found[1:]] == [wave.last + 1 for wave in found[:-1]]
     assert found[-1].last == count
+
+
+def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monkeypatch):
+    """T4 to L4: form, watts, plugs and slot are those that are there; and the price bears its date."""
+    monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
+    t4 = Device(index=0, vendor="nvidia", name="Tesla T4", pci_id="10de:1eb8", mem_total_bytes=15 * 2**30)
+    result = upgraded(case_of(Machine(devices=(t4,))), shares={"compute": 0.9})
+    first = result.worth[0].change
+    assert first.drops_in
+    assert "L4" in str(first.title)
+    said = [str(fit.says) for fit in first.fits]
+    assert said[0].startswith("form: PCIe low-profile")
+    assert [said[1].split()[1], said[2]] == ["W", "power plugs of each: none, the slot feeds it"]
+    assert {fit.holds for fit in first.fits} == {True}
+    line = str(pages.page(result).parts[0].said)
+    assert "as of 2026-" in line
+    bigger = upgraded(case_of(BOX), shares={"compute": 0.9}).worth
+    assert not [one for one in bigger[1:] if one.change.drops_in and not bigger[0].change.drops_in]
+
+
+def test_a_recording_says_when_it_is_old(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
+    for days, old in ((90, True), (1, False)):
+        at_s = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp() - days * 86400
+        file = tmp_path / f"{days}.json"
+        file.write_text(json.dumps(plain(replace(BOX, system=System(now_s=at_s)))), encoding="utf-8")
+        result = upgrade(str(file), bound="compute=90%")
+        assert result.age_days == days
+        said = " ".join(str(getattr(part, "said", "")) for part in pages.page(result).parts)
+        assert (f"{days} days old" in said) is old
+
+
+def test_a_file_that_shows_cards_at_work_needs_no_word_on_what_binds(tmp_path):
+    busy = replace(
+        BOX,
+        devices=tuple(replace(one, busy_share=0.99, slowed_by=("hw_power_brake",)) for one in BOX.devices),
+    )
+    (tmp_path / "busy.json").write_text(json.dumps(plain(busy)), encoding="utf-8")
+    result = upgrade(str(tmp_path / "busy.json"))
+    assert result.shares[0][0] == "brake"
+    assert result.judgement.lead.check == "gpu_throttled"
+    assert str(pages.page(result).parts[0].said).startswith("mend first: throttled: hardware power brake")

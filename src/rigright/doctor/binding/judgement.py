@@ -17,7 +17,7 @@ from functools import cache
 from rigright.base.tables import DATA, read_toml
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import RANKS, Examined
-from rigright.doctor.gpus import BUSY_SHARE, device_at, label
+from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy, label
 from rigright.doctor.record import Case, Finding, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick
@@ -165,7 +165,7 @@ def _seen(device: Device, ticks: Sequence[DeviceTick]) -> Device:
         busy_share=sum(one.busy_share or 0.0 for one in ticks) / len(ticks),
         slowed_by=slowed if told else device.slowed_by,
         clocks=replace(device.clocks, sm_hz=sum(clocks) / len(clocks)) if clocks else device.clocks,
-        pstate=None,
+        pstate=device.pstate if is_busy(device) else None,  # of now, and now it may rest
     )
 
 

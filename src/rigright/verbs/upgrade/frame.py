@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from rigright.base import shelf
@@ -13,7 +14,7 @@ from rigright.build.record import Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
 from rigright.doctor.binding.judge import causes, judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
-from rigright.doctor.binding.record import FULL
+from rigright.doctor.binding.record import FULL, WORKING
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case
 from rigright.report.binding import Diagnosed
@@ -42,18 +43,39 @@ def upgrade(
     budget_usd: float | None = None,
     progress: Progress | None = None,
 ) -> Upgraded:
-    """What to change first on this machine, or on one read from a file with `bound` told."""
+    """What to change first on this machine, or on one read from a file."""
     if not 1 <= machines <= MOST_MACHINES:
         raise AskError(
             say("{count} is no number of machines; write 1 to {most}", count=machines, most=MOST_MACHINES)
         )
     machine = probe(source)
-    at_s = machine.system.now_s
     case = case_of(machine, results=results_of(machine))
-    diagnosed = None
-    if bound is None:
+    if bound is not None:
+        diagnosed = None
+    else:
         diagnosed = diagnose(progress=progress) if source is None else _moment(case, source)
-    shares = read_shares(bound) if bound is not None else _shares(diagnosed)
+    at_s = None if source is None else machine.system.now_s
+    found = upgraded(
+        case,
+        diagnosed=diagnosed,
+        shares=None if bound is None else read_shares(bound),
+        machines=machines,
+        budget_usd=budget_usd,
+    )
+    age = None if at_s is None else (today() - datetime.fromtimestamp(at_s, UTC).date()).days
+    return replace(found, age_days=age)
+
+
+def upgraded(
+    case: Case,
+    *,
+    diagnosed: Diagnosed | None = None,
+    shares: dict[str, float] | None = None,
+    machines: int = 1,
+    budget_usd: float | None = None,
+) -> Upgraded:
+    """Changes to one machine, by what was diagnosed or by shares that were told."""
+    shares = _shares(diagnosed) if shares is None else shares
     judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
     standing = standing_of(case, today())
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
@@ -78,9 +100,6 @@ def upgrade(
         shares=tuple((name, titles[name], share) for name, share in shares.items()),
         diagnosed=diagnosed,
         judgement=judgement,
-        age_days=None
-        if source is None or at_s is None
-        else (today() - datetime.fromtimestamp(at_s, UTC).date()).days,
         worth=tuple(kept),
         refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
             :MOST_OF_A_KIND
@@ -94,6 +113,8 @@ def _moment(case: Case, source: str) -> Diagnosed:
     """What a file shows of the moment it was written in."""
     ticks = (tick_of(case),)
     diagnosis = judge(ticks, case)
+    # a file shows cards at work, and nothing of what they wait for
+    diagnosis = replace(diagnosis, bounds=tuple(one for one in diagnosis.bounds if one.cause.side == WORKING))
     if not diagnosis.bounds:
         raise AskError(
             say('{file} shows no work, so nobody knows what binds; say --bound "disk=60%,compute=40%"',

@@ -1,0 +1,108 @@
+"""Doctor, diagnose, upgrade, fleet and alerts never contradict each other, whatever the machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import test_one_fault as planted
+from boxes import eight, two, xid
+from judged import ALERTS, at_work, codes, contradictions, told
+
+from rigright.base.errors import RigError
+from rigright.doctor.binding.judge import judge
+from rigright.doctor.binding.judgement import conclude, tick_of, watched
+from rigright.doctor.examine import case_of, examine
+from rigright.facts.xids import xids
+from rigright.machine.opened import open_machine
+
+LOST = {"state": "lost", "name": None}
+TOGETHER = {
+    "braked, and slow for it": {3: {"slowed_by": ("hw_power_brake",), "clocks__sm_hz": 870e6}},
+    "hot": {index: {"slowed_by": ("sw_thermal", "hw_thermal")} for index in range(8)},
+    "stuck at low clocks": {5: {"clocks__sm_hz": 345e6}},
+    "lost, and asked to be reset": {2: LOST | {"recovery": "gpu reset"}},
+    "rows failed on a braked card": {1: {"retired__rows_failed": True, "slowed_by": ("hw_slowdown",)}},
+}
+
+
+def test_no_planted_fault_is_judged_in_two_ways():
+    wrong = {}
+    for check, severity, changed in planted.PLANTED:
+        for found in told(eight({3: changed})):
+            wrong[f"{check} {severity} {changed}"] = found
+    for name, changes in TOGETHER.items():
+        for found in told(eight(changes)):
+            wrong[name] = found
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("card", [2, None], ids=["listed", "gone"])
+def test_no_xid_is_judged_in_two_ways(card):
+    wrong = {}
+    kinds = {(one.action, one.next, one.hardware): code for code, one in xids().items()}
+    for code in {*kinds.values(), 46, 63, 94, 109, 110, 119, 120, 154}:
+        events = (xid(code),)
+        machine = eight(events=events) if card else eight({2: LOST}, events=events)
+        for found in contradictions(machine):
+            wrong[code] = found
+    assert wrong == {}
+
+
+def test_no_capture_is_judged_in_two_ways(shared):
+    wrong, count = {}, 0
+    for file in sorted((shared / "captures").rglob("*")):
+        if not file.is_file() or file.name == "README.md":
+            continue
+        try:
+            machine = open_machine(file)
+        except RigError:
+            continue
+        count += 1
+        for found in told(machine):
+            wrong[file.name] = found
+    assert wrong == {}
+    assert count > 20
+
+
+def test_alerts_page_by_what_the_catalog_asks_for():
+    page = codes(ALERTS["RigGpuXid"])
+    assert {46, 48, 79, 95, 109, 110, 119, 120} <= page
+    assert page.isdisjoint({13, 31, 43, 45, 63, 94})
+    ours = codes(ALERTS["RigGpuXid"]), codes(ALERTS["RigGpuXidWears"]), codes(ALERTS["RigGpuXidOfProgram"])
+    assert set.union(*ours) == set(xids())
+    assert sum(map(len, ours)) == len(xids())
+
+
+def concluded(machine):
+    case = case_of(machine)
+    ticks = (tick_of(case),)
+    return conclude(examine(watched(case, ticks)), judge(ticks, case))
+
+
+def test_a_brake_on_one_card_of_eight_is_the_cause_and_what_follows_is_told_under_it():
+    machine = at_work(eight(TOGETHER["braked, and slow for it"]))
+    found = concluded(machine)
+    assert found.lead.check == "gpu_throttled"
+    assert found.lead.on == {"gpu 3"}
+    assert "hardware power brake" in str(found.lead.finding.title)
+    assert any("870 of 1,980 MHz" in str(one.shows) for one in found.lead.finding.evidence)
+    assert [one.cause.name for one in found.diagnosis.bounds][:2] == ["compute", "brake"]
+    alone = replace(machine, devices=machine.devices[3:4])
+    assert concluded(alone).diagnosis.bounds[0].cause.name == "brake"
+
+
+def test_a_card_far_below_its_like_is_named_where_nobody_tells_a_reason():
+    machine = at_work(eight({3: {"clocks__sm_hz": 870e6}}))
+    silent = [
+        replace(one, slowed_by=None, clocks=replace(one.clocks, sm_max_hz=None)) for one in machine.devices
+    ]
+    found = concluded(replace(machine, devices=tuple(silent)))
+    assert (found.lead.check, found.lead.on) == ("clocks_low", {"gpu 3"})
+
+
+def test_a_lost_card_explains_what_is_missing_with_it():
+    found = concluded(eight({2: LOST}, events=(xid(79),)))
+    (root,) = [one for one in found.bad if one.check == "xid_events"]
+    assert "gpu_answers" in {check for check, _ in root.follows}
+    assert concluded(two()).bad == ()

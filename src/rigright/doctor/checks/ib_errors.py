@@ -73,7 +73,7 @@ def _judged(case: Case, port: Port, *, counter: PortCounter) -> tuple[Severity, 
     if old is not None and told is not None and told <= count:
         ends = old.system.now_s, case.machine.system.now_s
         return _grown(count - told, ends, counter=counter)
-    up_s = case.machine.system.up_s
+    up_s = dict(port.counters).get("counted_s", case.machine.system.up_s)
     if count < counter.least:
         return None
     if up_s is None:

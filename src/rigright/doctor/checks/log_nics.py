@@ -69,7 +69,15 @@ _TROUBLES = (
         ),
     ),
     NicTrouble(
-        words=("module event", "cable", "power budget", "bus stuck", "no eeprom", "unsupported"),
+        words=(
+            "recommendation",
+            "module event",
+            "cable",
+            "power budget",
+            "bus stuck",
+            "no eeprom",
+            "unsupported",
+        ),
         severity="warning",
         title=say("a cable or transceiver of a network card fails"),
         why=_WAITS,

@@ -19,7 +19,7 @@ from rigright.machine.dcgm import diag
 from rigright.machine.intel import answers as intel
 from rigright.machine.intel import table as intel_table
 from rigright.machine.nvidia_smi import capture
-from rigright.machine.opened import bench_text, collect_env, fabric_log, host_text, journal
+from rigright.machine.opened import bench_text, collect_env, fabric_log, fabric_text, host_text, journal
 from rigright.machine.opened.sections import Section
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
@@ -145,6 +145,12 @@ FORMS: tuple[PastedForm, ...] = (
         name="fabric manager log",
         matches=lambda one: fabric_log.MARK.search(one.text),
         read=lambda one: fabric_log.read_log(one.text),
+    ),
+    PastedForm(
+        name="InfiniBand tools",
+        matches=lambda one: fabric_text.is_fabric(one.text),
+        read=lambda one: fabric_text.read_fabric(one.text),
+        together="ibstat",
     ),
     PastedForm(
         name="dmidecode",

@@ -21,7 +21,7 @@ from rigright.machine.record import Machine, Read
 
 SUPPORTED = (
     "nvidia-smi, nvidia-bug-report.log.gz, dmesg, journalctl, syslog, amd-smi, rocm-smi, xpu-smi, lspci, "
-    "dmidecode, lscpu, lsblk, smartctl, ibstat, collect_env, dcgmi diag"
+    "dmidecode, lscpu, lsblk, smartctl, ibstat, perfquery, iblinkinfo, mlxlink, collect_env, dcgmi diag"
 )
 _KEYS = {  # of what stands in lists, by what it is the same
     "pci": ("address",),

@@ -24,7 +24,6 @@ from rigright.doctor.log_lines import by_place, finding, none_told, unseen
 from rigright.doctor.nic import bus_id, rdma_ports
 from rigright.doctor.record import Case, Severity, Step, Verdict, step
 from rigright.facts.nics import nic_of
-from rigright.machine.host import Port
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
@@ -136,7 +135,10 @@ def _slot(case: Case, same: list[Event]) -> Iterator[Verdict]:
     match = _LIMITED.search(same[-1].text)
     carries = float(match[1]) * GIGA / _BITS if match else 0.0
     ports = [one for one in case.machine.ports or () if pci_key(one.pci) == pci_key(same[-1].pci)]
-    needs = max((one.bytes_per_s or _most(case, one) for one in ports), default=0.0)
+    cards = [nic_of(model=one.model, board=one.board, pci=bus_id(case, one)) for one in ports]
+    made_for = [0.0 if card is None else card.bytes_per_s for card in cards]
+    rates = [one.bytes_per_s or most for one, most in zip(ports, made_for, strict=True)]
+    needs = max(rates, default=0.0)
     if match is None or 0 < needs <= carries:
         return
     yield finding(
@@ -151,8 +153,3 @@ def _slot(case: Case, same: list[Event]) -> Iterator[Verdict]:
         fix=(step(say("move the card to a slot of its generation with all lanes, or seat it anew")),),
         severity="warning" if needs else "note",
     )
-
-
-def _most(case: Case, port: Port) -> float:
-    nic = nic_of(model=port.model, board=port.board, pci=bus_id(case, port))
-    return 0.0 if nic is None else nic.bytes_per_s

@@ -68,16 +68,12 @@ def read_results(file: str) -> Told:
             quick=data.get("quick") is True,
             seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
         )
-    return Told(results=_logged(text, file), machine=_machine_of(text, file))
-
-
-def _machine_of(text: str, file: str) -> Machine | None:
-    """The machine whose cards the log names, where it names any."""
+    results = _logged(text, file)
     try:
-        found = read_machine(text.encode(), name=file)
+        machine = read_machine(text.encode(), name=file)
     except RigError:
-        return None
-    return found if found.devices else None
+        return Told(results=results)
+    return Told(results=results, machine=machine if machine.devices else None)
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:

@@ -222,7 +222,7 @@ def _counted(section: Section, places: dict[tuple[str, str], str]) -> Iterator[P
             if name in _WORDS
         )
         asked = _name(section, "") if _DEVICE.search(section.head) else None
-        name = asked or places.get((block[1], block[2])) or f"lid {block[1]}/{block[2]}"
+        name = asked or places.get((block[1], block[2])) or f"lid{block[1]}/{block[2]}"
         if counts:
             yield Port(name=name, kind="infiniband", counters=counts)
     if _MLXLINK.search(section.text):

@@ -87,10 +87,10 @@ class Pieces:
                 self.commands.setdefault(path, told)
                 self.read_as.setdefault(path[0])
             return True
-        printed = port_files(section.head, section.text)
-        if printed is not None:
-            self.files.update(printed[1])
-            self.read_as.setdefault(printed[0])
+        printed = port_files(section.text)
+        if printed:
+            self.files.update(printed)
+            self.read_as.setdefault("ethtool")
             return True
         found = list(forms_of(section))
         for form in found:

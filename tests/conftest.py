@@ -27,6 +27,7 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
         os.environ["TMPDIR"] = MEMORY
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Half as many again as cores: many a test waits for what hangs."""
     cores = os.cpu_count() or 1

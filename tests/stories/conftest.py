@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from kept_answers import keep
 from rigright.faces.cli.main import main
+
+PURE = {"compare", "explain", "fit", "plan"}  # verbs that write nothing and look at no machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,18 @@ class Said:
         return next(line for line in self.lines if line.startswith(start)).split()
 
 
+@pytest.fixture(scope="session")
+def answered():
+    """What has been answered already; whoever asks again sees it shown anew."""
+    return {}
+
+
 @pytest.fixture
-def ask(capsys, monkeypatch):
+def ask(capsys, monkeypatch, answered):
     """ask("explain qwen2.5-7b --on '2x 3090'"): the command line without `rigright`."""
     for name in ("LANG", "LC_ALL", "LC_MESSAGES", "LANGUAGE", "RIGRIGHT_LANG", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
+    keep(monkeypatch, answered, of=PURE)
 
     def asking(line, **values):
         words = [word.format(**values) for word in shlex.split(line)]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of, shared
 from rigright.arch.sources.near import age, alias_rows, listed, unknown, which
 from rigright.arch.sources.spelling import (
+    MAX_KEPT,
     MAX_NAME,
     Spelling,
     is_size,
@@ -270,7 +270,8 @@ def _glued(name: str, spelling: Spelling) -> bool:
     )
 
 
-def _joined(words: Iterable[str]) -> str:
+@lru_cache(maxsize=MAX_KEPT)
+def _joined(words: frozenset[str]) -> str:
     return "".join(sorted("".join(words)))
 
 

@@ -80,15 +80,21 @@ def _near(spelling: Spelling) -> list[str]:
     """The nearest names: words may be misspelt, and some may be missing."""
     from difflib import get_close_matches
 
-    names = {name: spell(own_part(name)).words for name in zoo.every_name()}
-    names |= {row["alias"]: spell(row["alias"]).words for row in alias_rows()}
-    vocabulary = {word for words in names.values() for word in words}
+    names, vocabulary = _words()
     letters = [word for word in vocabulary if word.isalpha()]
     mended = spelling.words & vocabulary
     for word in spelling.words - vocabulary:
         mended |= set(get_close_matches(word, letters, n=1, cutoff=0.7) if len(word) > 2 else ())
     scored = sorted((-_score(mended, words), len(name), name) for name, words in names.items())
     return [name for score, _, name in scored if score < 0][:5]
+
+
+@cache
+def _words() -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """The words of every name and alias, and all of them together."""
+    names = {name: spell(own_part(name)).words for name in zoo.every_name()}
+    names |= {row["alias"]: spell(row["alias"]).words for row in alias_rows()}
+    return names, frozenset(word for words in names.values() for word in words)
 
 
 def _score(asked: Iterable[str], words: frozenset[str]) -> float:

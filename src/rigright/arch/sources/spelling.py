@@ -164,6 +164,7 @@ def is_size(word: str) -> bool:
     return bool(_COUNT.fullmatch(word))
 
 
+@lru_cache(maxsize=MAX_KEPT)
 def own_part(name: str) -> str:
     """A name without its publisher; vit-b/16 has none."""
     own = name.rpartition("/")[2]

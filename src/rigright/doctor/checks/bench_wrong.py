@@ -34,7 +34,7 @@ def check(case: Case) -> Iterator[Verdict]:
                     step(say("take the machine out of use until it is found")),
                     step(
                         say("look for errors of memory and links"),
-                        "rigright doctor --all --only ecc_uncorrected,nvlink_errors,pcie_errors,xid*",
+                        "rigright doctor --all --only ecc_uncorrected,nvlink_errors,pcie_errors,xid",
                     ),
                     step(
                         say("through the processor's IOMMU direct copies may arrive wrong"),

@@ -13,7 +13,7 @@ TITLE = say("GPU memory bandwidth")
 SIDE = WORKING
 REMEDIES = (
     step(say("a larger batch: weights are read once for all of it")),
-    step(say("smaller weights and cache: fp8, 4 bit"), "rigright explain"),
+    step(say("smaller weights and cache: fp8, 4 bit"), "rigright explain MODEL"),
     step(say("fused kernels and attention: intermediate results stay on the chip")),
 )
 

@@ -63,14 +63,38 @@ def test_beyond_capacity_the_queue_never_ends_and_no_more_comes_out(engine, prom
     assert np.isfinite(one(found.tpot_s)), "who is let in is served as ever"
 
 
+@given(
+    engine=engines,
+    prompt=prompts,
+    output=outputs,
+    share=st.floats(0.05, 50),
+    more=st.floats(1.0, 10),
+    count=st.integers(100, 20_000),
+)
+def test_nobody_waits_for_longer_than_the_whole_run_of_so_many(engine, prompt, output, share, more, count):
+    asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=128)}
+    rate = share * capacity(**asked)
+    found, sooner = (served(rate_per_s=rate * part, requests=count, **asked) for part in (1, more))
+    lasts = count / one(found.requests_per_s)
+    assert one(found.waiting_s) <= lasts
+    if share >= 1:
+        assert one(sooner.waiting_s) >= one(found.waiting_s), "the faster they come, the longer the queue"
+        # in the middle of a queue that grows: half of those that are not let in at first
+        assert one(sooner.waiting_s) <= max(count - 128, 0) / 2 * lasts / count + 0.1 * lasts
+
+
+BENT = 0.99
+
+
 @given(engine=engines, prompt=prompts, output=outputs, share=st.floats(0.02, 0.9), more=st.floats(1.0, 1.1))
 def test_everybody_is_served_later_the_more_arrive(engine, prompt, output, share, more):
     asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=256)}
     most = capacity(**asked)
     less, later = (served(rate_per_s=most * part, **asked) for part in (share, min(share * more, 0.95)))
-    for name in ("ttft_s", "running", "tpot_s", "busy"):
-        # the law bends a little where a pass takes several prompts, each of them cheaper
-        assert one(getattr(later, name)) >= one(getattr(less, name)) * 0.998, name
+    for name in ("running", "tpot_s", "busy"):
+        assert one(getattr(later, name)) >= one(getattr(less, name)) * 0.99999, name
+    # of 140,000 random loads TTFT falls for SGLang alone, by BENT: its fixed times spread over more prompts
+    assert one(later.ttft_s) >= one(less.ttft_s) * (BENT if engine == "sglang" else 0.99999)
 
 
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, copies=st.integers(2, 16))
@@ -104,7 +128,9 @@ def test_what_is_found_in_the_cache_is_never_a_loss(engine, output, prompt, load
     answers = [one(found.ttft_s) + (output - 1) * one(found.tpot_s) for found in (cold, warm)]
     assert answers[1] <= answers[0] * EVEN
     assert one(warm.requests_per_s) >= one(cold.requests_per_s) / EVEN
-    assert one(warm.step_s) == one(cold.step_s), "a token sees the same keys, wherever they came from"
+    assert one(warm.step_s) >= one(cold.step_s), "no fewer make tokens where prompts take less of a pass"
+    if load * (prompt + output) <= ROOMY.budget_tok * output:
+        assert one(warm.step_s) == one(cold.step_s), "a token sees the same keys, wherever they came from"
 
 
 @given(engine=engines, prompt=prompts, output=outputs, load=loads, more=st.integers(1, 4000))
@@ -201,6 +227,10 @@ def test_prompts_that_come_together_to_all_ranks_cost_less_than_one_after_the_ot
     assert one(together.tpot_s) < one(alone.tpot_s)
 
 
+# Of 140,000 random loads the worst loses 2.4 % (SGLang), 1.3 % (vLLM): more decode beside as many prompts.
+FULL = {"sglang": 0.975, "vllm": 0.985, "trtllm": 0.99999}
+
+
 @given(engine=engines, prompt=prompts, output=outputs)
 def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, output):
     limits = replace(ROOMY, pool_tok=400_000)
@@ -208,8 +238,7 @@ def test_as_much_as_fits_is_no_less_than_any_number_of_users(engine, prompt, out
     full = served(engine, prompt=prompt, output=output, limits=limits, concurrency=10_000)
     offline = served(engine, prompt=prompt, output=output, limits=limits)
     best = max(one(found.output_tok_per_s) for found in rows)
-    # with two tokens an answer, prompts of thousands at once cost SGLang 2.2 % beside 64
-    assert one(full.output_tok_per_s) >= best * 0.97
+    assert one(full.output_tok_per_s) >= best * FULL[engine]
     assert one(offline.running) <= one(full.running), "an offline run fills up and drains"
 
 

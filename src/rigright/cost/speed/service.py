@@ -7,6 +7,7 @@ once meets a queue of prompts; later requests come one by one, as others end.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ P95, P99 = 1.645, 2.326  # of a normal spread
 LEAST = 1e-9  # of a share, so that it has a logarithm
 SLOWEST = 0.999  # a queue this full is as good as endless
 HALVINGS = 10
+PARTS = (0.5, 0.05, 0.01)  # of all requests
 KEPT = 0.84  # of a limit for 99 of 100 requests, the mean of a server that keeps it
 FEW = 0.4  # by how much the median of rare arrivals lies below their mean
 
@@ -82,6 +84,7 @@ class _Load:
     decode: StepTime  # a pass that only makes next tokens
     decode_s: Numbers
     prompt_s: Numbers  # what one prompt adds to the passes it is part of
+    next_s: Numbers  # what one more adds, where they have room
     met_s: Numbers  # what all prompts of such a pass add to it: who comes then waits for them
     alone_s: Numbers  # from a prompt's first pass to its first token
     tpot_s: Numbers
@@ -131,63 +134,76 @@ def micro_seqs(running: Numbers, layout: Layout) -> Numbers:
     return np.maximum(running / layout.pp, np.minimum(running, 1))
 
 
-def _load(
-    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
-) -> _Load:
+def passes_of(
+    rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
+) -> tuple[Pass, Pass, Numbers]:
+    """A pass that only makes next tokens, one that takes prompts in beside them, and how full that one is."""
     passes = micro_seqs(running, layout)
     fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
-    each = 1 + traffic.drafted_tok
-    base = {
-        "decode_seqs": passes,
-        "decode_context_tok": traffic.prompt_tok + traffic.output_tok / 2,
-        "decode_each_tok": each,
-    }
-    parts = parts_of(work, layout)
-    decode = step(work, rates, layout=layout, content=Pass(**base), parts=parts)
-    # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
+    each, outputs = 1 + traffic.drafted_tok, np.maximum(traffic.output_tok, 1)
     ranks = ranks_of(layout)
+    most_tok = limits.budget_tok * ranks
+    # who waits for room in a pass makes no tokens: as many do as the prompts it has room for keep at work
+    kept = np.maximum(most_tok * outputs / (fresh + each * outputs), np.minimum(passes, 1))
+    decode = Pass(
+        decode_seqs=np.minimum(passes, kept),
+        decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
+        decode_each_tok=each,
+    )
+    # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
     together = np.minimum(ranks**rates.gathered, np.maximum(passes, 1))
-    coming = np.maximum(passes / np.maximum(traffic.output_tok, 1), together)
-    room = np.maximum(limits.budget_tok * ranks - passes * each, 1)
+    coming = np.maximum(passes / outputs, together)
+    room = np.maximum(most_tok - decode.decode_seqs * each, 1)
     tok = np.minimum(coming * fresh, room)
     prompts = tok / fresh
-    content = Pass(
+    mixed = replace(
+        decode,
         prefill_tok=tok,
         prefill_seen_tok=traffic.cached_tok + fresh / 2,
         prefill_seqs=np.maximum(prompts, 1),
         heard_share=np.minimum(prompts, 1),
-        **base,
     )
-    decode_s = decode.total_s
-    mixed = step(work, rates, layout=layout, content=content, parts=parts)
-    pass_s = mixed.total_s
+    return decode, mixed, tok / room
+
+
+def _load(
+    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
+) -> _Load:
+    only, both, full = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    passes, outputs = micro_seqs(running, layout), np.maximum(traffic.output_tok, 1)
+    prompts = both.prefill_tok / np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
+    parts = parts_of(work, layout)
+    decode, mixed = (step(work, rates, layout=layout, content=one, parts=parts) for one in (only, both))
+    decode_s, pass_s = decode.total_s, mixed.total_s
     chunks = np.maximum(1 / prompts, 1)
     gain = pipeline_gain(work, rates, cards=np.asarray(layout.pp, dtype=float), passes=chunks)
     added_s = np.maximum(pass_s - decode_s, 0) / prompts
+    # a pass has its fixed times once: with room for more prompts, those that wait share them
+    shared_s = np.maximum(mixed.fixed_s - decode.fixed_s, 0) * (1 - full) / prompts
     # others' prompts hold up one of a pipeline's micro-batches, or all as far as cards do not overlap
     apart = 1 + (layout.pp - 1) * overlap_of(work, rates)
     others = np.maximum(running - 1, 0) / apart
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
-    met = np.minimum(others / np.maximum(traffic.output_tok, 1), prompts)
+    met = np.minimum(others / outputs, prompts)
     tpot = token_s + rates.mixed * met * added_s
     between = rates.ahead * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     held = np.maximum(running / apart, np.minimum(running, 1) / gain)
-    seen = np.maximum(traffic.output_tok - 1, 0) * met
-    alone = np.maximum(alone, (held - seen) * added_s)  # a life holds the prompts of all at work
-    arrive = np.minimum(running / np.maximum(traffic.output_tok, 1), prompts)  # at a pass, on average
+    # a life holds the prompts of all at work, and the passes that work them off
+    alone = np.maximum(alone, held * added_s + passes / prompts * token_s - rest)
+    arrive = np.minimum(running / outputs, prompts)  # at a pass, on average
     usual = np.maximum(arrive - FEW, 0.0)  # and in the middle one
     # of the passes that make its tokens a request's own part, and what its prompt adds to them
     own = traffic.output_tok / (1 + traffic.accepted_tok) / running
     compute_s, work_s = (
-        own * once + np.maximum(full - once, 0) / prompts / layout.pp
-        for once, full in ((decode.compute_s, mixed.compute_s), (decode.work_s, mixed.work_s))
+        own * once + np.maximum(whole - once, 0) / prompts / layout.pp
+        for once, whole in ((decode.compute_s, mixed.compute_s), (decode.work_s, mixed.work_s))
     )
     return _Load(
-        decode=decode, decode_s=decode_s, prompt_s=added_s / gain,
-        met_s=added_s * np.maximum(prompts, 1) / gain, alone_s=alone,
+        decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
+        next_s=np.maximum(added_s - shared_s, 0) / gain, met_s=added_s * np.maximum(prompts, 1) / gain,
         tpot_s=tpot, itl_s=decode_s + usual * added_s, life_s=alone + rest,
         compute_s=compute_s, work_s=work_s,
     )  # fmt: skip
@@ -212,11 +228,9 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         low, short = np.where(gap > 0, running, low), np.where(gap > 0, gap, short)
         high, long = np.where(gap > 0, high, running), np.where(gap > 0, long, gap)
     busy = arriving / capacity
-    # share of the time somebody's prompt is worked on: of no more than get through
-    line = np.minimum(np.minimum(arriving, capacity) * load.prompt_s, SLOWEST)
-    after = load.met_s / (1 - line) / 2  # who waits at all waits so long on average
     endless = np.where(busy < 1, 0.0, np.inf)
     flows = np.minimum(arriving, capacity)
+    line, after = _line(load, flows)  # who waits to be let in meets no line of prompts there
     if traffic.requests is not None:  # the queue grows until the last has come; the end is slower
         queued = np.maximum(traffic.requests / layout.dp - most, 0) / 2
         endless = queued * np.maximum(1 / capacity - 1 / arriving, 0)
@@ -225,11 +239,10 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     full = np.minimum(busy, SLOWEST)
     taken = full ** (np.sqrt(2 * (most + 1)) - 1)
     slot_s = load.life_s / most / (1 - full) / 2
+    if traffic.requests is not None:  # no queue of a short run grows past what chance makes of so many
+        slot_s = np.minimum(slot_s, np.sqrt(traffic.requests / layout.dp) / capacity / 2)
     waits = [(line, after), (taken, slot_s)]
-    median, late95, late99 = (
-        endless + sum(np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts for met, lasts in waits)
-        for part in (0.5, 0.05, 0.01)
-    )
+    median, late95, late99 = (endless + sum(_late(*each, part=part) for each in waits) for part in PARTS)
     flow = _Flow(
         running=running,
         per_s=flows,
@@ -252,17 +265,18 @@ def _within(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limit
         middle = np.sqrt(low * high)
         load = _load(work, rates, running=middle, **asked)
         per_s = middle / load.life_s
-        late = load.alone_s + _line(load, per_s)[-1]
+        late = load.alone_s + _late(*_line(load, per_s), part=0.01)
         keeps = (load.tpot_s <= KEPT * traffic.tpot_p99_s) & (late <= traffic.ttft_p99_s) & (per_s <= rate)
         low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
     load = _load(work, rates, running=low, **asked)
     per_s = low / load.life_s
-    wait, half, late95, late99 = _line(load, per_s)
+    line, after = _line(load, per_s)
+    half, late95, late99 = (_late(line, after, part=part) for part in PARTS)
     flow = _Flow(
         running=low,
         per_s=np.where(np.isfinite(rate), rate, per_s),  # who keeps limits at a rate keeps the rate
         busy=low / most,
-        wait_s=wait,
+        wait_s=line * after,
         wait_p50_s=half,
         wait_p95_s=late95,
         wait_p99_s=late99,
@@ -270,12 +284,16 @@ def _within(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limit
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, ...]:
-    """Waiting for others' prompts where requests come at random: on average, and half, 95, 99 of 100."""
+def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, Numbers]:
+    """How much of the time others' prompts are worked on, and how long who meets them waits on average."""
     line = np.minimum(per_s * load.prompt_s, SLOWEST)
-    after = load.met_s / (1 - line) / 2
-    late = (np.maximum(np.log(np.maximum(line, LEAST) / part), 0) * after for part in (0.5, 0.05, 0.01))
-    return line * after, *late
+    behind = np.minimum(per_s * load.next_s, SLOWEST)
+    return line, load.met_s / (1 - behind) / 2
+
+
+def _late(met: Numbers, lasts: Numbers, *, part: float) -> Numbers:
+    """What this part of all requests waits longer than, where so many wait at all, so long on average."""
+    return np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:

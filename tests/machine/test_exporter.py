@@ -104,6 +104,8 @@ def test_no_metric_has_a_pid_among_its_labels():
         "state",
         "reason",
         "code",
+        "port",
+        "counter",
         "program",
         "user",
         "job",
@@ -117,7 +119,42 @@ def test_no_metric_has_a_pid_among_its_labels():
 # --- the page
 
 
+PORT = {
+    "rate": "400 Gb/sec (4X NDR)",
+    "state": "4: ACTIVE",
+    "phys_state": "5: LinkUp",
+    "link_layer": "InfiniBand",
+    "counters/symbol_error": "7",
+    "counters/link_downed": "255",
+}
+
+
+def ported(tmp_path, **told):
+    """A port of InfiniBand below a root."""
+    at = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    for name, text in (PORT | told).items():
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_text(text + "\n")
+
+
+def test_ports_tell_their_state_rate_and_errors_and_are_read_now_and_then(tmp_path):
+    ported(tmp_path)
+    found = tally(tmp_path)
+    found.add(moment(0, devices=()))
+    port = {"port": "mlx5_0/1", "kind": "infiniband"}
+    samples = read(found)
+    assert of(samples, "rigright_port_up", **port) == 1
+    assert of(samples, "rigright_port_rate_bytes_per_second", **port) == 50e9
+    assert of(samples, "rigright_port_errors_total", counter="symbol_error", **port) == 7
+    ported(tmp_path, state="1: DOWN", phys_state="2: Polling")
+    found.add(moment(1, devices=()))
+    assert of(read(found), "rigright_port_up", **port) == 1
+    found.add(moment(100, devices=()))
+    assert of(read(found), "rigright_port_up", **port) == 0
+
+
 def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
+    ported(tmp_path)
     found = tally(tmp_path, differs=lambda: ("driver",))
     whole = {one.name: 0.5 for one in fields(HostTick)}
     more = {"mem_c": 70.0, "fan_share": 0.4, "pcie_rx_bytes_per_s": 1e9, "pcie_tx_bytes_per_s": 1e9}

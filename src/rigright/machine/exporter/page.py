@@ -9,6 +9,7 @@ from rigright import __version__
 from rigright.machine.exporter.table import Metric, metrics
 from rigright.machine.exporter.tally import Tally, reasons
 from rigright.machine.exporter.text import Family, Sample, chosen
+from rigright.machine.parts.network import RDMA_ERRORS
 from rigright.machine.tick import DeviceTick
 
 Samples = Iterator[Sample]
@@ -150,6 +151,17 @@ def _of_programs(metric: Metric, tally: Tally) -> Samples:
             yield (index, uuid, owner.program, owner.user, owner.job), value
 
 
+def _of_ports(metric: Metric, tally: Tally) -> Samples:
+    for port in tally.ports:
+        labels = (port.name, port.kind)
+        if metric.field == "errors":
+            yield from (((*labels, name), float(n)) for name, n in port.counters if name in RDMA_ERRORS)
+        elif metric.field == "up" and port.state is not None:
+            yield labels, float(port.state == "up")
+        elif metric.field == "rate" and port.bytes_per_s is not None:
+            yield labels, port.bytes_per_s
+
+
 def _of_collector(metric: Metric, tally: Tally) -> Samples:
     if metric.field == "events":
         yield from (((kind,), float(count)) for kind, count in sorted(tally.sums.events.items()))
@@ -184,5 +196,6 @@ _SAMPLES: dict[str, Callable[[Metric, Tally], Samples]] = {
     "device": _of_devices,
     "host": _of_host,
     "program": _of_programs,
+    "port": _of_ports,
     "collector": _of_collector,
 }

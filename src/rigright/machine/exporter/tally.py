@@ -12,6 +12,8 @@ from threading import Lock
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.exporter.programs import Owner, Owners
 from rigright.machine.exporter.table import metrics
+from rigright.machine.host import Port
+from rigright.machine.parts.network import rdma_ports
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
@@ -19,6 +21,7 @@ from rigright.machine.world import World
 
 _MOST_CODES = 64  # of XIDs that one card is counted by: a kernel log may hold anything
 _LONGEST_STEP_S = 60.0  # between two moments that belong together
+_PORTS_EVERY_S = 15.0  # their counters are asked of the card's firmware
 _LATE = 3  # intervals without a reading, until the collector counts as down
 
 
@@ -66,6 +69,9 @@ class Tally:
         self.most_seen = 0
         self.sums = Sums()
         self.programs: dict[tuple[int, Owner], tuple[float, int]] = {}
+        self.ports: list[Port] = []
+        self._ports_s = float("-inf")
+        self._world = world
         self._owners = Owners(world)
         self._clock = clock
         self._rates = tuple(one.field for one in metrics() if one.of == "host" and one.kind == "counter")
@@ -73,6 +79,8 @@ class Tally:
     def add(self, tick: Tick, took_s: float = 0.0) -> None:
         """A moment, and how long reading it took."""
         programs = self._owners.shares(tick.devices)
+        if tick.clock_s - self._ports_s >= _PORTS_EVERY_S:
+            self.ports, self._ports_s = rdma_ports(self._world), tick.clock_s
         with self.lock:
             if self.tick is not None:
                 passed_s = min(max(tick.clock_s - self.tick.clock_s, 0.0), _LONGEST_STEP_S)

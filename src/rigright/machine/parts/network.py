@@ -22,7 +22,7 @@ _COUNTERS = (
     *("rx_errors", "tx_errors", "rx_crc_errors", "rx_dropped", "tx_dropped", "rx_missed_errors"),
     *("tx_carrier_errors", "collisions", "rx_packets", "tx_packets"),
 )
-_RDMA_COUNTERS = (
+RDMA_ERRORS = (
     *("symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "port_xmit_discards"),
     *("local_link_integrity_errors", "excessive_buffer_overrun_errors", "VL15_dropped"),
     "port_rcv_remote_physical_errors",
@@ -41,9 +41,16 @@ def read(world: World) -> Read:
         why = say("this system does not list its network ports in /sys")
         return Read(unseen=(Unseen(what="ports", why=why, see="ifconfig -a"),))
     ports = [_port(world, name) for name in world.names(NET)[:_MOST] if _is_wanted(world, name)]
-    for card in world.names(RDMA)[:_MOST]:
-        ports += [_rdma_port(world, card, number=number) for number in world.names(f"{RDMA}/{card}/ports")]
-    return Read(fields=(("ports", tuple(ports)),))
+    return Read(fields=(("ports", (*ports, *rdma_ports(world))),))
+
+
+def rdma_ports(world: World) -> list[Port]:
+    """The ports of RDMA cards alone: files of /sys, and no program asked."""
+    return [
+        _rdma_port(world, card, number=number)
+        for card in world.names(RDMA)[:_MOST]
+        for number in world.names(f"{RDMA}/{card}/ports")
+    ]
 
 
 def _is_wanted(world: World, name: str) -> bool:
@@ -138,7 +145,7 @@ def _rdma_port(world: World, card: str, *, number: str) -> Port:
         firmware=word_of(world, f"{RDMA}/{card}/fw_ver"),
         numa_node=numa_of(world, f"{RDMA}/{card}/device"),
         counters=(
-            *_counted(world, f"{at}/counters", names=_RDMA_COUNTERS),
+            *_counted(world, f"{at}/counters", names=RDMA_ERRORS),
             *_counted(world, f"{at}/hw_counters", names=_RDMA_HARDWARE),
         ),
     )

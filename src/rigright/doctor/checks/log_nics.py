@@ -116,18 +116,15 @@ def check(case: Case) -> Iterator[Verdict]:
     limited = [event for event in told if _LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for trouble in _TROUBLES:
-        mine = [one for one in told if one not in limited and _trouble_of(one) is trouble]
+    rest = [one for one in told if one not in limited]
+    for trouble in _TROUBLES:  # the first whose words a line has
+        mine = [one for one in rest if any(word in one.text.lower() for word in trouble.words)]
+        rest = [one for one in rest if one not in mine]
         for same in by_place(mine).values():
             severity = trouble.severity if len(same) >= trouble.few else "note"
             yield finding(
                 case, same, title=trouble.title, why=trouble.why, fix=trouble.fix, severity=severity
             )
-
-
-def _trouble_of(event: Event) -> NicTrouble:
-    line = event.text.lower()
-    return next(one for one in _TROUBLES if any(word in line for word in one.words))
 
 
 def _slot(case: Case, same: list[Event]) -> Iterator[Verdict]:

@@ -43,17 +43,14 @@ def check(case: Case) -> Iterator[Verdict]:
             continue
         active = sum(link.active is True for link in device.links)
         untold = sum(link.active is None for link in device.links)
+        # seen alone, on metal, and all its links inactive: its board has switches or others
+        is_dark = bool(device.links) and not active and not untold and is_real(case)
         if active < count <= active + untold and together:
             yield NotSeen(why=say("the driver does not tell it"), see=_command(device), about=label(device))
-        elif active >= count or (not together and not _is_dark(case, device)) or (bridged and not active):
+        elif active >= count or (not together and not is_dark) or (bridged and not active):
             yield Fine(says=_fine(active, count, together=together), about=label(device))
         else:
             yield _down(device, chip, active=active, bridged=bridged)
-
-
-def _is_dark(case: Case, device: Device) -> bool:
-    """Whether a card that is seen alone tells that all its links are inactive; lent ones may be cut off."""
-    return bool(device.links) and not any(link.active for link in device.links or ()) and is_real(case)
 
 
 def _fine(active: int, count: int, *, together: bool) -> Sentence:

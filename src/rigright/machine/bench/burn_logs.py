@@ -119,18 +119,14 @@ def _figure(name: str, value: object) -> Result | None:
     if bench.startswith("gpu-copy-bw") and metric.endswith("_bw"):
         return _copy(metric.removesuffix("_bw").removesuffix("_uni"), float(value))
     match = re.fullmatch(r"(\w+?)_(\d{1,15})_busbw", metric)
-    if match and bench.startswith(("nccl-bw", "rccl-bw")):
-        return None if rank not in {"", "0"} else _collective(match, float(value))
-    return None
-
-
-def _collective(match: re.Match[str], value: float) -> Result:
+    if match is None or not bench.startswith(("nccl-bw", "rccl-bw")) or rank not in {"", "0"}:
+        return None
     names = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
-    name = names.get(match[1], match[1].replace("alltoall", "all_to_all"))
+    collective = names.get(match[1], match[1].replace("alltoall", "all_to_all"))
     found = spread(
-        f"{name} {int(match[2]) / MIB:g} MiB",
+        f"{collective} {int(match[2]) / MIB:g} MiB",
         on="gpu all",
-        values=[value * GIGA],
+        values=[float(value) * GIGA],
         unit="bytes_per_s",
         settings=(("tool", "SuperBench"), ("counted", "busbw")),
     )

@@ -24,7 +24,8 @@ def page(result: Upgraded) -> Page:
     lead = result.judgement.lead
     if lead is not None:
         parts.append(Line(said=first_of(lead), tone="bad"))
-    parts.append(_answer(result))
+    if lead is None or result.worth:  # what is to be mended is no "nothing to change"
+        parts.append(_answer(result))
     if result.age_days is not None and result.age_days >= OLD_DAYS:
         said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
         parts.append(Line(said=said, tone="warn"))

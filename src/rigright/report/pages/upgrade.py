@@ -20,15 +20,7 @@ _NO_CENTS_USD = 100.0  # from which the usual form has none either
 
 def page(result: Upgraded) -> Page:
     """The whole page."""
-    parts: list[Part] = []
-    lead = result.judgement.lead
-    if lead is not None:
-        parts.append(Line(said=first_of(lead), tone="bad"))
-    if lead is None or result.worth:  # what is to be mended is no "nothing to change"
-        parts.append(_answer(result))
-    if result.age_days is not None and result.age_days >= OLD_DAYS:
-        said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
-        parts.append(Line(said=said, tone="warn"))
+    parts: list[Part] = list(_verdict(result))
     parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
     pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
     parts.append(
@@ -70,6 +62,18 @@ def page(result: Upgraded) -> Page:
     commands.extend(dict.fromkeys(one.change.command for one in result.worth if one.change.command))
     parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=say("what to change first"), parts=tuple(parts))
+
+
+def _verdict(result: Upgraded) -> Iterator[Line]:
+    """What to mend, what to change, and whether the recording is old."""
+    lead = result.judgement.lead
+    if lead is not None:
+        yield Line(said=first_of(lead), tone="bad")
+    if lead is None or result.worth:  # what is to be mended is no "nothing to change"
+        yield _answer(result)
+    if result.age_days is not None and result.age_days >= OLD_DAYS:
+        said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
+        yield Line(said=said, tone="warn")
 
 
 def _answer(result: Upgraded) -> Line:

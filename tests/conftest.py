@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -18,13 +17,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
-MEMORY, ENOUGH_BYTES = "/dev/shm", 4 * 2**30  # noqa: S108 it is no file of ours
-
-# thousands of small files are grown: in memory, where there is enough of it and programs may lie there
-if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
-    roomy = shutil.disk_usage(MEMORY).free >= ENOUGH_BYTES
-    if roomy and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
-        os.environ["TMPDIR"] = MEMORY
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import types
+import urllib.error
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
@@ -113,26 +114,52 @@ def test_what_is_no_id_is_not_asked_for(asked, monkeypatch):
         open_model(asked)
 
 
-def test_the_extra_gives_config_and_headers(tmp_path, monkeypatch):
-    path = tmp_path / "given.json"
-    path.write_text(json.dumps(CONFIG), encoding="utf-8")
-    info = types.SimpleNamespace(dtype="BF16", shape=[100, 64], data_offsets=(0, 12800), parameter_count=6400)
-    told = types.SimpleNamespace(files_metadata={"m": types.SimpleNamespace(tensors={"embed": info})})
-    fake(monkeypatch, hf_hub_download=lambda *_, **__: str(path), get_safetensors_metadata=lambda _: told)
+def held_by(monkeypatch, files):
+    """A hub of these files, asked through the extra's names."""
+    sizes = {name: types.SimpleNamespace(size=len(raw)) for name, raw in files.items()}
+    fake(
+        monkeypatch,
+        get_token=lambda: None,
+        get_hf_file_metadata=lambda url, **_: sizes[url.rpartition("/")[2]],
+    )
+
+    def fetched(url, *, span="", **_):
+        raw = files.get(url.rpartition("/")[2])
+        if raw is None:
+            raise urllib.error.HTTPError(url, 404, "not there", None, None)
+        first, last = map(int, span.split("-")) if span else (0, len(raw))
+        return raw[first : last + 1]
+
+    monkeypatch.setattr(hub, "fetched", fetched)
+
+
+def test_the_extra_gives_config_and_headers(monkeypatch):
+    weights = safetensors_bytes({"embed": ("BF16", (100, 64))})
+    held_by(monkeypatch, {"config.json": json.dumps(CONFIG).encode(), "model.safetensors": weights})
     found = examine(f"hub:{NAME}")
     assert found.arch.source == f"hub: {NAME}"
     assert found.files.elems_by_dtype == {"BF16": 6400}
     assert "differ" in str(found.files.notes[-1])
 
 
-def test_a_repository_without_safetensors_is_its_config(tmp_path, monkeypatch):
-    path = tmp_path / "given.json"
-    path.write_text(json.dumps(CONFIG), encoding="utf-8")
-    fake(
+def test_every_file_that_the_index_names_is_counted(monkeypatch):
+    index = {"weight_map": {"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"}}
+    held_by(
         monkeypatch,
-        hf_hub_download=lambda *_, **__: str(path),
-        get_safetensors_metadata=failing("NotASafetensorsRepoError"),
+        {
+            "config.json": json.dumps(CONFIG).encode(),
+            "model.safetensors.index.json": json.dumps(index).encode(),
+            "one.safetensors": safetensors_bytes({"a": ("BF16", (4, 4))}),
+            "two.safetensors": safetensors_bytes({"b": ("BF16", (2, 4)), "c": ("F32", (3,))}),
+        },
     )
+    found = examine(f"hub:{NAME}").files
+    assert found.files == 2
+    assert found.elems_by_dtype == {"BF16": 24, "F32": 3}
+
+
+def test_a_repository_without_safetensors_is_its_config(monkeypatch):
+    held_by(monkeypatch, {"config.json": json.dumps(CONFIG).encode()})
     assert examine(NAME).files is None
 
 
@@ -145,7 +172,7 @@ def test_a_repository_without_safetensors_is_its_config(tmp_path, monkeypatch):
         ("LocalEntryNotFoundError", "does not answer"),
     ],
 )
-@pytest.mark.parametrize("at", ["get_hf_file_metadata", "hf_hub_download"])
+@pytest.mark.parametrize("at", ["get_hf_file_metadata", "get_token"])
 def test_what_goes_wrong_is_one_sentence(monkeypatch, kind, told, at):
     fake(monkeypatch, **{at: failing(kind)})
     with pytest.raises(MissingError, match=told) as caught:

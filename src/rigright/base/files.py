@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+EXIT_SYSTEM = 5
+_FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
+
+
+def settings_folder() -> Path:
+    """The user's folder of settings; without a home one that is not there, and never an error."""
+    named = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
+    try:
+        return Path(named) if named else Path.home() / ".config"
+    except RuntimeError:  # no HOME, and no entry for this user
+        return Path(os.devnull)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file that may be there is; one that nobody may look at is not."""
+    return os.path.isfile(path)  # noqa: PTH113 - it never raises, where Path's own does
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is, as far as one may look."""
+    return os.path.exists(path)  # noqa: PTH110 - the same
+
+
+def expanded(text: str | Path) -> Path:
+    """A path with its ~ written out, where anybody knows the home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
 
 
 def read_bounded(file: str | Path, most_bytes: int) -> bytes:
@@ -51,21 +83,43 @@ def check_place(file: str | Path) -> None:
 
 
 def unwritten(file: str | Path, error: OSError) -> DataError:
-    """Why a file could not be written."""
-    return DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error))
+    """Why a file could not be written; a full disk is the system's fault, not the file's."""
+    why = DataError(say("cannot write {file}: {why}", file=file, why=error.strerror or error))
+    if error.errno in FULL:
+        why.exit_code = EXIT_SYSTEM
+    return why
 
 
-def write_whole(path: Path, text: str) -> None:
+def safe_cell(text: str) -> str:
+    """A cell of a table for spreadsheets, which would run what begins as a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def write_whole(path: Path, content: str | bytes, *, fresh: bool = False) -> None:
     """Write a file all at once: who reads it meanwhile sees the old one or the new one.
 
-    What is no plain file, such as a device, a pipe or a link, is written to and never replaced.
+    What is no plain file, such as a device, a pipe or a link, is written to and never replaced. A fresh file
+    is for its owner alone, and what is there already stays: FileExistsError.
     """
+    raw = content.encode() if isinstance(content, str) else content
+    if fresh and (path.exists() or path.is_symlink()):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.write_text(text, encoding="utf-8", newline="")
+        path.write_bytes(raw)
         return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        fresh.write_text(text, encoding="utf-8", newline="")
-        fresh.replace(path)
+        part.write_bytes(raw)
+        if fresh:
+            part.chmod(0o600)
+        part.replace(path)
     finally:
-        fresh.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)

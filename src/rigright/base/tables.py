@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.files import too_large
+from rigright.base.files import read_bounded, too_large
 from rigright.base.units import MIB
 from rigright.base.words import say
 
 DATA = Path(__file__).parent.parent / "data"
 MAX_TABLE_BYTES = 64 * MIB
+MAX_TOML_BYTES = 4 * MIB
 
 CellReader = Callable[[str], object]
 Row = dict[str, Any]
@@ -138,10 +139,8 @@ def delimiter(head: str) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """Read one of our own TOML tables."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bounded(path, MAX_TOML_BYTES).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise DataError(say("{file} is not a TOML table: {why}", file=path, why=error)) from None
 
 

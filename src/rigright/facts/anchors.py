@@ -6,7 +6,6 @@ They stand in the user's folder of settings, or in the file that was named; `use
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 from rigright.base.errors import AskError, DataError
+from rigright.base.files import is_file, settings_folder
 from rigright.base.record import dataclass
 from rigright.base.tables import read_toml
 from rigright.base.units import GIGA
@@ -45,6 +45,7 @@ class RunCase:
     apart: bool = False  # prompts have workers of their own
 
 
+_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 ANY = RunCase()
 FULL = GIGA  # a load: as many requests as fit
 
@@ -80,9 +81,7 @@ class Anchor:
 
 def place() -> Path:
     """Where anchors stand unless another file is named."""
-    windows = os.environ.get("APPDATA")
-    home = os.environ.get("XDG_CONFIG_HOME") or windows or str(Path.home() / ".config")
-    return Path(home) / "rigright" / FILE
+    return settings_folder() / "rigright" / FILE
 
 
 @contextmanager
@@ -107,7 +106,7 @@ def anchors() -> tuple[Anchor, ...]:
         return ()
     if not found:
         path = Path(named) if named is not None else place()
-        found.append(_read(path, path.stat().st_mtime_ns) if path.is_file() else ())
+        found.append(_read(path, path.stat().st_mtime_ns) if is_file(path) else ())
     return found[0]
 
 
@@ -134,11 +133,13 @@ def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
     """Read a file of anchors as it was last written; what cannot be one is an error that names it."""
     del written_ns
     found = []
-    for number, row in enumerate(read_toml(path).get("anchor", ()), 1):
+    rows = read_toml(path).get("anchor", [])
+    for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         try:
             one = Anchor(**row)
             place = (one.chips, one.load, one.prompt_tok, one.output_tok)
-            good = 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
+            good = all(isinstance(getattr(one, side.name), _KINDS[str(side.type)]) for side in fields(one))
+            good = good and 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
             good = good and all(0 <= float(side) < math.inf for side in place)
         except (TypeError, ValueError):
             good = False

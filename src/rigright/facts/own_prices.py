@@ -9,7 +9,6 @@ import csv
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, RigError
-from rigright.base.files import read_bounded, too_large, write_whole
+from rigright.base.files import is_file, read_bounded, settings_folder, too_large, write_whole
 from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
 from rigright.base.tables import delimiter
@@ -57,9 +56,7 @@ class Flaw:
 
 def place() -> Path:
     """Where the list stands that `prices import` keeps."""
-    windows = os.environ.get("APPDATA")
-    home = os.environ.get("XDG_CONFIG_HOME") or windows or str(Path.home() / ".config")
-    return Path(home) / "rigright" / FILE
+    return settings_folder() / "rigright" / FILE
 
 
 @contextmanager
@@ -75,7 +72,7 @@ def use() -> Iterator[None]:
 def in_force() -> Mapping[str, tuple[Price, ...]]:
     """The prices that are kept, by chip; none outside of `use`."""
     path = place()
-    if not _IN_FORCE.get() or not path.is_file():
+    if not _IN_FORCE.get() or not is_file(path):
         return {}
     return _by_chip(path, path.stat().st_mtime_ns)
 
@@ -261,7 +258,7 @@ def keep(prices: Iterable[Price], *, today: date) -> int:
     new = tuple(prices)
     path = place()
     named = {(price.chip, price.kind) for price in new}
-    old = read_own(path, today=today) if path.is_file() else ()
+    old = read_own(path, today=today) if is_file(path) else ()
     rows = [price for price in old if (price.chip, price.kind) not in named] + list(new)
     if len(rows) > MOST_ROWS:
         raise DataError(say("{file} has more than {most} rows", file=path.name, most=f"{MOST_ROWS:,}"))

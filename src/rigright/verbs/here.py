@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from rigright.base.files import expanded
 from rigright.facts.nodes import Node, find_node
 
 HERE = frozenset(
@@ -50,6 +50,6 @@ def is_place(on: str) -> bool:
     """Whether it means a machine that is looked at, and not cards by their name."""
     if on.strip().casefold() in HERE:
         return True
-    path = Path(on).expanduser()
+    path = expanded(on)
     is_path = os.sep in on or "/" in on or on.startswith("~")
     return on.lower().endswith(_ENDINGS) or (is_path and path.exists())

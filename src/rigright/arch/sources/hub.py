@@ -5,22 +5,29 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources.config_file import CONFIG, open_config
-from rigright.arch.sources.files import plain_file, read_json
+from rigright.arch.sources.files import MAX_CONFIG_BYTES, parse_json, plain_file, read_json
 from rigright.arch.sources.opened import Files, Opened, Tensor
+from rigright.arch.sources.safetensors import LENGTH_BYTES, parsed
 from rigright.arch.sources.tally import compare, tally
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import MissingError, RigError
+from rigright.base.http import fetched
 from rigright.base.words import Sentence, say
 
 WAIT_S = 10
+LIMIT_S = 60.0  # for one file, and for all headers together
+INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
+MOST_FILES = 1000
 MAX_REVISION = 200
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 
@@ -42,14 +49,28 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     hub: Any = importlib.import_module("huggingface_hub")
-    try:  # one question first: where nobody answers, the download would ask six times, for 23 seconds
+    try:  # the extra names what is wrong; what it would store by names of the server's is read here instead
         hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=WAIT_S)
-        path = Path(hub.hf_hub_download(name, CONFIG, etag_timeout=WAIT_S))
+        content = _fetched(hub, name, file=CONFIG, most_bytes=MAX_CONFIG_BYTES)
+    except RigError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
         raise _missing(name, _why(error), unknown=unknown) from None
-    raw = read_json(path)
+    raw = parse_json(content, f"{name}/{CONFIG}")
     arch = replace(read_config(raw, name), source=f"hub: {name}")
     return _opened(arch, _weights(hub, name, arch=arch, raw=raw))
+
+
+def _fetched(hub: Any, name: str, *, file: str, most_bytes: int, span: str = "") -> bytes:
+    """A file of a repository, or a span of it, never written anywhere."""
+    return fetched(
+        hub.hf_hub_url(name, file),
+        most_bytes=most_bytes,
+        limit_s=LIMIT_S,
+        wait_s=WAIT_S,
+        key=hub.get_token(),
+        span=span,
+    )
 
 
 def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
@@ -109,19 +130,27 @@ def _why(error: Exception) -> Sentence:
 
 def _weights(hub: Any, name: str, *, arch: Arch, raw: dict[str, Any]) -> Files | None:
     """Counts from the headers alone; a repository without safetensors has none."""
+    until = time.monotonic() + LIMIT_S
+    tensors: list[Tensor] = []
     try:
-        told = hub.get_safetensors_metadata(name)
+        files = _weight_names(hub, name)
+        for file in files:
+            if time.monotonic() > until:
+                return None
+            head = _fetched(hub, name, file=file, most_bytes=LENGTH_BYTES, span=f"0-{LENGTH_BYTES - 1}")
+            last = LENGTH_BYTES + int.from_bytes(head, "little") - 1
+            told = _fetched(hub, name, file=file, most_bytes=MAX_CONFIG_BYTES, span=f"{LENGTH_BYTES}-{last}")
+            size = hub.get_hf_file_metadata(hub.hf_hub_url(name, file), timeout=WAIT_S).size
+            tensors += parsed(told, size, path=Path(file)).tensors
     except Exception:  # noqa: BLE001 - the config is enough; the weights only check it
         return None
-    tensors = [
-        Tensor(
-            name=key,
-            dtype=str(info.dtype),
-            shape=tuple(info.shape),
-            size_bytes=info.data_offsets[1] - info.data_offsets[0],
-            elems=info.parameter_count,
-        )
-        for file in told.files_metadata.values()
-        for key, info in file.tensors.items()
-    ]
-    return replace(tally(tensors, arch, config=raw), files=len(told.files_metadata))
+    return replace(tally(tensors, arch, config=raw), files=len(files))
+
+
+def _weight_names(hub: Any, name: str) -> list[str]:
+    """Files of weights: those the index names, else the only one."""
+    try:
+        index = parse_json(_fetched(hub, name, file=INDEX, most_bytes=MAX_CONFIG_BYTES), INDEX)
+    except HTTPError:
+        return [SINGLE]
+    return sorted({str(file) for file in index["weight_map"].values()})[:MOST_FILES]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +102,25 @@ def _run(
         }
         job.write_text(json.dumps(work), encoding="utf-8")
         try:
-            done = subprocess.run(  # noqa: S603 - the user asked for exactly this file to be run
+            process = subprocess.Popen(  # noqa: S603 - the user asked for exactly this file to be run
                 [python, "-P", str(CHILD), str(job), str(result)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=limit_s,
-                check=False,
+                start_new_session=True,
             )
+            try:
+                code = process.wait(limit_s)
+            finally:  # all that it started ends with it
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+                process.wait()
         except subprocess.TimeoutExpired:
             raise _failed(file, say("it did not end within {limit} s", limit=f"{limit_s:g}")) from None
         except OSError as error:
             raise _failed(file, say("it cannot be started: {why}", why=error.strerror or error)) from None
-        if done.returncode or not result.is_file():
-            raise _failed(file, say("its process ended with code {code}", code=done.returncode))
+        if code or not result.is_file():
+            raise _failed(file, say("its process ended with code {code}", code=code))
         found = read_json(result, limit=MAX_RESULT_BYTES)
         if found.get("missing"):
             raise MissingError(say("tracing a module needs torch: pip install rigright[torch]"))

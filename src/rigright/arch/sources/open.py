@@ -11,6 +11,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sources import find
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import AskError, DataError, MissingError, RigError
+from rigright.base.files import expanded
 from rigright.base.words import say
 
 MAX_TEXT = 4096
@@ -51,7 +52,7 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
     """What lies at a path; None where the text is no path. `folder#part` names a part of a pipeline."""
     open_base = _no_base if is_base else _base
     for whole, part in ((asked, ""), asked.rpartition("#")[::2]):
-        path = _expanded(whole) if whole else None
+        path = expanded(whole) if whole else None
         if path is not None and _is_folder(path):
             return _folder(path, part, asked=asked, open_base=open_base)
         if path is not None and _is_there(path):
@@ -65,13 +66,6 @@ def _is_named_file(asked: str) -> bool:
     """Whether a file that is not here yet says which model it holds: Qwen3-32B-Q6_K.gguf."""
     whole = _SHARD.sub("", asked)
     return whole.endswith(".gguf") and not re.search(r"[/\\~]", asked) and find.is_known(whole)
-
-
-def _expanded(text: str) -> Path:
-    try:
-        return Path(text).expanduser() if text.startswith("~") else Path(text)
-    except RuntimeError:  # a home that nobody knows
-        return Path(text)
 
 
 def _is_folder(path: Path) -> bool:

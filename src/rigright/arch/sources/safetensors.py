@@ -53,6 +53,12 @@ def read_header(path: Path) -> Header:
                 ),
             )
         raw = file.read(length)
+    return parsed(raw, size, path=path)
+
+
+def parsed(raw: bytes, size: int, *, path: Path) -> Header:
+    """The header of a file of so many bytes, once it is read."""
+    room, length = size - LENGTH_BYTES, len(raw)
     held = parse_json(raw, str(path))
     metadata = held.pop("__metadata__", {})
     tensors, ends = _tensors(held, room - length, path=path)

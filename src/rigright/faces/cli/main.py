@@ -52,15 +52,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     language, form = _wishes(arguments)
     open_mouth(form, language)
     try:
-        code = _run(arguments, language)
+        try:
+            code = _run(arguments, language)
+        except SystemExit as done:  # of argparse, such as --version
+            code = int(done.code or 0)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     except BrokenPipeError:
-        hush()
+        hush(sys.stdout)
         return EXIT_PIPE
-    except SystemExit as done:
-        return int(done.code or 0)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a person gets a sentence
         return _regret(error, arguments, language=language, form=form)
     return code
@@ -127,8 +128,15 @@ def _about(language: str) -> dict[str, object]:
 
 def _show(answer: Answer, options: argparse.Namespace, *, language: str) -> None:
     """Print the answer where it belongs."""
-    stream = sys.stderr if answer.aside else sys.stdout
-    stream.write(_shown(answer, options, language=language, stream=stream))
+    stream = sys.stderr if answer.aside and options.form == "text" else sys.stdout
+    shown = _shown(answer, options, language=language, stream=stream)
+    try:
+        stream.write(shown)
+        stream.flush()
+    except OSError:
+        if not answer.aside:
+            raise
+        hush(stream)  # beside a command's own answer: its exit code stands
 
 
 def _shown(answer: Answer, options: argparse.Namespace, *, language: str, stream: TextIO) -> str:
@@ -153,9 +161,13 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
     found = trouble(error, arguments)
     sentence = clean(tell(found.sentence, language))
     hint = None if found.hint is None else clean(tell(found.hint, language))
-    sys.stderr.write(tell(say("error: {what}", what=sentence), language) + "\n")
-    if hint is not None:
-        sys.stderr.write(tell(say("hint: {what}", what=hint), language) + "\n")
+    try:
+        sys.stderr.write(tell(say("error: {what}", what=sentence), language) + "\n")
+        if hint is not None:
+            sys.stderr.write(tell(say("hint: {what}", what=hint), language) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        hush(sys.stderr)
     try:
         if form == "json":
             from rigright.report.plain import dumps
@@ -165,7 +177,7 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
             sys.stdout.write(dumps({"error": problem}, language) + "\n")
         sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
-        hush()
+        hush(sys.stdout)
     return found.exit_code
 
 

@@ -69,6 +69,10 @@ class Parser(argparse.ArgumentParser):
         options.command = behind
         return options
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help and version as written; argparse itself would be silent about a full disk."""
+        (file or sys.stderr).write(message)
+
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
         raise understand(message)

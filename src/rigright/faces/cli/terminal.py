@@ -66,9 +66,9 @@ def counting(language: str, *, every_s: float = 0.2) -> Iterator[Callable[[int],
         sys.stderr.write("\r" if sys.stderr.isatty() else "")
 
 
-def hush() -> None:
+def hush(stream: TextIO) -> None:
     """Let what is still to be written go nowhere, so that the end of the process stays quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Screen:

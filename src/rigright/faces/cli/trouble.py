@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from rigright import __version__
 from rigright.base.errors import RigError
+from rigright.base.files import EXIT_SYSTEM
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 
 DEBUG = "RIGRIGHT_DEBUG"
-EXIT_SYSTEM, EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 5, 70, 130, 141
+EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

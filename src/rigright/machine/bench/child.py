@@ -22,7 +22,12 @@ from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
 
 HOME = str(Path(__file__).parents[3])  # the folder that `rigright` lies in
-START = "import sys; sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
+# -c would run a numpy.py of the current folder: 3.11 is told by SAFE, 3.10 by the program's first line
+SAFE = {"PYTHONSAFEPATH": "1"}
+ONLY_INSTALLED = "import sys; sys.path[:] = [one for one in sys.path if one]; "
+START = (
+    f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
+)
 GRACE_S = 20.0  # to load PyTorch and to come to an end
 KEPT_BYTES = 2000  # of what a child said last
 LAST_S = 0.05  # what a child that has ended may still have in its pipe
@@ -34,7 +39,7 @@ class Child:
     """One child, started when it is first asked and again after it died."""
 
     def __init__(self, python: str, env: Mapping[str, str]) -> None:
-        self._python, self._env = python, dict(env)
+        self._python, self._env = python, {**env, **SAFE}
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._said = b""

@@ -21,7 +21,9 @@ OLDEST, OLDEST_TORCH = (3, 10), (2, 1)
 PATIENCE_S = 10.0
 MOST_TRIED = 6
 _ASK = (
-    "import sys, json, importlib.metadata as m, importlib.util as u\n"
+    "import sys\n"
+    "sys.path[:] = [one for one in sys.path if one]\n"  # nothing of the current folder
+    "import json, importlib.metadata as m, importlib.util as u\n"
     "try: v = m.version('torch')\n"
     "except m.PackageNotFoundError: v = '' if u.find_spec('torch') else None\n"
     "print(json.dumps([sys.version_info[:2], v]))"

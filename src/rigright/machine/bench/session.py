@@ -170,6 +170,6 @@ def _made(parent: str, *, must: bool) -> str | None:
             raise MissingError(
                 say("cannot write to {folder}: {why}", folder=parent, why=error.strerror or error)
             ) from None
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
         return tempfile.mkdtemp(prefix=PREFIX, dir=Path.home())
     return None

@@ -7,13 +7,13 @@ import os
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import IO, Any
 
+from rigright.base import http
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -150,13 +150,11 @@ def _count(usage: Mapping[str, Any], name: str) -> int | None:
 
 def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
     key = os.environ.get(KEY)
-    request = urllib.request.Request(  # noqa: S310 - http and https only: base_of
-        url,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {}),
-    )
+    asked = None if body is None else json.dumps(body).encode()
     try:
-        return urllib.request.urlopen(request, timeout=PATIENCE_S)  # noqa: S310 - the same
+        return http.opened(
+            url, wait_s=PATIENCE_S, body=asked, key=key, headers={"Content-Type": "application/json"}
+        )
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(300).decode("utf-8", "replace").strip()

@@ -65,7 +65,7 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
     index = _object(members, "index.json", name=name)
     try:
         kept = _kept(index, members)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, LookupError, OverflowError):
         raise _broken(name, say("its index is not one")) from None
     seen = probe(Replay(kept=kept, env=kept.env), origin=name)
     whole = filled(seen, stored)

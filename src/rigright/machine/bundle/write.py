@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rigright.base.files import write_whole
 from rigright.machine.at_once import at_once
 from rigright.machine.bundle.heard import Kept, overheard
 from rigright.machine.bundle.marks import Marks
@@ -213,7 +214,7 @@ def _write(file: Path, kept: Kept, *, head: dict[str, Any], machine: Machine) ->
             member = tarfile.TarInfo(name)
             member.size = len(raw)
             tar.addfile(member, io.BytesIO(raw))
-    file.write_bytes(gzip.compress(plain_tar.getvalue(), mtime=0))
+    write_whole(file, gzip.compress(plain_tar.getvalue(), mtime=0))
 
 
 def _numbered(place: int, argv: tuple[str, ...]) -> str:

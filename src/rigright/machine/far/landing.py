@@ -20,7 +20,10 @@ from contextlib import suppress
 from typing import IO, Any
 
 LATE = "rigright-late"
-AGENT = "rigright.machine.far.agent"
+AGENT = (  # nothing of the folder that the node happens to be in
+    "import sys; sys.path[:] = [one for one in sys.path if one]; import runpy; "
+    "runpy.run_module('rigright.machine.far.agent', run_name='__main__', alter_sys=True)"
+)
 
 
 def land(stream: IO[bytes]) -> int:
@@ -42,11 +45,12 @@ def run(folder: str, head: dict[str, Any]) -> int:
     settings = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(one for one in paths if one),
+        "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONIOENCODING": "utf-8",
     }
     child = subprocess.Popen(
-        [sys.executable, "-m", AGENT, json.dumps(head["ask"])],
+        [sys.executable, "-c", AGENT, json.dumps(head["ask"])],
         env=settings,
         stdin=subprocess.DEVNULL,
         start_new_session=True,

@@ -20,7 +20,9 @@ ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and
 NOT_SENT = ("bundle", "history", "exporter", "opened", "sampling", "demand", "traits")  # beginnings of names
 READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
 NO_PYTHON = "rigright-no-python"
-STARTER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
+STARTER = (
+    "import sys;sys.path[:]=[p for p in sys.path if p];i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
+)
 PYTHONS = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
 _NEW_ENOUGH = "import sys;sys.exit(sys.version_info<(3,11))"
 _DATA = ("*.csv", "*.toml")

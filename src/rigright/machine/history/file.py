@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.files import is_file, is_there
 from rigright.base.units import MIB
 from rigright.base.words import say
 
@@ -48,20 +49,27 @@ def default_path(env: Mapping[str, str] | None = None) -> Path:
     found = os.environ if env is None else env
     if found.get(HOME):
         return Path(found[HOME]) / NAME
+    variable, below = "XDG_STATE_HOME", ".local/state"
     if os.name == "nt":
-        base = Path(found.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        variable, below = "LOCALAPPDATA", "AppData/Local"
     elif platform.system() == "Darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(found.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        variable, below = "", "Library/Application Support"
+    try:
+        base = Path(found.get(variable) or Path.home() / below)
+    except RuntimeError:
+        raise MissingError(
+            say("no home folder is known; name a folder for the history in {variable}", variable=HOME)
+        ) from None
     host = re.sub(r"[^A-Za-z0-9._-]+", "-", platform.node()) or "here"
     return base / "rigright" / host / NAME
 
 
 def opened(path: Path, *, writes: bool, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """A connection to our file, made or brought up to date where it may be written."""
-    if not writes and not path.exists():
+    if not writes and not is_there(path):
         raise MissingError(say("there is no history at {path} yet; `rigright watch` begins one", path=path))
+    if is_there(path) and not is_file(path):
+        raise _foreign(path)  # a pipe would be waited for
     with told(path):
         connection = _connected(path, writes=writes, patience_s=patience_s)
         try:

@@ -12,6 +12,7 @@ from rigright.machine.told.values import read_value
 
 MOST_DEVICES = 512
 _MOST_LINKS = 64
+_MOST_SLICES = 64
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m|(?<![\w.])\[\d{1,2}m")
 _PLACE = re.compile(r"GPU\d{1,3}\Z")
 _KIND = re.compile(r"(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\Z")
@@ -76,8 +77,8 @@ def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
     card: int | None = None
     for line in _lines(status):
         head = _GPU.match(line.strip())
-        if head:
-            card = int(head.group(1))
+        if head:  # pasted twice, the first stands
+            card = int(head.group(1)) if int(head.group(1)) not in found else None
         elif card is not None and len(found) < MOST_DEVICES:
             _told(found, card, line=line)
     return found
@@ -100,17 +101,23 @@ def _told(found: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> 
 
 def listed(text: str) -> tuple[Device, ...]:
     """Cards and their MIG instances of `nvidia-smi -L`; an instance's number is unknown, its place stands."""
-    found: list[Device] = []
+    found: dict[tuple[str, ...], Device] = {}
+    parts: dict[tuple[str, ...], dict[str, Slice]] = {}
+    last: tuple[str, ...] | None = None
     for line in _lines(text):
         card, part = _GPU.match(line.strip()), _MIG.match(line.strip())
-        if card and len(found) < MOST_DEVICES:
-            index, name, uuid = card.groups()
-            mark = read_value("mark", uuid)
-            found.append(
-                Device(index=int(index), vendor="nvidia", name=name, uuid=str(mark) if mark else None)
-            )
-        elif part and found:
+        if card:
+            last = card.groups()  # a card said again is the same one
+            if last not in found and len(found) < MOST_DEVICES:
+                mark = read_value("mark", last[2])
+                found[last] = Device(
+                    index=int(last[0]), vendor="nvidia", name=last[1], uuid=str(mark) if mark else None
+                )
+        elif part and last in found and len(parts.get(last, ())) < _MOST_SLICES:
             profile, place, uuid = part.groups()
             one = Slice(gpu_instance=int(place), profile=profile, uuid=uuid)
-            found[-1] = replace(found[-1], mig=True, slices=(*found[-1].slices, one))
-    return tuple(found)
+            parts.setdefault(last, {}).setdefault(uuid, one)
+    return tuple(
+        replace(card, mig=True, slices=tuple(parts[mark].values())) if mark in parts else card
+        for mark, card in found.items()
+    )

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError, MissingError
+from rigright.base.files import expanded
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, is_bundle, of_folder, unpacked
 from rigright.machine.opened.pieces import Pieces
 from rigright.machine.opened.text import text_of
+from rigright.machine.possible import possible
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
@@ -39,7 +41,7 @@ def open_machine(place: str | Path) -> Machine:
     """The machine that a file, a folder, or "-" for standard input, tells of."""
     if str(place) == STANDARD_INPUT:
         return read_machine(sys.stdin.buffer.read(MOST_BYTES + 1), name="-")
-    path = Path(place).expanduser()
+    path = expanded(place)
     if path.is_dir():
         return _folder(path)
     return read_machine(plain_bytes(path), name=str(place))
@@ -97,12 +99,12 @@ def _joined(members: list[Member], *, name: str) -> Machine:
         else:
             stored = _stored(member, name=name)
         if stored is not None and alone:
-            return stored
+            return possible(stored)
         if stored is not None:
             pieces.add_machine(stored, form="machine.json")
         else:
             pieces.add(member, alone=alone)
-    return replace(pieces.machine(), origin=name)
+    return possible(replace(pieces.machine(), origin=name))
 
 
 def _stored(member: Member, *, name: str) -> Machine | None:

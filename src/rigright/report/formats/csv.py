@@ -6,12 +6,11 @@ import csv
 import io
 
 from rigright.base.errors import AskError
+from rigright.base.files import safe_cell
 from rigright.base.words import say, tell
 from rigright.report.draw.cells import clean
 from rigright.report.page import Page, Shown, Table
 from rigright.report.screen import Screen
-
-_FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
 
 
 def render(page: Page, screen: Screen) -> str:
@@ -31,12 +30,4 @@ def render(page: Page, screen: Screen) -> str:
 
 def _cell(said: Shown, screen: Screen) -> str:
     text = clean(tell(said, screen.language))
-    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", ""))
-    except ValueError:
-        return False
-    return True
+    return safe_cell(text)

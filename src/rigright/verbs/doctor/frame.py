@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.errors import AskError
-from rigright.base.files import unwritten
+from rigright.base.files import unwritten, write_whole
 from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
@@ -49,13 +48,10 @@ def doctor(
 def write_script(path: str, text: str) -> None:
     """Write the script of fixes; a file that is there is left as it is."""
     try:
-        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        write_whole(Path(path), text, fresh=True)
     except FileExistsError:
         raise AskError(
             say("{file} is there already; name another file, or remove it first", file=path)
         ) from None
     except OSError as error:
         raise unwritten(path, error) from None
-    if hasattr(os, "chmod"):
-        Path(path).chmod(0o600)

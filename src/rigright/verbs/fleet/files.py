@@ -52,7 +52,7 @@ def files(
     DaemonSet that serves them, for which an image has to hold rigright.
     """
     if kind == "slurm":
-        command = shlex.join([sys.executable, "-m", "rigright"])
+        command = shlex.join([sys.executable, "-P", "-m", "rigright"])
         conf = os.environ.get("SLURM_CONF")  # Slurm passes it on to no health program
         settings = "" if conf is None else f"export SLURM_CONF={shlex.quote(conf)}"
         return {

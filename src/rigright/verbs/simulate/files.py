@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from math import isfinite
-from pathlib import Path
 
-from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.files import safe_cell, save_text
 from rigright.sim.tally import Moments
 from rigright.sim.trace import Trace
 
@@ -25,7 +23,7 @@ def requests_csv(trace: Trace | None, moments: Moments) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADER)
-    table.writerows((name, *own) for name, own in zip(names, cells, strict=True))
+    table.writerows((safe_cell(name), *own) for name, own in zip(names, cells, strict=True))
     return out.getvalue()
 
 
@@ -34,11 +32,5 @@ def _moment(value: float) -> str:
 
 
 def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
-    """Write the table; an OSError names the file."""
-    try:
-        Path(asked).write_text(requests_csv(trace, moments), encoding="utf-8", newline="")
-    except OSError as error:
-        error.filename = asked
-        raise
-    except ValueError as error:
-        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
+    """Write the table; an error names the file."""
+    save_text(asked, requests_csv(trace, moments))

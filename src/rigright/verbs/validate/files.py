@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 
-from rigright.base.errors import AskError
-from rigright.base.words import ENGLISH, say, tell
+from rigright.base.files import safe_cell, save_text
+from rigright.base.words import ENGLISH, tell
 from rigright.report.validation import Prediction, Validation
 
 HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
@@ -22,7 +21,7 @@ def predictions_csv(found: Validation, language: str = ENGLISH) -> str:
         for one in row.predictions:
             why = tell(one.why, language) if one.why is not None else ""
             answered = "no" if one.predicted is None else "yes"
-            table.writerow((row.id, one.metric, *_figures(one), answered, why))
+            table.writerow((safe_cell(row.id), one.metric, *_figures(one), answered, safe_cell(why)))
     return out.getvalue()
 
 
@@ -33,12 +32,5 @@ def _figures(one: Prediction) -> tuple[str, str, str]:
 
 
 def write_predictions(found: Validation, asked: str, *, language: str = ENGLISH) -> None:
-    """Write the table of predictions; an OSError names the file."""
-    path = Path(asked)
-    try:
-        path.write_text(predictions_csv(found, language), encoding="utf-8", newline="")
-    except OSError as error:
-        error.filename = asked
-        raise
-    except ValueError as error:
-        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
+    """Write the table of predictions; an error names the file."""
+    save_text(asked, predictions_csv(found, language))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_amount, parse_seconds
@@ -51,14 +54,15 @@ def answer(options: argparse.Namespace) -> Answer:
     beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True
     beside.start()
-    result = measure(
-        options.command,
-        every_s=EVERY_S if options.every is None else parse_seconds(options.every),
-        plan=options.plan,
-        steps=None if options.steps is None else parse_amount(options.steps),
-        tokens=None if options.tokens is None else parse_amount(options.tokens),
-        save_as=options.save,
-    )
+    with _output_aside() if options.form != "text" else nullcontext():
+        result = measure(
+            options.command,
+            every_s=EVERY_S if options.every is None else parse_seconds(options.every),
+            plan=options.plan,
+            steps=None if options.steps is None else parse_amount(options.steps),
+            tokens=None if options.tokens is None else parse_amount(options.tokens),
+            save_as=options.save,
+        )
     if options.read:
         from rigright.verbs.measure.read_runs import with_runs
 
@@ -73,6 +77,18 @@ def answer(options: argparse.Namespace) -> Answer:
         exit_code=result.exit_code,
         aside=True,
     )
+
+
+@contextmanager
+def _output_aside() -> Iterator[None]:
+    """What the command prints goes to stderr: stdout is for the answer alone."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _prepare(options: argparse.Namespace) -> None:

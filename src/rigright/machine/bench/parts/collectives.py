@@ -19,6 +19,7 @@ from rigright.base.words import say
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.bus_rate import bus_factor
+from rigright.machine.bench.child import HOME, ONLY_INSTALLED, SAFE
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -36,10 +37,9 @@ QUICK_SIZES = (64 * MIB,)
 CPU_SIZES = (16 * MIB,)
 ROUND_S, SLOWEST_ROUNDS, WARM_ROUNDS, REPEATS = 0.1, 2, 3, 5
 START = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
+    f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); "
     "from rigright.machine.bench.parts.collectives import rank; rank(sys.argv[1])"
 )
-HOME = str(Path(__file__).parents[4])
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
@@ -78,7 +78,7 @@ def _started(job: dict[str, Any]) -> subprocess.Popen[str]:
         [sys.executable, "-c", START, HOME, json.dumps(job)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if job["rank"] == 0 else sys.stderr,
-        env=dict(os.environ),
+        env={**os.environ, **SAFE},
         text=True,
     )
 

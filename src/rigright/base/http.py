@@ -1,0 +1,69 @@
+"""The one way out to other people's servers: bounded in size and time; a key goes to the host it is for."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPResponse
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from rigright.base.errors import AskError, DataError
+from rigright.base.files import too_large
+from rigright.base.units import KIB
+from rigright.base.words import say
+
+PIECE_BYTES = 64 * KIB
+
+
+class _SameHost(urllib.request.HTTPRedirectHandler):
+    """Follows to http and https alone, and leaves the key behind where another host answers."""
+
+    def redirect_request(self, req: urllib.request.Request, *answer: Any) -> urllib.request.Request | None:
+        """The next question; None refuses it."""
+        newurl = str(answer[-1])
+        there = urlsplit(urljoin(req.full_url, newurl))
+        if there.scheme not in {"http", "https"}:
+            return None
+        fresh = super().redirect_request(req, *answer)
+        here = urlsplit(req.full_url)
+        if fresh is not None and (here.scheme, here.netloc) != (there.scheme, there.netloc):
+            fresh.remove_header("Authorization")
+        return fresh
+
+
+def opened(
+    url: str,
+    *,
+    wait_s: float,
+    body: bytes | None = None,
+    key: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> HTTPResponse:
+    """The answer of a server, open; what goes wrong comes as urllib's own errors."""
+    if urlsplit(url).scheme not in {"http", "https"}:
+        raise AskError(say('"{text}" is no address; write for example http://127.0.0.1:8000/v1', text=url))
+    request = urllib.request.Request(  # noqa: S310 - http and https only: above
+        url, data=body, headers=dict(headers or {}) | ({"Authorization": f"Bearer {key}"} if key else {})
+    )
+    answer: Any = urllib.request.build_opener(_SameHost).open(request, timeout=wait_s)
+    return answer  # type: ignore[no-any-return]
+
+
+def fetched(
+    url: str, *, most_bytes: int, limit_s: float, wait_s: float, key: str | None = None, span: str = ""
+) -> bytes:
+    """A whole answer, or of it the bytes "first-last": so large and so late at most."""
+    until = time.monotonic() + limit_s
+    raw = bytearray()
+    with opened(url, wait_s=wait_s, key=key, headers={"Range": f"bytes={span}"} if span else None) as answer:
+        if int(answer.headers.get("Content-Length") or 0) > most_bytes:
+            raise too_large(url, most_bytes)
+        while more := answer.read1(PIECE_BYTES):
+            raw += more
+            if len(raw) > most_bytes:
+                raise too_large(url, most_bytes)
+            if time.monotonic() > until:
+                raise DataError(say("{url} sent no whole answer in {limit} s", url=url, limit=f"{limit_s:g}"))
+    return bytes(raw)

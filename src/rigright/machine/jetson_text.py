@@ -26,7 +26,10 @@ def is_tegrastats(text: str) -> bool:
 
 def read_tegrastats(text: str) -> Read:
     """The board as its last line has it; what module it is, no line tells."""
-    *_, last = _TICK.finditer(text)
+    ticks = [*_TICK.finditer(text)]
+    if not ticks:
+        return Read()
+    last = ticks[-1]
     line = last.group()
     used, total = int(last[1]) * MIB, int(last[2]) * MIB
     busy, heat, watts = _BUSY.search(line), _HEAT.search(line), _WATTS.search(line)

@@ -26,7 +26,7 @@ def is_rocminfo(text: str) -> bool:
 def read_agents(text: str) -> Read:
     """The cards, those in parts put together, and the processor's name."""
     starts = [match.end() for match in _AGENT.finditer(text)][:_MOST_AGENTS]
-    agents = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    agents = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=False)]
     blocks = [(dict(reversed(_SAID.findall(one))), one) for one in agents]
     cards = [(said, block) for said, block in blocks if said.get("Device Type") == "GPU"]
     devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]

@@ -99,7 +99,10 @@ def _value(value: Any) -> str:
 
 
 def _path(text: str) -> tuple[str, ...]:
-    parsed: Any = tomllib.loads(f"{text.strip()} = 0")
+    try:
+        parsed: Any = tomllib.loads(f"{text.strip()} = 0")
+    except tomllib.TOMLDecodeError:  # of a file that was edited by hand
+        return ()
     path: list[str] = []
     while isinstance(parsed, Mapping):
         ((name, parsed),) = parsed.items()

@@ -56,7 +56,7 @@ FOREIGN = frozenset(  # what a foreign text is called where it comes in
     {"text", "raw", "told", "said", "log", "printed", "status", "topo", "shown", "content", "report"}
 )
 NOT_READERS = re.compile(
-    r"\.(families|report|faces|data|export)\.|_child$|\.child$|\.landing$|__main__|\.parts\."
+    r"\.(families|report|faces|data|export)\.|_child$|\.child$|\.landing$|__main__|\.parts\.|look_up\.figures$"
 )
 ODD = (
     "", "0", "-1", "-81920", "9999", "1e308", "1e999", "NaN", "nan", "Infinity", "null", "true", "[]",

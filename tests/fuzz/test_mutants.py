@@ -58,6 +58,6 @@ def test_a_fault_is_seen(monkeypatch, capsys, broken):
 
 
 def test_a_flood_of_memory_is_a_fault(monkeypatch, capsys):
-    monkeypatch.setattr(mutants, "KINDS", (lambda _dice: bytearray(3 * mutants.ROOM_BYTES),))
+    monkeypatch.setattr(mutants, "KINDS", (lambda _dice: len(b"x" * (20 * mutants.ROOM_BYTES)),))
     assert mutants.work(0, 1, seed=1, step=1, until=float("inf")) == 1
     assert "MiB of memory" in capsys.readouterr().out

@@ -130,8 +130,9 @@ def find_engine(asked: str) -> Engine:
         for word in (engine.id, engine.label.lower(), *engine.aliases)
     }
     backend, options = backend_in(asked)
-    if name not in known and backend:
-        engine = find_engine(without_backend(asked))
+    bare = without_backend(asked)
+    if name not in known and backend and bare != " ".join(asked.lower().split()):
+        engine = find_engine(bare)
         return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
         near = get_close_matches(name, known, n=2, cutoff=0.6)

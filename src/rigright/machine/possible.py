@@ -99,4 +99,6 @@ def _limits(kind: type, room: str) -> tuple[tuple[str, float, float, Any], ...]:
 
 
 def _told(place: str, value: float) -> Unseen:
-    return Unseen(what=place, why=say("it reads {value}, which cannot be", value=f"{value:.6g}"))
+    whole = isinstance(value, int) and abs(value) > COUNTERS
+    shown = "> 2^64" if whole else f"{value:.6g}"
+    return Unseen(what=place, why=say("it reads {value}, which cannot be", value=shown))

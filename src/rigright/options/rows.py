@@ -351,7 +351,7 @@ SHOWN = (
     _row("aim", "AIM", read=str, text=say("what comes first: cost, speed, latency, power, quality"),
          choices=lambda: AIMS),
     _row("plans", "N", read=parse_count, text=say("show at most this many plans"), fields="most_plans",
-         verbs="plan"),
+         verbs="plan", most=1000),
     _row("limit", "N", read=parse_count, text=say("rows shown; 0 shows all"), verbs="fit", zero=True),
 )  # fmt: skip
 GROUPS: tuple[tuple[Sentence, tuple[Option, ...]], ...] = (

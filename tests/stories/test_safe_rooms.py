@@ -1,0 +1,293 @@
+"""What hostile folders, servers, files and full disks once did: each of them a class, with its test."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from desk import quiet
+from rigright.base import files
+from rigright.base import http as bounded
+from rigright.base.errors import DataError, RigError
+from rigright.machine.bench import pythons, speaking
+from rigright.machine.bench.child import HOME, START
+from rigright.machine.far.landing import AGENT
+from rigright.machine.far.parcel import STARTER
+from rigright.machine.opened import read_machine
+
+RIG = (sys.executable, "-m", "rigright")
+CARDS = "".join(f"GPU {n}: NVIDIA A100-SXM4-80GB (UUID: GPU-{n}1d5c7e2-aaaa)\n" for n in range(2))
+LINKED = CARDS.replace(")\n", ")\n\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [START, HOME],
+        [pythons._ASK],
+        [STARTER],
+        [AGENT, "{}"],
+    ],
+    ids=["bench child", "which python", "landing", "agent"],
+)
+def test_1_no_file_of_the_current_folder_is_run(tmp_path, line):
+    for name in ("json", "numpy", "io", "runpy", "importlib", "dataclasses", "subprocess"):
+        (tmp_path / f"{name}.py").write_text("open('planted', 'w')\nraise SystemExit(3)\n")
+    subprocess.run(
+        [sys.executable, "-c", *line], cwd=tmp_path, input=b"5\npass\n", capture_output=True, check=False
+    )
+    assert not (tmp_path / "planted").exists()
+
+
+@contextmanager
+def serving(answer):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer(self)
+
+        def log_message(self, *_):
+            """Keep quiet."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_2_a_body_without_end_or_without_haste_is_refused(declared):
+    def flood(asked):
+        asked.send_response(200)
+        if declared:
+            asked.send_header("Content-Length", str(3 * 2**30))
+        asked.end_headers()
+        with suppress(OSError):  # the other side leaves
+            while True:
+                asked.wfile.write(bytes(2**20))
+
+    with serving(flood) as url, pytest.raises(DataError, match="larger than it may be"):
+        bounded.fetched(url, most_bytes=2**20, limit_s=20, wait_s=5)
+
+
+def test_2_a_drip_ends_at_its_limit():
+    def drip(asked):
+        asked.send_response(200)
+        asked.end_headers()
+        for _ in range(40):
+            asked.wfile.write(b"x")
+            asked.wfile.flush()
+            time.sleep(0.05)
+
+    began_s = time.monotonic()
+    with serving(drip) as url, pytest.raises(DataError, match="no whole answer"):
+        bounded.fetched(url, most_bytes=2**20, limit_s=0.3, wait_s=5)
+    assert time.monotonic() - began_s < 2.5
+
+
+@pytest.mark.parametrize(("elsewhere", "keys"), [(True, [None]), (False, ["Bearer secret"])])
+def test_3_the_key_is_for_its_own_host(monkeypatch, elsewhere, keys):
+    monkeypatch.setenv(speaking.KEY, "secret")
+    heard = []
+
+    def hear(asked):
+        heard.append(asked.headers.get("Authorization"))
+        asked.send_response(200)
+        asked.end_headers()
+        asked.wfile.write(b'{"data": []}')
+
+    def send_on(asked):
+        if asked.path == "/v1/models":
+            asked.send_response(302)
+            asked.send_header("Location", f"{there}/other" if elsewhere else "/other")
+            asked.end_headers()
+        else:
+            hear(asked)
+
+    with serving(hear) as there, serving(send_on) as here:
+        assert speaking.models(f"{here}/v1") == {}
+    assert heard == keys
+
+
+def test_3_a_redirect_leads_to_no_file():
+    def to_a_file(asked):
+        asked.send_response(302)
+        asked.send_header("Location", "file:///etc/passwd")
+        asked.end_headers()
+
+    with serving(to_a_file) as url, pytest.raises(urllib.error.HTTPError):
+        bounded.fetched(url, most_bytes=99, limit_s=5, wait_s=5)
+
+
+@pytest.mark.parametrize("chip", ["H100", "cpu", "h 100 sxm"])
+def test_4_a_loosely_written_chip_is_no_crash(tmp_path, chip):
+    head = "id,source,engine,model,chip,n_chips,weights,kv,mode,load,prompt_tok,output_tok,metric,value\n"
+    figure = "decode_tok_s_per_user,120"
+    row = f"a,mine,vllm,meta-llama/Meta-Llama-3-8B,{chip},1,bf16,bf16,single,1,0,512,{figure}\n"
+    (tmp_path / "runs.csv").write_text(head + row)
+    said = quiet(["calibrate", "--from", tmp_path / "runs.csv", "--out", tmp_path / "own.toml"])
+    assert said.code in {0, 2, 3}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["explain llama-3.1-8b --on 4090", "history", "doctor"],
+)
+@pytest.mark.parametrize("home", [None, "/" + "a" * 300])
+def test_5_no_home_and_one_that_cannot_be_looked_at(monkeypatch, line, home):
+    def unknown(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "RIGRIGHT_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home is None:
+        monkeypatch.setattr(Path, "home", classmethod(unknown))
+    else:
+        monkeypatch.setenv("HOME", home)
+    assert quiet(line.split()).code in {0, 4, 10, 20}
+
+
+SMI = (
+    "index, name, memory.total [MiB], memory.free [MiB], power.draw [W], utilization.gpu [%]\n"
+    "0, NVIDIA H100 80GB HBM3, {total}, {free}, {watts}, {busy}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "field"),
+    [
+        ({"total": "-81920 MiB"}, "mem_total_bytes"),
+        ({"total": "0 MiB"}, "mem_total_bytes"),
+        ({"free": "999999 MiB"}, "mem_free_bytes"),
+    ],
+)
+def test_7_an_impossible_reading_is_unknown_and_said(cells, field):
+    told = {"total": "81559 MiB", "free": "81000 MiB", "watts": "70 W", "busy": "3 %"} | cells
+    machine = read_machine(SMI.format(**told).encode(), name="x")
+    assert getattr(machine.devices[0], field) is None
+    assert f"devices.0.{field}" in {one.what for one in machine.unseen}
+    sound = read_machine(
+        SMI.format(**(told | {"total": "81559 MiB", "free": "81000 MiB"})).encode(), name="x"
+    )
+    assert getattr(sound.devices[0], field) is not None
+    assert not sound.unseen
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("simulate llama-3.1-8b --on h100 --users 4 --prompt-spread 1e300", "most is 1,000"),
+        ("plan llama-3.1-8b --plans 1000000000", "most is 1,000"),
+        ("plan llama-3.1-8b --draft-tokens 1000000000", "most is 1,024"),
+        ("explain layers=1000000000,hidden=4096,heads=32,ffn=11008,vocab=32000 --on 4090", "1 to 2000"),
+    ],
+)
+def test_7_and_10_absurd_counts_are_refused_with_what_is_possible(line, says):
+    said = quiet(line.split())
+    assert said.code == 2
+    assert says in said.err
+
+
+@pytest.mark.parametrize("text", [CARDS, LINKED])
+def test_8_cards_said_again_are_the_same_cards_and_soon(text):
+    began_s = time.process_time()
+    machine = read_machine((text * (300_000 // len(text))).encode(), name="x")
+    assert len(machine.devices) == 2
+    assert time.process_time() - began_s < 3
+    assert all(len(device.links or ()) in {0, 2} for device in machine.devices)
+
+
+def test_9_what_unpacks_to_a_flood_and_a_device_are_bounded(tmp_path):
+    flood = gzip.compress(bytes(300 * 2**20), 6)
+    with pytest.raises(RigError):
+        read_machine(flood, name="x")
+    assert quiet(["plan", "llama-3.1-8b", "--prices", "/dev/zero"]).code == 3
+    assert quiet(["explain", "llama-3.1-8b", "--on", "4090", "--anchors", tmp_path]).code == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["anchor = 5", "anchor = [5]", "[[anchor]]\nchip = 5\nsubject = 1", "a = " + "[" * 50_000]
+)
+def test_10_a_file_of_our_shape_with_wrong_types_is_a_sentence(tmp_path, text):
+    (tmp_path / "own.toml").write_text(text)
+    said = quiet(["explain", "llama-3.1-8b", "--on", "4090", "--anchors", tmp_path / "own.toml"])
+    assert said.code == 3, said.err
+
+
+def test_10_a_pipe_is_no_history(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert quiet(["history", "--file", tmp_path / "pipe"]).code == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+@pytest.mark.parametrize("line", ["--version", "look-up engines", "plan --help"])
+def test_11_a_full_device_ends_in_5(line):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*RIG, *line.split()], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_11_measure_keeps_the_command_s_code_where_stderr_is_full():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*RIG, "measure", "--", "sh", "-c", "exit 7"], stderr=full, check=False)
+    assert done.returncode == 7
+
+
+@pytest.mark.parametrize("line", ["probe --save {}", "probe --bundle {}", "doctor --fix-script {}"])
+def test_11_a_full_disk_leaves_no_empty_file(monkeypatch, tmp_path, line):
+    def full(path, _raw):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.Path, "write_bytes", full)
+    said = quiet(line.format(tmp_path / "kept").split())
+    assert said.code == 5, said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_12_ctrl_c_while_loading_is_quiet(tmp_path):
+    (tmp_path / "rigright_stop.py").write_text("")
+    code = (
+        "import sys, builtins\nreal = builtins.__import__\n"
+        "def stop(name, *rest):\n"
+        "    if name == 'rigright.faces.cli.main': raise KeyboardInterrupt\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = stop\nfrom rigright.__main__ import main\nsys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+@pytest.mark.parametrize(
+    ("cell", "safe"), [("=cmd|' /C calc'!A0", False), ("+1+1", False), ("-12.5", True), ("a=b", True)]
+)
+def test_12_a_spreadsheet_runs_no_cell(cell, safe):
+    assert files.safe_cell(cell) == (cell if safe else f"'{cell}")
+
+
+def test_12_requests_and_predictions_hold_no_formula(tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("id,arrival_s,prompt_tok,output_tok\n=cmd|x,0,10,5\n")
+    out = tmp_path / "out.csv"
+    said = quiet(["simulate", "llama-3.1-8b", "--on", "h100", "--trace", trace, "--requests", out, "--json"])
+    if said.code == 0 and out.exists():
+        assert "\n=cmd" not in out.read_text()
+    assert json.dumps(said.code) in {"0", "2"}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from math import isfinite
+from pathlib import Path
 
-from rigright.base.files import safe_cell, save_text
+from rigright.base.errors import AskError
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.words import say
 from rigright.sim.tally import Moments
 from rigright.sim.trace import Trace
 
@@ -33,4 +36,10 @@ def _moment(value: float) -> str:
 
 def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
     """Write the table; an error names the file."""
-    save_text(asked, requests_csv(trace, moments))
+    try:
+        write_whole(Path(asked), requests_csv(trace, moments))
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None

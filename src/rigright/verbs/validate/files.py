@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
-from rigright.base.files import safe_cell, save_text
-from rigright.base.words import ENGLISH, tell
+from rigright.base.errors import AskError
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.words import ENGLISH, say, tell
 from rigright.report.validation import Prediction, Validation
 
 HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
@@ -33,4 +35,10 @@ def _figures(one: Prediction) -> tuple[str, str, str]:
 
 def write_predictions(found: Validation, asked: str, *, language: str = ENGLISH) -> None:
     """Write the table of predictions; an error names the file."""
-    save_text(asked, predictions_csv(found, language))
+    try:
+        write_whole(Path(asked), predictions_csv(found, language))
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None

@@ -133,6 +133,7 @@ def made(change: Change) -> Case:
     machine = whole(str(left.pop("on", "server")))
     cards, count = left.pop("cards", {}), left.pop("count", None)
     wanted, results = left.pop("wanted", None), left.pop("results", ())
+    baseline = left.pop("baseline", None)
     every = left.pop("every", {})
     gone = left.pop("gone", ())
     devices = tuple(
@@ -152,7 +153,7 @@ def made(change: Change) -> Case:
             machine, **{field: tuple(over(one, **changed.get(getattr(one, key), {})) for one in there)}
         )
     machine = over(replace(machine, devices=devices), **left)
-    return case_of(machine, wanted=wanted, results=tuple(results))
+    return case_of(machine, wanted=wanted, results=tuple(results), baseline=baseline)
 
 
 def verdicts(check: str, change: Change) -> tuple:

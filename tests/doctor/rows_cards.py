@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ledger import COMPARED, GIB, LEFT_OUT, Row, told_by
+from ledger import COMPARED, GIB, LEFT_OUT, Row, told_by, whole
 
 from rigright.base.units import MEGA
+from rigright.doctor.baseline import baseline_of
 from rigright.doctor.record import Wanted
+from rigright.machine.bench.record import Result
 from rigright.machine.device import DirectLink, Program, Slice
 from rigright.machine.host import Path
 from rigright.machine.nvml.codes import HUNG, NO_PERMISSION, NOT_LOADED, why
@@ -32,6 +34,15 @@ def one(changes, severity, about="gpu 3"):
     return ({"cards": {3: changes}}, severity, about)
 
 
+def gemm(flops_per_s):
+    """What a card measured."""
+    return Result(
+        part="gemm", what="bf16 square", on="gpu 0", value=flops_per_s, unit="flops_per_s",
+        low=flops_per_s, high=flops_per_s, repeats=5,
+    )  # fmt: skip
+
+
+BASELINE = baseline_of(whole("server"), (gemm(790e12),), file="h100.toml")
 RACK = {"every": {"name": "NVIDIA GB200", "pci_id": "10de:2941", "isa": "10.0"}}
 
 ROWS = {
@@ -253,6 +264,24 @@ ROWS = {
         finds=((SPARK | {"memory__available_bytes": 3 * GIB}, "note", "gpu 0"),),
         fine=SPARK,
         unseen=SPARK | {"memory__available_bytes": None},
+        apart={},
+    ),
+    "baseline_traits": Row(
+        finds=(
+            ({"count": 7, "baseline": BASELINE}, "fault", None),
+            ({"software__driver": "570.1", "baseline": BASELINE}, "warning", None),
+        ),
+        fine={"baseline": BASELINE},
+        unseen={"every": {"vbios": None}, "baseline": BASELINE},
+        apart={},
+    ),
+    "baseline_bench": Row(
+        finds=(
+            ({"results": (gemm(700e12),), "baseline": BASELINE}, "warning", "gpu 0"),
+            ({"results": (gemm(400e12),), "baseline": BASELINE}, "fault", "gpu 0"),
+        ),
+        fine={"results": (gemm(800e12),), "baseline": BASELINE},
+        unseen={"baseline": BASELINE},
         apart={},
     ),
     "gpu_wanted": Row(

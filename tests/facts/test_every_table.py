@@ -13,7 +13,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.facts.prices import dated
 
 TABLES = sorted(path.relative_to(DATA).as_posix() for path in DATA.rglob("*.csv"))
-TODAY = date(2026, 11, 22)
+TODAY = date(2026, 11, 23)
 KEYS = {  # what tells rows apart, where it is not the first column
     "torch.csv": ("torch", "build"),
     "engine_needs.csv": ("name", "version", "pip"),

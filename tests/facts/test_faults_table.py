@@ -158,6 +158,7 @@ def test_reasons_are_judged_as_the_facts_say():
 # lines of the log
 
 LINES = {
+    "mlx5_core 0000:9c:00.0: mlx5_pcie_event: Detected insufficient power on the PCIe slot (25W).": "nic",
     "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!": "nvlink",
     "NVRM: Xid (PCI:0000:9b:00): 119, pid=1234, name=python, Timeout after 6s of waiting": "xid",
     "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.": "xid",

@@ -56,7 +56,9 @@ def test_a_server_is_read_whole(tmp_path):
         "secure_boot": True,
     }
     system = system_of(
-        tmp_path, told, files={"/sys/kernel/security/lockdown": "none [integrity] confidentiality"}
+        tmp_path,
+        told,
+        files={"/sys/kernel/security/lockdown": "none [integrity] confidentiality", "/run/utmp": ""},
     )
     assert (system.os_id, system.os_version, system.kernel) == ("ubuntu", "24.04", "6.8.0-40-generic")
     assert system.kernels == ("6.8.0-40-generic", "6.8.0-101-generic")  # by number, not by letter

@@ -29,7 +29,8 @@ def check(case: Case) -> Iterator[Verdict]:
             yield _differs(one, file=case.baseline.file)
         elif one.here is None:
             yield NotSeen(
-                why=say("the baseline names {trait}; this node does not show it", trait=one.trait.name)
+                why=say("the baseline names {trait}; this node does not show it", trait=one.trait.name),
+                see="rigright probe",
             )
         else:
             right += 1

@@ -63,14 +63,14 @@ def _by_list(config: Config, layers: int) -> list[bool] | None:
         if told:
             return [isinstance(kind, str | int) and kind in SPARSE for kind in told]
     if isinstance(config.raw.get("moe_layer_freq"), list):
-        return [bool(kind) for kind in listed(config, "moe_layer_freq", layers=layers)]
+        return [bool(kind) for kind in listed(config, "moe_layer_freq", layers=layers)] or None
     return None
 
 
 def _by_choice(config: Config, layers: int) -> list[bool] | None:
     told = next((config.raw[key] for key in _CHOSEN if config.raw.get(key) is not None), None)
     if isinstance(told, str):
-        chosen = {int(part) for part in told.split(",") if part.strip().isdecimal()}
+        chosen = {int(part) for part in told.split(",") if part.strip().isdecimal() and len(part) < 9}
     elif isinstance(told, list | tuple):
         chosen = {part for part in told if isinstance(part, int)}
     else:

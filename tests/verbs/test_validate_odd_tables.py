@@ -182,3 +182,25 @@ def test_a_kind_that_comes_later_does_not_count_rows(put):
 def test_an_odd_file_is_one_sentence_at_the_command_line(put, capsys):
     assert main(["validate", put(b"\xff\xfe\x00")]) == 3
     assert "UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "id,source,target_model,draft,method,chip,dataset,accepted_tokens_mean,speedup,batch,note",
+        "id,source,what,vendor,measured,rated,unit_text,avg_power_w",
+        "id,source,model,tool,chip,precision,batch,mem_gib,note",
+    ],
+)
+def test_a_table_of_something_else_is_not_told_that_a_column_is_missing(tmp_path, header):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{header}\n" + "," * header.count(",") + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="is no table of measured runs that is known"):
+        validate(str(path))
+
+
+def test_a_table_with_most_marks_is_told_the_column_that_it_lacks(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("id,arch,chip,seq_tok,method\nr1,gpt2,h100,1024,full\n", encoding="utf-8")
+    with pytest.raises(DataError, match="lacks the column micro_batch"):
+        validate(str(path))

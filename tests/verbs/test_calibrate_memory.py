@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_files import FILES
+from rigright.base.errors import DataError
 from rigright.faces.cli.main import main
 from rigright.facts import anchors as store
 from rigright.verbs.calibrate.frame import calibrate
@@ -62,7 +63,12 @@ def test_a_start_ends_between_what_was_predicted_and_what_was_measured(tmp_path_
     before = bare[what]
     measured = before.predicted * ratio
     file = table(folder / "m.csv", START | {"what": what, "value_gib": f"{measured:.6f}"})
-    calibrate(file, out=str(folder / "a.toml"))
+    try:
+        calibrate(file, out=str(folder / "a.toml"))
+    except DataError:  # a cache that leaves hardly anything to the rest is another run than was told
+        assert what.startswith("kv")
+        assert ratio > 1
+        return
     after = told(file, str(folder / "a.toml"), what)
     low, high = sorted((before.predicted, measured))
     assert low * 0.9999 <= after.predicted <= high * 1.0001

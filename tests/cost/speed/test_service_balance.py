@@ -80,7 +80,9 @@ def test_nobody_waits_for_longer_than_the_whole_run_of_so_many(engine, prompt, o
     if share >= 1:
         assert one(sooner.waiting_s) >= one(found.waiting_s), "the faster they come, the longer the queue"
         # in the middle of a queue that grows: half of those that are not let in at first
-        assert one(sooner.waiting_s) <= max(count - 128, 0) / 2 * lasts / count + 0.1 * lasts
+        # where prompts are most of the work, those in the same pass are waited for too: half of the run at most
+        same = 0.1 if output >= 30 else 0.5
+        assert one(sooner.waiting_s) <= max(count - 128, 0) / 2 * lasts / count + same * lasts
 
 
 BENT = 0.99

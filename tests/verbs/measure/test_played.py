@@ -36,7 +36,7 @@ class Run:
             env={**os.environ, **driver.env, "LC_ALL": "C.UTF-8"}, cwd=folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        self.pid = int(self.process.stdout.readline())
+        self.pid = int(self.process.stderr.readline())
 
     def holds(self, index, size, pid=None):
         """From now on the driver says that the command holds memory of a device."""
@@ -51,7 +51,7 @@ class Run:
     def done(self):
         """Go on, and hear what it took."""
         out, err = self.process.communicate("\n", timeout=WAIT_S)
-        return json.loads(err), out, self.process.returncode
+        return json.loads(out), err, self.process.returncode  # the answer alone is on stdout
 
 
 @pytest.fixture

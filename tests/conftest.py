@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,33 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
+MEMORY, ENOUGH_BYTES = "/dev/shm", 4 * 2**30  # noqa: S108 where this machine keeps files in memory
+
+# tens of thousands of small files are grown: in memory, where there is room and programs may lie there
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+    roomy = shutil.disk_usage(MEMORY).free >= ENOUGH_BYTES
+    if roomy and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+
+
+LONGEST_S = 420  # a test that hangs fails by itself, and does not hold up the others
+
+
+def _too_long(_number: int, _frame: object) -> None:
+    pytest.fail(f"it hung for {LONGEST_S} s")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    """Every test ends."""
+    if not hasattr(signal, "SIGALRM"):
+        return (yield)
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LONGEST_S)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -233,7 +233,7 @@ def test_programs_that_the_command_starts_count_too(run):
     going = run("healthy_2x4090", then=then)
     going.process.stdin.write("\n")
     going.process.stdin.flush()
-    worker = int(going.process.stdout.readline())
+    worker = int(going.process.stderr.readline())
     going.holds(0, 3 * GIB, pid=worker)
     told, _, _ = going.rest().done()
     assert told["gpu_peak_bytes"] == {"0": 3 * GIB}

@@ -226,7 +226,7 @@ ROWS = {
     ),
     "gpu_persistence": Row(
         finds=(
-            one({"persistence": False}, "warning"),
+            one({"persistence": False}, "note"),
             ({"on": "desktop", "cards": {1: {"persistence": False}}}, "note", "gpu 1"),
         ),
         fine={},

@@ -8,11 +8,16 @@ import re
 import pytest
 from boxes import eight, two, xid
 
+from rigright.base.errors import RigError
 from rigright.base.tables import DATA
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Finding, Fine, NotSeen
 from rigright.machine.opened import open_machine
+from rigright.report.formats.text import render
+from rigright.report.pages.doctor import page
+from rigright.report.screen import Screen
 
+MOST_LINES = 12
 KINDS = ("nvidia-smi-xml/*.xml", "nvidia-smi-text/*.txt", "amd/*.json", "pci/*.txt", "logs/*.log")
 FAULTS = {  # what is really wrong with what was captured
     "dmesg-with-xid-119.log": {"xid_events", "log_driver"},
@@ -38,6 +43,24 @@ def test_every_capture_is_examined_and_sound_ones_have_no_fault(shared):
         faults = {check for check, finding in examined.findings if finding.severity == "fault"}
         assert faults <= FAULTS.get(path.name, set()), path.name
     assert seen >= 14
+
+
+def test_what_is_sound_is_told_in_twelve_lines_with_the_answer_first(shared):
+    """Of every capture, the new ones too; what has a fault begins with it."""
+    seen = 0
+    for path in sorted((shared / "captures").rglob("*.*")):
+        try:
+            examined = examine(case_of(open_machine(path)))
+        except RigError:
+            continue
+        first, *rest = render(page(examined), Screen(width=100)).splitlines()
+        bad = [finding for _, finding in examined.findings if finding.severity != "note"]
+        assert first.startswith(
+            ("✗", "!") if bad else ("✓ no fault found", "! the bus shows", "nothing here could")
+        ), first
+        assert bad or len(rest) < MOST_LINES, path.name
+        seen += not bad
+    assert seen >= 30
 
 
 def test_cards_of_captures_are_recognised(shared):

@@ -56,8 +56,8 @@ def test_one_screen_tells_what_where_why_and_how(capsys, saved):
     code, out, _ = run(capsys, "--from", saved(eight({3: {"recovery": "gpu reset"}})), "--width", "100")
     assert code == EXIT_FAULT
     first, verdict = [line for line in out.splitlines() if line][:2]
-    assert "box: 8x NVIDIA H100 80GB HBM3" in first
-    assert "1 fault" in verdict
+    assert first == "✗ gpu 3: the driver asks for a recovery: reset"
+    assert verdict.startswith("box: 8x NVIDIA H100 80GB HBM3; 1 fault, ")
     for part in ("gpu 3", "why it matters", "$ sudo nvidia-smi --gpu-reset -i 3", "verify", "gpu_recovery"):
         assert part in out
 

@@ -43,7 +43,7 @@ PLANTED = [  # check, severity, what is changed on card 3 of eight H100
     ("pages_retired", "note", {"retired__pages_single": 2, "retired__pages_double": 0}),
     ("gpu_genuine", "warning", {"sms": 114}),
     ("gpu_genuine", "warning", {"bus_bits": 4096}),
-    ("gpu_persistence", "warning", {"persistence": False}),
+    ("gpu_persistence", "note", {"persistence": False}),
     ("gpu_memory_held", "warning", {"mem_used_bytes": 12 * GIB}),
     ("nvlink_down", "fault", {"links": DOWN}),
     ("nvlink_errors", "warning", {"links": NOISY}),

@@ -91,6 +91,12 @@ def test_a_healthy_machine_is_seen_whole_and_hardly_spoken_of(name, seen):
     assert hidden == {"bench_slow"}
 
 
+def test_cards_that_start_anew_for_each_program_are_worth_knowing_and_no_more(seen):
+    examined = seen("slow_start")
+    assert {check for check, _ in examined.findings} == {"gpu_persistence"}
+    assert examined.exit_code == 0
+
+
 def test_a_silent_card_is_told_once_with_its_place(seen):
     ((check, lost),) = seen("lost_gpu").findings
     assert (check, lost.about) == ("gpu_answers", "gpu 3")

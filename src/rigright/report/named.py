@@ -23,9 +23,10 @@ def machine_name(machine: Machine) -> Shown:
     kinds = Counter(device.name or f"{device.vendor.upper()} ?" for device in machine.devices)
     place = PurePath(machine.origin).name if machine.is_capture else machine.origin
     host = machine.system.host or (say("this machine") if machine.origin == "live" else place)
-    if not kinds:
-        return say("{host}, no accelerator seen", host=host)
-    return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
+    if kinds:
+        return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
+    # a capture may hold nothing of accelerators at all
+    return host if machine.is_capture else say("{host}, no accelerator seen", host=host)
 
 
 def understood(machine: Machine) -> Iterator[Shown]:

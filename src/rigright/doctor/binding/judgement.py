@@ -85,6 +85,11 @@ class Judgement:
         held = [one for one in own if one.row.holds]
         return next(iter(held or [one for one in own if first in one.row.binds]), None)
 
+    @property
+    def first(self) -> JudgedCause | None:
+        """What to act on first, whether it slows work or not."""
+        return self.lead or next(iter(self.bad), None)
+
     def steps(self, bound: Bound) -> tuple[Step, ...]:
         """What helps against a bound, without what takes more of a thing that is full."""
         full = frozenset() if self.diagnosis is None else self.diagnosis.full

@@ -1,9 +1,9 @@
 """Whether the driver stays loaded between programs (persistence).
 
 Without it the driver starts a card anew for each first program: seconds at every start, limits and clocks
-that somebody set are lost, and counters of errors begin again at zero. Off on a datacentre card: warning;
-on others: note. With a screen on the card the driver stays anyway. On Windows and WSL2 there is no such
-mode.
+that somebody set are lost, and counters of errors begin again at zero. While a program runs the driver stays
+anyway, so it is never more than a note. With a screen on the card the driver stays too. On Windows and WSL2
+there is no such mode.
 
 Source: NVIDIA's driver persistence documentation.
 """
@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.gpus import answering, label, query
 from rigright.doctor.record import Case, Finding, Fine, Verdict, as_root, seen
-from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 
 TITLE = say("the driver stays loaded between programs")
@@ -26,17 +25,16 @@ def check(case: Case) -> Iterator[Verdict]:
     system = case.machine.system
     if system.virtual == "wsl2" or "windows" in (system.os_id or "").lower():
         return
-    for device, chip in answering(case, vendor="nvidia"):
+    for device, _ in answering(case, vendor="nvidia"):
         if device.persistence is False and not device.display and not device.unified_memory:
-            yield _off(device, chip)
+            yield _off(device)
         elif device.persistence is not None:
             yield Fine(says=say("it does"), about=label(device))
 
 
-def _off(device: Device, chip: Chip | None) -> Finding:
-    served = chip is not None and chip.segment == "datacenter"
+def _off(device: Device) -> Finding:
     return Finding(
-        severity="warning" if served else "note",
+        severity="note",
         title=say("persistence is off: the driver starts the card anew for each program"),
         evidence=seen(say("persistence mode: off"), query(device, "persistence_mode")),
         why=say(

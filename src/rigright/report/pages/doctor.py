@@ -14,13 +14,13 @@ from rigright.doctor.examine import Examined, group_of, manual_of
 from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
-from rigright.report.judged import first_of, judged
+from rigright.report.judged import judged
 from rigright.report.named import bus_cards, machine_name, understood
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
 
 MOST_COMMANDS = 4
-MOST_EVIDENCE = 6  # of one kind of finding on many things
+LEAST_EVIDENCE, MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 _SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
 _SURE = {
@@ -31,14 +31,25 @@ _BLANK = (Column(head=""), Column(head="", flexible=True))
 
 
 def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
-    """The page for people; `everything`: notes in full, and all that is fine; `why`: what checks go by."""
+    """The page for people; `everything`: all in full, and all that is fine; `why`: what checks go by.
+
+    What to act on first is told in full, other faults and warnings by what was seen and what mends them.
+    """
     found = groups(result)
-    shown = tuple(one for one in found if everything or one.first.severity != "note")
-    parts: list[Part] = [_verdict(result), *_causes(conclude(result))]
-    parts += [_overview(shown)] if len(shown) > 1 else []
-    for group in shown:
-        parts += _finding(group, by_root=is_root(result.case.machine), why=why)
-    notes = tuple(_note(group) for group in found if group.first.severity == "note")
+    judgement = conclude(result)
+    first = judgement.first
+    shown = [one for one in found if everything or one.first.severity != "note"]
+    if first is not None:
+        shown.sort(key=lambda one: not any(own is first.finding for own in one.findings))
+    answer = _answer(result, shown[0] if first is not None else None)
+    parts: list[Part] = [Line(said=_counts(result), tone="dim"), *_causes(judgement)]
+    for place, group in enumerate(shown):
+        if place or first is None:  # the title is the headline of the first
+            tone = _TONES[group.first.severity]
+            parts.append(Line(said=_headline(group), tone=tone, apart=True))
+        in_full = everything or why or not place
+        parts.append(_finding(group, by_root=is_root(result.case.machine), why=why, in_full=in_full))
+    notes = tuple(_headline(group) for group in found if group.first.severity == "note")
     partly = result.case.machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
     if notes and not everything:
@@ -56,24 +67,24 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     unseen = blind(result)
     if unseen and not partly:
         parts.append(_unseen(unseen, result.case.machine))
-    commands: list[str] = []
+    if shown or not partly:
+        commands = tuple(_next(result, many=len(shown) > 1 or not partly, everything=everything))
+        parts += [Commands(items=commands, title=say("next"))] if commands else []
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
+    """What to type next."""
     origin = result.case.machine.origin
     doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
-    if any(step.command for _, one in result.findings for step in one.fix) and (shown or not partly):
-        commands.append(f"{doctor} --fix-script fixes.sh")
-    if not everything and not partly:
-        commands.append(f"{doctor} --all")
-    if not partly:
-        commands.append("rigright look-up checks")
-    if commands:
-        parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=machine_name(result.case.machine), parts=tuple(parts))
+    if any(step.command for _, one in result.findings for step in one.fix):
+        yield f"{doctor} --fix-script fixes.sh"
+    if many and not everything:
+        yield f"{doctor} --all"
 
 
 def _causes(judgement: Judgement) -> Iterator[Line]:
-    """What to act on first where there are several things, and what is no cause of its own."""
-    if len(judgement.bad) > 1 or any(one.follows for one in judgement.bad):
-        yield Line(said=first_of(judgement.lead or judgement.bad[0]), tone="strong")
+    """What is no cause of its own."""
     for one in judgement.bad:
         if one.follows:
             names = ", ".join(dict.fromkeys(check for check, _ in one.follows))
@@ -98,42 +109,31 @@ def sheet(result: Examined) -> Page:
     return Page(title=machine_name(result.case.machine), parts=(table,))
 
 
-def _verdict(result: Examined) -> Line:
-    """Everything in one line."""
-    counts = [
-        _count(severity, sum(one.severity == severity for _, one in result.findings)) for severity in _TONES
-    ]
-    found = with_commas(counts) or say("nothing found")
-    tone: Tone = {20: "bad", 10: "warn"}.get(result.exit_code, "good")  # type: ignore[assignment]
-    hidden = "" if result.case.machine.devices else bus_cards(result.case.machine)
-    if hidden and tone == "good":  # what was not looked at is no good news
-        cards = say("the bus shows {cards}, and no driver shows any of them here", cards=hidden)
-        said = say("{cards}; {found}; {rest}", cards=cards, found=found, rest=_rest(result))
+def _answer(result: Examined, first: Group | None) -> Line:
+    """What to act on first; else that nothing is wrong in what was looked at."""
+    machine = result.case.machine
+    if first is not None:
+        return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
+    hidden = "" if machine.devices else bus_cards(machine)
+    if hidden:  # what was not looked at is no good news
+        said = say("the bus shows {cards}, and no driver shows any of them here", cards=hidden)
         return Line(said=said, tone="warn")
-    return Line(said=say("{found}; {rest}", found=found, rest=_rest(result)), tone=tone)
+    if result.findings or result.count(Fine):
+        return Line(said=say("no fault found"), tone="good")
+    return Line(said=say("nothing here could be checked"))
 
 
-def _rest(result: Examined) -> Sentence:
-    """How much was looked at."""
-    count = len(result.checked)
-    told = {
-        "checks": say("1 check") if count == 1 else say("{count} checks", count=count),
-        "seconds": f"{result.seconds:.1f}",
-        "fine": result.count(Fine),
-        "unseen": result.count(NotSeen),
-    }
-    if not told["unseen"]:
-        return say("{checks} in {seconds} s: {fine} passed", **told)
-    return say("{checks} in {seconds} s: {fine} passed, {unseen} not checked", **told)
-
-
-def _overview(found: tuple[Group, ...]) -> Table:
-    """Every finding in a line, where there are several."""
-    return Table(
-        columns=(*_BLANK[:1], Column(head="", flexible=True), Column(head="", flexible=True)),
-        rows=tuple((_SEVERITIES[one.first.severity], one.about, one.first.title) for one in found),
-        tones=tuple(_TONES[one.first.severity] for one in found),
-    )
+def _counts(result: Examined) -> Sentence:
+    """The machine, how much was found of it, and how much was looked at."""
+    severities = Counter(one.severity for _, one in result.findings)
+    passed, unseen = result.count(Fine), result.count(NotSeen)
+    counts = [
+        *(_count(severity, count) for severity, count in severities.items()),
+        say("{count} passed", count=passed) if passed else None,
+        say("{count} not checked", count=unseen) if unseen else None,
+    ]
+    name = machine_name(result.case.machine)
+    return say("{machine}; {said}", machine=name, said=with_commas(counts) or say("nothing found"))
 
 
 def _count(severity: str, count: int) -> Sentence | None:
@@ -146,29 +146,22 @@ def _count(severity: str, count: int) -> Sentence | None:
     }[severity]
 
 
-def _finding(group: Group, *, by_root: bool, why: bool) -> Iterator[Part]:
-    """A finding in full."""
+def _finding(group: Group, *, by_root: bool, why: bool, in_full: bool) -> Table:
+    """A finding: in full, or what was seen and what mends it."""
     first = group.first
-    title = say("{about}: {title}", about=group.about, title=first.title) if group.about else first.title
-    yield Line(said=title, tone=_TONES[first.severity], apart=True)
-    manual = _manual(group.check) if why else ()
-    yield Table(columns=_BLANK, rows=(*_rows(group, by_root=by_root), *manual))
-
-
-def _rows(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
-    first = group.first
-    yield from _seen(group, by_root=by_root)
-    yield say("why it matters"), first.why
+    rows = [*_seen(group, by_root=by_root, in_full=in_full)]
+    rows += [(say("why it matters"), first.why)] if in_full else []
     for place, step in enumerate(first.fix, 1):
         many = len(first.fix) > 1
-        yield say("fix") if place == 1 else "", _step(step, place=place if many else None)
+        rows.append((say("fix") if place == 1 else "", _step(step, place=place if many else None)))
         if step.command:
-            yield "", f"$ {typed(step.command, needs_root=step.as_root, by_root=by_root)}"
-    if first.verify:
-        yield say("verify"), f"$ {typed(first.verify, by_root=by_root)}"
-    if first.confidence in _SURE:
-        yield say("sure?"), _SURE[first.confidence]
-    yield say("check"), group.check
+            rows.append(("", f"$ {typed(step.command, needs_root=step.as_root, by_root=by_root)}"))
+    if in_full and first.verify:
+        rows.append((say("verify"), f"$ {typed(first.verify, by_root=by_root)}"))
+    if in_full and first.confidence in _SURE:
+        rows.append((say("sure?"), _SURE[first.confidence]))
+    rows.append((say("check"), group.check))
+    return Table(columns=_BLANK, rows=(*rows, *(_manual(group.check) if why else ())))
 
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
@@ -177,18 +170,19 @@ def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
     return tuple((say("manual") if not place else "", one) for place, one in enumerate(told))
 
 
-def _seen(group: Group, *, by_root: bool) -> Iterator[tuple[Shown, Shown]]:
+def _seen(group: Group, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:
     """Evidence, each command once."""
     shown = list(dict.fromkeys((one.about, item) for one in group.findings for item in one.evidence))
     commands: dict[str, None] = {}
-    for place, (about, item) in enumerate(shown[:MOST_EVIDENCE]):
+    most = MOST_EVIDENCE if in_full else LEAST_EVIDENCE
+    for place, (about, item) in enumerate(shown[:most]):
         many = len(group.findings) > 1 and about
         told = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
         yield say("seen") if not place else "", told
-        if item.command:
+        if item.command and in_full:
             commands[item.command] = None
-    if len(shown) > MOST_EVIDENCE:
-        yield "", say("and {count} more", count=len(shown) - MOST_EVIDENCE)
+    if len(shown) > most:
+        yield "", say("and {count} more", count=len(shown) - most)
     yield from (("", f"$ {typed(command, by_root=by_root)}") for command in list(commands)[:MOST_EVIDENCE])
 
 
@@ -197,7 +191,7 @@ def _step(step: Step, *, place: int | None) -> Shown:
     return said if place is None else say("{place}. {says}", place=place, says=said)
 
 
-def _note(group: Group) -> Shown:
+def _headline(group: Group) -> Shown:
     title = group.first.title
     return say("{about}: {title}", about=group.about, title=title) if group.about else title
 
@@ -242,7 +236,7 @@ def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, An
         "read_as": list(result.case.machine.read_as),
         "unread": list(result.case.machine.unread),
         "exit_code": result.exit_code,
-        "verdict": tell(_verdict(result).said, language),
+        "verdict": tell(page(result).title, language),
         "chips": [None if chip is None else chip.id for chip in result.case.chips],
         "wanted": None if wanted is None else asdict(wanted),
         "causes": [judged(one, language) for one in conclude(result).bad],

@@ -34,7 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=str(say("an earlier reading of the same machine: errors are judged by how fast they grow")),
     )
-    parser.add_argument("--all", action="store_true", help=str(say("notes in full, and all that is fine")))
+    parser.add_argument(
+        "--all", action="store_true", help=str(say("every finding in full, and all that is fine"))
+    )
     parser.add_argument(
         "--why",
         action="store_true",

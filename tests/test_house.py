@@ -199,6 +199,18 @@ def test_each_file_of_a_shelf_bears_the_agreed_names(shelf):
     refuse("shelf", offenders, f"Every file in {shelf}/ bears {sorted(SHELVES[shelf])}:")
 
 
+def test_numbers_that_a_pattern_catches_have_an_end():
+    """`int` refuses 5,000 digits; a pattern that catches them hands a stranger's text an internal error."""
+    offenders = [
+        f"{module.path}:{node.lineno} {node.value[:60]!r}"
+        for module in house.modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"\((?:\?P<\w+>)?(?:\\d|\[0-9\])[+*]\)", node.value)
+    ]
+    refuse("digits", offenders, "Say how many digits at most, as in (\\d{1,18}):")
+
+
 SCALES = {10**6, 10**9, 10**12, 10**15, 2**20, 2**30, 2**40}
 
 

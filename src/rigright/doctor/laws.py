@@ -18,7 +18,7 @@ from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.host import Disk
 
-_CARD = re.compile(r"gpu (\d+)")
+_CARD = re.compile(r"gpu (\d{1,18})")
 FILLED_BY_TCP_BYTES_PER_S = 25 * GIGA / 8  # ports up to 25 Gb/s
 
 

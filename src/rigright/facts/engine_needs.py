@@ -11,7 +11,7 @@ from rigright.base.tables import DATA, read_rows, text, yes
 from rigright.facts.software import Capability, Version, version_of
 
 WHEELS = "https://download.pytorch.org/whl"
-_PYTHONS = re.compile(r"(\d+)\.(\d+)(?:-(\d+)\.(\d+))?")
+_PYTHONS = re.compile(r"(\d{1,18})\.(\d{1,18})(?:-(\d{1,18})\.(\d{1,18}))?")
 _PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 
 

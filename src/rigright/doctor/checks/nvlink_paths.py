@@ -22,7 +22,7 @@ from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import Path
 
 TITLE = say("cards of a board reach each other over NVLink")
-_LINKS = re.compile(r"NV(\d+)\Z")
+_LINKS = re.compile(r"NV(\d{1,18})\Z")
 _COMMAND = "nvidia-smi topo -m"
 MOST_SHOWN = 4
 

@@ -22,7 +22,7 @@ from rigright.doctor.torch_fit import reinstall
 from rigright.facts.software import Version, driver_for, tensorflow_releases, version_of, written
 from rigright.machine.system import Framework, Python
 
-_COMPAT = re.compile(r"/cuda(?:-(\d+)(?:\.\d+)?)?/compat\b")
+_COMPAT = re.compile(r"/cuda(?:-(\d{1,18})(?:\.\d+)?)?/compat\b")
 TITLE = say("the driver is new enough for each framework")
 
 

@@ -24,7 +24,7 @@ from rigright.machine.system import Event
 TITLE = say("errors of programs that keep coming from one card")
 CODES = {13, 31, 32, 43}
 LEAST_PROGRAMS = 3
-_UNIT = re.compile(r"GPC\s*(\d+)\s*,\s*TPC\s*(\d+)", re.IGNORECASE)
+_UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 
 

@@ -28,7 +28,7 @@ _JUDGED = re.compile(r"^\s{0,8}GPU (\d{1,3}): (OK|FAULTY)\s*$", re.MULTILINE)
 _DOUBLES, _TENSOR = re.compile(r"using DOUBLES"), re.compile(r"using Tensor Cores", re.IGNORECASE)
 _COPY = re.compile(r"^((?:cpu|gpu)\w{0,12}_(?:to|and)_(?:cpu|gpu)\w{0,60}) ([\d.]{1,12})$", re.MULTILINE)
 _ENDS = re.compile(r"(cpu|gpu(?:_all|\d{1,3}))_(?:to|and)_(cpu|gpu(?:_all|\d{1,3}))(\w*)\Z")
-_NUMA = re.compile(r"_under_numa(\d+)")
+_NUMA = re.compile(r"_under_numa(\d{1,18})")
 
 
 def gpu_burn(text: str) -> list[Result]:

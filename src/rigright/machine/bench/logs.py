@@ -35,9 +35,9 @@ _PLAIN = {
 _REDUCES = {"sum", "prod", "max", "min", "avg", "mulsum"}
 _ABOVE = 200  # lines above a table, in which its command may stand
 _LEAST_RANKS, _NEAR = 3, 0.03
-_RANKS = re.compile(r"\s*#?\s*Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\b")
+_RANKS = re.compile(r"\s*#?\s*Rank\s+(\d{1,18})\s.*?\bon\s+(\S+)\s+device\b")
 _SPOILT = re.compile(r"\s*#?\s*Out of bounds values : (\d{1,9}) FAILED")
-_ROW = re.compile(r"\s*(\d+)((?:\s+(?:[\d.]+|N/A))+)\s*$")
+_ROW = re.compile(r"\s*(\d{1,18})((?:\s+(?:[\d.]+|N/A))+)\s*$")
 
 
 def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> list[Result]:

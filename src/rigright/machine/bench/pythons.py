@@ -45,7 +45,7 @@ class TorchPython:
     @property
     def torch_is_old(self) -> bool:
         """Older than what the parts ask of it; a version that cannot be read is tried."""
-        numbers = re.match(r"(\d+)\.(\d+)", self.torch or "")
+        numbers = re.match(r"(\d{1,18})\.(\d{1,18})", self.torch or "")
         return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH
 
 

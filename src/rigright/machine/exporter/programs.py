@@ -15,7 +15,7 @@ MOST = 20  # programs told one by one
 _OTHER = "other"
 _MOST_NAME = 60
 _JOBS = (  # what the path of a control group gives away
-    ("slurm", re.compile(r"/job_(\d+)(?:/|$)")),
+    ("slurm", re.compile(r"/job_(\d{1,18})(?:/|$)")),
     ("pod", re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f_-]{27})")),
     (
         "container",

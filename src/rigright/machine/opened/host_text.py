@@ -225,14 +225,14 @@ _SMART_LINES = (  # of its text, under the words of its JSON
     (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
     (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
     (r"SMART Health Status: (\w+)", "passed"),
-    (r"Percentage Used: +(\d+)%", "percentage_used"),
-    (r"Available Spare: +(\d+)%", "available_spare"),
-    (r"Temperature: +(\d+) Celsius", "temperature"),
+    (r"Percentage Used: +(\d{1,18})%", "percentage_used"),
+    (r"Available Spare: +(\d{1,18})%", "available_spare"),
+    (r"Temperature: +(\d{1,18}) Celsius", "temperature"),
     (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", "critical_warning"),
     (r"Media and Data Integrity Errors: +([\d,]+)", "media_errors"),
     (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
 )
-_SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d+)", re.MULTILINE)
+_SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
 
 
 def read_smart(text: str, head: str) -> Read:

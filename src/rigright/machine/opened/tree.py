@@ -46,7 +46,7 @@ _INFINIBAND = re.compile(
     r"(?:.*/)?(?P<inside>[^/]+/(?:ports/\d{1,3}/.+|hca_type|fw_ver|board_id|node_guid|node_type|hw_rev))\Z"
 )
 _ROOTED = re.compile(r"(?P<above>|.*?/)(?P<inside>(?:proc|sys|etc|run|dev|lib/modules|var/lib)/.+)\Z")
-_MODULE_ROW = re.compile(r"^(\w+) +(\d+) +(\d+) *(\S*)$", re.MULTILINE)
+_MODULE_ROW = re.compile(r"^(\w+) +(\d{1,18}) +(\d{1,18}) *(\S*)$", re.MULTILINE)
 
 
 def answered(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] | None:

@@ -72,7 +72,7 @@ def _disk(world: World, name: str) -> Disk:
     link = f"{BUS}/{address}"
     has_link = kind == "nvme" and address is not None
     # what the disk's SATA link carries, coding taken off
-    match = re.search(r"/ata(\d+)/", place)
+    match = re.search(r"/ata(\d{1,18})/", place)
     speed = real(word_of(world, f"/sys/class/ata_link/link{match.group(1)}/sata_spd")) if match else None
     return Disk(
         name=name,

@@ -100,7 +100,7 @@ def _by_edac(world: World) -> tuple[MemoryModule, ...] | None:
             if size:
                 place = word_of(world, f"{at}/{name}/dimm_location") or name
                 kind = word_of(world, f"{at}/{name}/dimm_mem_type") or ""
-                channel = re.search(r"channel (\d+)", place)
+                channel = re.search(r"channel (\d{1,18})", place)
                 found.append(MemoryModule(
                     slot=word_of(world, f"{at}/{name}/dimm_label") or f"{at.rpartition('/')[2]} {place}",
                     channel=f"{at.rpartition('/')[2]}/{channel.group(1)}" if channel else None,

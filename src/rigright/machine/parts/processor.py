@@ -113,7 +113,7 @@ def _nodes(world: World) -> tuple[NumaNode, ...]:
     for name in world.names(top):
         if match := re.fullmatch(r"node(\d{1,4})", name):
             told = world.text(f"{top}/{name}/meminfo", 65_536) or ""
-            total = re.search(r"MemTotal:\s*(\d+) kB", told)
+            total = re.search(r"MemTotal:\s*(\d{1,18}) kB", told)
             cpus = word_of(world, f"{top}/{name}/cpulist") or ""
             size = float(int(total.group(1)) * KIB) if total else None
             found.append(NumaNode(index=int(match.group(1)), cpus=cpus, mem_bytes=size))

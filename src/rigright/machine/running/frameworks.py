@@ -19,7 +19,7 @@ _OTHERS = (
 )  # fmt: skip
 _BUILD = re.compile(r"\+([a-z]+[\w.]*)")
 _CUDNN = re.compile(r"nvidia-cudnn-cu\d+")
-_JAX_CUDA = re.compile(r"jax-cuda(\d+)-plugin")
+_JAX_CUDA = re.compile(r"jax-cuda(\d{1,18})-plugin")
 
 
 def frameworks(

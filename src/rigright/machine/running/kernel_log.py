@@ -46,7 +46,7 @@ _OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and
 _OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
 _BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
-_KMSG = re.compile(r"\d+,\d+,(\d+),[^;]*;(.*)")
+_KMSG = re.compile(r"\d+,\d+,(\d{1,18}),[^;]*;(.*)")
 _LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
     rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
 )

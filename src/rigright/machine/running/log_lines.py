@@ -20,7 +20,7 @@ MOST_OF_A_KIND = 400  # the last ones are kept
 _PLACES = {  # what a pattern of the table may name
     "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
     "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
-    "<process>": r"[Pp]rocess (?P<pid>\d+) \((?P<program>[^)]*)\)",
+    "<process>": r"[Pp]rocess (?P<pid>\d{1,18}) \((?P<program>[^)]*)\)",
 }
 _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most lines have none
     *("NVRM", "SXid", "amdgpu", "kfd kfd", "nvidia", "nouveau", "i915", "xe ", "GPU HANG", "knvlink"),
@@ -46,7 +46,7 @@ _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most line
 )
 SHORT = 200  # no pattern takes long for so few characters
 MOST_NAMED = 16  # such words in a longer line: more are no kernel's, and each costs patterns their time
-_WHO = re.compile(r"pid=(?P<pid>\d+)(?:, name=(?P<program>[^,]+))?")
+_WHO = re.compile(r"pid=(?P<pid>\d{1,18})(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
 

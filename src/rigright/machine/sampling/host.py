@@ -17,8 +17,8 @@ from rigright.machine.world import World
 _PAGE_BYTES = 4 * KIB  # of swap counters, which Linux counts in pages of this size on every machine we know
 _IDLE, _WAIT = 4, 5  # places in a line of /proc/stat
 _REAL = 8  # columns of it before those of guests, which are counted twice
-_SWAPPED = re.compile(r"^pswp(?:in|out) (\d+)$", re.MULTILINE)
-_STALL = re.compile(r"^some .*?total=(\d+)", re.MULTILINE)
+_SWAPPED = re.compile(r"^pswp(?:in|out) (\d{1,18})$", re.MULTILINE)
+_STALL = re.compile(r"^some .*?total=(\d{1,18})", re.MULTILINE)
 Core = tuple[int, int, int]  # ticks of its clock: all, idle, waiting
 _PRESSURES = (("cpu_pressure", "cpu"), ("mem_pressure", "memory"), ("io_pressure", "io"))
 

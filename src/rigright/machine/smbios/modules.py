@@ -21,7 +21,7 @@ _CHANNELS = (
         r"(?P<where>(?:P|CPU|Node|Proc|Socket)\s*\d+).*?Channel\s*(?P<channel>[A-Z0-9])", re.IGNORECASE
     ),
     re.compile(r"Channel\s*[_-]?\s*(?P<channel>[A-Z0-9]+)", re.IGNORECASE),
-    re.compile(r"(?P<where>P|CPU)(?P<number>\d+)[_ -]?DIMM[_ -]?(?P<channel>[A-Z])\d?", re.IGNORECASE),
+    re.compile(r"(?P<where>P|CPU)(?P<number>\d{1,18})[_ -]?DIMM[_ -]?(?P<channel>[A-Z])\d?", re.IGNORECASE),
     re.compile(r"DIMM[_ -]?(?P<channel>[A-Z])\d?\b", re.IGNORECASE),
     re.compile(r"^(?P<channel>[A-Z])\d{1,2}$"),
 )  # fmt: skip
@@ -100,5 +100,5 @@ def _named(match: re.Match[str], text: str) -> str:
 
 
 def _node(text: str) -> str:
-    match = re.search(r"(?:Node|CPU|P)\s*(\d+)", text, re.IGNORECASE)
+    match = re.search(r"(?:Node|CPU|P)\s*(\d{1,18})", text, re.IGNORECASE)
     return f"P{match.group(1)}" if match else ""

@@ -13,7 +13,7 @@ from rigright.cost.diffusion import DiffusionRun
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 
-_CUT = re.compile(r"(ulysses|ring|cfg|pipefusion)\s*=?(\d+)")
+_CUT = re.compile(r"(ulysses|ring|cfg|pipefusion)\s*=?(\d{1,18})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

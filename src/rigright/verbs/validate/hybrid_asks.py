@@ -33,18 +33,18 @@ RAM_SHARE = 0.9  # of main memory, that weights may fill
 LARGEST_GIB, USUAL_CONTEXT = 4096, 8192
 USUAL_TOK = {"prompt_tok": 512.0, "output_tok": 128.0}
 _FORMAT = re.compile(r"gguf:~?([\w.-]+)", re.IGNORECASE)
-_NGL = re.compile(r"-ngl (\d+)")
-_UBATCH = re.compile(r"-ub (\d+)")
-_CPU_PART = re.compile(r"(\d+) % CPU")
-_MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d+)")
-_LAYERS = re.compile(r"layers? (\d+)-(\d+)")
-_FROM = re.compile(r"layers (\d+)\+")
-_BUT = re.compile(r"but ~?(\d+)")
-_OF = re.compile(r"(\d+) of (\d+) ")
-_SOME = re.compile(r"(?:of ~?|last |^)(\d+) layers")
+_NGL = re.compile(r"-ngl (\d{1,18})")
+_UBATCH = re.compile(r"-ub (\d{1,18})")
+_CPU_PART = re.compile(r"(\d{1,18}) % CPU")
+_MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d{1,18})")
+_LAYERS = re.compile(r"layers? (\d{1,18})-(\d{1,18})")
+_FROM = re.compile(r"layers (\d{1,18})\+")
+_BUT = re.compile(r"but ~?(\d{1,18})")
+_OF = re.compile(r"(\d{1,18}) of (\d{1,18}) ")
+_SOME = re.compile(r"(?:of ~?|last |^)(\d{1,18}) layers")
 _OVERRIDE = re.compile(r'([^\s,"]+)=(CPU|CUDA\d+)')
 _REPACKED = re.compile(r"_R[48]$", re.IGNORECASE)
-_RANGE = re.compile(r"\((\d+)\.\.(\d+)\)")
+_RANGE = re.compile(r"\((\d{1,18})\.\.(\d{1,18})\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ def _chips(row: Row) -> tuple[Chip, ...]:
         return () if not (row.get("n_gpus") or 0) else (find_chip("rtx 3090"),)
     found: list[Chip] = []
     for part in told.split("+"):
-        many = re.fullmatch(r"\s*(?:(\d+)x )?(.+)", part)
+        many = re.fullmatch(r"\s*(?:(\d{1,18})x )?(.+)", part)
         found += [find_chip(many[2])] * int(many[1] or 1) if many else []
     cards = int(row.get("n_gpus") or len(found))
     return tuple(found * (cards // len(found)) or found) if len(set(found)) == 1 else tuple(found)
@@ -256,7 +256,7 @@ _LAYER_WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float], floa
     (_FROM, lambda hit, every: every - float(hit[1])),
     (_OF, lambda hit, every: float(hit[1]) / float(hit[2]) * every),
     (_BUT, lambda hit, every: every - float(hit[1])),
-    (re.compile(r"FFN of (\d+) layers"), lambda hit, every: every - float(hit[1])),
+    (re.compile(r"FFN of (\d{1,18}) layers"), lambda hit, every: every - float(hit[1])),
     (re.compile("FFN of first"), lambda _, every: every - 2),
     (_SOME, lambda hit, _: float(hit[1])),
     (re.compile("some"), lambda _, every: every * 0.7),

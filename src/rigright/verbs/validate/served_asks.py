@@ -23,7 +23,7 @@ from rigright.verbs.validate.served_loads import ServedLoad, load_of
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 NOTHING_SAID = ServedLoad()
 _WORKERS = re.compile(
-    r"(prefill|decode) (\d+)x\(tp(\d+) pp(\d+) dp(\d+) ep(\d+)\)"
+    r"(prefill|decode) (\d{1,18})x\(tp(\d{1,18}) pp(\d{1,18}) dp(\d{1,18}) ep(\d{1,18})\)"
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
 
 

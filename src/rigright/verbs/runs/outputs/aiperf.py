@@ -24,7 +24,7 @@ from rigright.verbs.runs.setup import Setup
 
 _MS = {"ms": 1.0, "s": KILO, "sec": KILO, "seconds": KILO, "us": 1 / KILO, "ns": 1 / KILO**2}
 _TITLE = re.compile(r"(?P<name>[^(]+?)\s*(?:\((?P<unit>[^)]*)\))?\s*\Z")
-_LEVEL = re.compile(r"concurrency[-_ ]?(\d+)", re.IGNORECASE)
+_LEVEL = re.compile(r"concurrency[-_ ]?(\d{1,18})", re.IGNORECASE)
 _MARKS = {"request_latency", "request_throughput"}
 _HEADS = ("metric,avg", "metric,value", "statistic,avg")
 

@@ -17,7 +17,7 @@ _PRINTED = re.compile(
     r"""\b((?:train|init|before)_\w{1,60}|num_input_tokens_seen)\b['"]?[ \t]{0,60}[:=][ \t]{0,60}['"]?"""
     r"""([0-9][\w.:,+-]{0,40})"""
 )
-_CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
+_CLOCK = re.compile(r"(?:(\d{1,18}) days?, )?(\d{1,18}):(\d{2}):(\d{2}(?:\.\d+)?)")
 _RUN, _SAMPLES = "train_runtime", "train_samples_per_second"
 _PEAK = ("before_init_mem_gpu", "init_mem_gpu_alloc_delta", "train_mem_gpu_alloc_delta",
          "train_mem_gpu_peaked_delta")  # fmt: skip

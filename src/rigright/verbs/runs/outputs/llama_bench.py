@@ -14,7 +14,9 @@ _MARKS = {"n_prompt", "n_gen", "avg_ts", "model_type"}
 _FORMAT = re.compile(
     r"\b(?P<type>(?:IQ|TQ|Q)\d\w*|MXFP4|BF16|F16|F32|NVFP4)\b(?:\s*-\s*(?P<size>Small|Medium|Large))?"
 )
-_TEST = re.compile(r"(?:pp\s*(?P<pp>\d+))?\s*\+?\s*(?:tg\s*(?P<tg>\d+))?\s*(?:@\s*d\s*(?P<depth>\d+))?\s*\Z")
+_TEST = re.compile(
+    r"(?:pp\s*(?P<pp>\d{1,18}))?\s*\+?\s*(?:tg\s*(?P<tg>\d{1,18}))?\s*(?:@\s*d\s*(?P<depth>\d{1,18}))?\s*\Z"
+)
 _INSERT = re.compile(
     r"INSERT INTO \w{1,60} \((?P<names>[^)]{0,2000})\)\s{0,3}VALUES \((?P<values>.{0,4000}?)\);",
     re.IGNORECASE,
